@@ -1,0 +1,37 @@
+"""DebiasPL: image classifiers from a handful of labels, with the bias taken out of their pseudo-labels.
+
+Names are loaded when they are used: ``import debiaspl.debias`` costs nothing but torch, and ``debiaspl --help``
+not even that.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from debiaspl._version import __version__
+
+if TYPE_CHECKING:
+    from debiaspl.data import ImageSet
+    from debiaspl.debias import Correction, Debiaser
+    from debiaspl.recipes import recipe
+    from debiaspl.training import Recipe, train
+
+_HOMES = {
+    "Correction": "debiaspl.debias",
+    "Debiaser": "debiaspl.debias",
+    "ImageSet": "debiaspl.data",
+    "Recipe": "debiaspl.training",
+    "recipe": "debiaspl.recipes",
+    "train": "debiaspl.training",
+}
+
+__all__ = ["Correction", "Debiaser", "ImageSet", "Recipe", "__version__", "recipe", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'debiaspl' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

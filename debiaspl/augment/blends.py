@@ -1,0 +1,49 @@
+"""Colour and sharpness: each pixel between a duller version of the image and the image itself."""
+
+import torch
+from torch import Tensor
+
+from debiaspl.augment.batch import constant
+
+
+def grey(images: Tensor, factor: Tensor) -> Tensor:
+    return luma(images).to(torch.uint8).unsqueeze(1).expand_as(images)
+
+
+def luma(images: Tensor) -> Tensor:
+    """Pillow's mode "L", (N, H, W) of int32: the weights of ITU-R 601 in 1/65536, rounded."""
+    if images.shape[1] == 1:
+        return images[:, 0].int()
+    weights = constant(((19595,), (38470,), (7471,)), torch.int32, images.device)
+    total = images.flatten(2).int().mul_(weights).sum(1, dtype=torch.int32)
+    return total.add_(1 << 15).bitwise_right_shift_(16).view(images.shape[0], *images.shape[2:])
+
+
+def smooth(images: Tensor, factor: Tensor) -> Tensor:
+    """Pillow's `ImageFilter.SMOOTH`: a pixel five times and its eight neighbours once, over 13; the border stays."""
+    smoothed = images.clone()
+    if min(images.shape[2:]) < 3:
+        return smoothed
+    wide = images.short()
+    rows = (wide[:, :, :-2] + wide[:, :, 1:-1]).add_(wide[:, :, 2:])
+    total = (rows[..., :-2] + rows[..., 1:-1]).add_(rows[..., 2:]).add_(wide[:, :, 1:-1, 1:-1], alpha=4)
+    # (2 total + 13) / 26, cut off: for all that a byte can sum to, a product and a shift give the same.
+    smoothed[:, :, 1:-1, 1:-1] = total.int().mul_(2).add_(13).mul_(40330).bitwise_right_shift_(20)
+    return smoothed
+
+
+def towards(images: Tensor, dull: Tensor, factor: Tensor) -> Tensor:
+    """Pillow's `Image.blend`: float32, and one rounding for the product and one for the sum.
+
+    So no lerp and no addcmul: they round once.
+    """
+    start = dull.float()
+    return to_bytes((images.float() - start).mul_(factor.float().view(-1, 1, 1, 1)).add_(start))
+
+
+def to_bytes(levels: Tensor) -> Tensor:
+    """Clipped and cut off; by way of int32, which a CPU does three times as fast."""
+    return levels.clamp_(0, 255).int().to(torch.uint8)
+
+
+BUILD = {"color": grey, "sharpness": smooth}

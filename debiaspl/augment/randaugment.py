@@ -1,0 +1,97 @@
+"""RandAugment (Cubuk et al., 2020) with Cutout, the strong view of FixMatch, drawn anew for every image."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from debiaspl.augment.batch import check_images, uniform
+from debiaspl.augment.cutout import hide_, squares
+from debiaspl.augment.magnitude import continuous, stepped
+from debiaspl.augment.mix import mix
+from debiaspl.augment.operations import CODES, OPERATIONS, check_names
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What chance decided for each image of a batch."""
+
+    operation: Tensor
+    """int64, (draws, N): places in OPERATIONS, in the order of application; 0, identity, where none is applied."""
+    value: Tensor
+    """float64, (draws, N), in Pillow's units."""
+    box: Tensor
+    """int64, (2, 2, N): from row, to row; from column, to column of the grey square. It may reach past the border."""
+
+
+@dataclass(frozen=True)
+class RandAugment:
+    """A few operations at random strength, then a grey square: called with uint8 images (N, C, H, W) and a generator.
+
+    The numbers drawn depend on the settings and the size of the batch alone, so that a seeded stream is the same
+    whatever the images are. A first call may fill small tables; make one before a CUDA graph captures the next.
+    """
+
+    operations: tuple[str, ...] = OPERATIONS
+    """What is drawn from, uniformly and with replacement."""
+    draws: int = 2
+    """Operations drawn for each image."""
+    probability: float = 0.5
+    """With which each drawn operation is applied."""
+    levels: int | None = 10
+    """Magnitudes are the whole levels 1 to levels - 1; None for any real magnitude in the range."""
+    cutout: tuple[float, float] = (0.5, 0.5)
+    """Least and largest side of the grey square, as a share of the image's side; (0, 0) for no square."""
+
+    @classmethod
+    def fixmatch(cls, operations: tuple[str, ...] = OPERATIONS) -> "RandAugment":
+        """As FixMatch does it: two operations, each half of the time, at nine levels, a square of half the side."""
+        return cls(operations=operations)
+
+    @classmethod
+    def benchmark(cls, operations: tuple[str, ...] = OPERATIONS) -> "RandAugment":
+        """As larger suites do it: three operations, always, at any strength, a square of up to half the side."""
+        return cls(operations=operations, draws=3, probability=1.0, levels=None, cutout=(0.0, 0.5))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "operations", tuple(self.operations))
+        check_names(self.operations)
+        if not self.operations:
+            raise ValueError(f"operations are empty, expected at least one of {', '.join(OPERATIONS)}.")
+        if self.draws < 0:
+            raise ValueError(f"draws is {self.draws}, expected 0 or more operations for each image.")
+        if not 0 <= self.probability <= 1:
+            raise ValueError(f"probability is {self.probability}, expected 0 (never apply) to 1 (always).")
+        if self.levels is not None and self.levels < 2:
+            raise ValueError(f"levels is {self.levels}, expected at least 2 (levels 1 to levels - 1), or None for any.")
+        if not (len(self.cutout) == 2 and 0 <= self.cutout[0] <= self.cutout[1]):
+            raise ValueError(f"cutout is {self.cutout}, expected (least, largest) share of the side, 0 or more.")
+
+    def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        return self.apply(images, self.draw(images, generator))
+
+    def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Draws:
+        """Decide for a batch of this shape and device; the pixels are not looked at."""
+        check_images(images)
+        height, width = images.shape[2:]
+        numbers = uniform(4 * self.draws + 3, images, generator)
+        which, applied, size, sign = numbers[:-3].view(4, self.draws, -1).unbind()
+        codes = _codes(self.operations, images.device).take((which * len(self.operations)).long())
+        codes = codes * (applied < self.probability)
+        if self.levels is None:
+            value = continuous(codes, size, height, width)
+        else:
+            value = stepped(codes, size, sign, self.levels, height, width)
+        least, largest = self.cutout
+        return Draws(codes, value, squares(numbers[-3] * (largest - least) + least, numbers[-2:], images))
+
+    def apply(self, images: Tensor, draws: Draws) -> Tensor:
+        """Do what was decided; nothing random is left."""
+        check_images(images)
+        return hide_(mix(images, draws.operation, draws.value), draws.box)
+
+
+@lru_cache(maxsize=64)
+def _codes(operations: tuple[str, ...], device: torch.device) -> Tensor:
+    return torch.tensor([CODES[name] for name in operations]).to(device)

@@ -1,0 +1,89 @@
+"""Operations that look at nothing but a pixel's level: 256 entries for every image and channel, and one lookup."""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from debiaspl.augment.batch import constant, counting
+from debiaspl.augment.blends import luma
+
+
+def autocontrast(images: Tensor, value: Tensor) -> Tensor:
+    """The darkest level of each channel becomes 0, the lightest 255."""
+    flat = images.flatten(2)
+    low = flat.amin(2, keepdim=True).double()
+    span = flat.amax(2, keepdim=True) - low
+    # float64, and a product and a difference apart: a last bit decides between two levels.
+    scale = constant(255.0, torch.float64, images.device) / span.clamp(min=1)
+    stretched = (counting(256, torch.float64, images.device) * scale).sub_(low * scale).clamp_(0, 255)
+    return torch.where(span > 0, stretched.to(torch.uint8), counting(256, torch.uint8, images.device))
+
+
+def brightness(images: Tensor, factor: Tensor) -> Tensor:
+    table = counting(256, torch.float32, images.device) * beside(factor.float())
+    return shared(table.clamp_(0, 255).to(torch.uint8), images)
+
+
+def contrast(images: Tensor, factor: Tensor) -> Tensor:
+    """Towards the mean grey of the image, rounded to a whole level."""
+    total = luma(images).sum((1, 2), dtype=torch.float64)
+    grey = beside(total.div_(images.shape[2] * images.shape[3]).add_(0.5).floor_().float())
+    table = (counting(256, torch.float32, images.device) - grey).mul_(beside(factor.float())).add_(grey)
+    return shared(table.clamp_(0, 255).to(torch.uint8), images)
+
+
+def equalize(images: Tensor, value: Tensor) -> Tensor:
+    """As many pixels at each level as whole steps allow; a channel of almost one level stays as it is."""
+    flat = images.flatten(2).long()
+    one = constant(1, torch.int32, images.device).expand_as(flat)
+    histogram = torch.zeros(*flat.shape[:2], 256, dtype=torch.int32, device=images.device).scatter_add_(2, flat, one)
+    lightest = histogram.gather(2, flat.amax(2, keepdim=True))
+    step = (flat.shape[2] - lightest).div_(255, rounding_mode="floor")
+    before = histogram.cumsum(2, dtype=torch.int32).sub_(histogram).add_(step >> 1)
+    spread = before.div_(step.clamp(min=1), rounding_mode="floor").clamp_(max=255)
+    return torch.where(step > 0, spread, counting(256, torch.int32, images.device)).to(torch.uint8)
+
+
+def posterize(images: Tensor, bits: Tensor) -> Tensor:
+    return shared(_posterized(images.device).index_select(0, bits.clamp(0, 8).long()).unsqueeze(1), images)
+
+
+def solarize(images: Tensor, threshold: Tensor) -> Tensor:
+    kept = counting(256, torch.float64, images.device) < beside(threshold)
+    return shared(torch.where(kept, counting(256, torch.uint8, images.device), _inverted(images.device)), images)
+
+
+def beside(value: Tensor) -> Tensor:
+    return value.view(-1, 1, 1)
+
+
+def shared(table: Tensor, images: Tensor) -> Tensor:
+    """The same table for all channels: (N, 1, 256) -> (N, C, 256)."""
+    return table.expand(-1, images.shape[1], -1)
+
+
+def look_up(images: Tensor, tables: Tensor, value: Tensor) -> Tensor:
+    return tables.gather(2, images.flatten(2).long()).view(images.shape)
+
+
+@lru_cache(maxsize=16)
+def _posterized(device: torch.device) -> Tensor:
+    """A table for every number of bits that is kept, 0 to 8."""
+    tables = [[level >> 8 - bits << 8 - bits for level in range(256)] for bits in range(9)]
+    return torch.tensor(tables, dtype=torch.uint8).to(device)
+
+
+@lru_cache(maxsize=16)
+def _inverted(device: torch.device) -> Tensor:
+    return torch.arange(255, -1, -1).byte().to(device)
+
+
+BUILD = {
+    "autocontrast": autocontrast,
+    "brightness": brightness,
+    "contrast": contrast,
+    "equalize": equalize,
+    "posterize": posterize,
+    "solarize": solarize,
+}

@@ -1,0 +1,74 @@
+"""The weak view of FixMatch: a flip and a crop from a reflected border."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from debiaspl.augment.batch import check_images, uniform
+
+
+@dataclass(frozen=True, eq=False)
+class Crops:
+    """What chance decided for each image of a batch."""
+
+    flip: Tensor
+    """bool, (N,): mirrored left to right, before the crop."""
+    top: Tensor
+    """int64, (N,): first row of the crop in the padded image."""
+    left: Tensor
+    """int64, (N,): first column of the crop in the padded image."""
+
+
+@dataclass(frozen=True)
+class Weak:
+    """Flip and crop, drawn for every image: called with uint8 images (N, C, H, W) and a generator."""
+
+    flip: bool = True
+    """Mirror half of the images, left to right."""
+    pad: float = 0.125
+    """Border on each side that the crop may reach into, as a share of the side, rounded: 4 pixels for 32, 1 for 8."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.pad < 1:
+            raise ValueError(f"pad is {self.pad}, expected a share of the side, 0 to below 1: 0.125 is 4 pixels of 32.")
+
+    def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        return self.apply(images, self.draw(images, generator))
+
+    def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Crops:
+        """Decide for a batch of this shape and device; the pixels are not looked at."""
+        check_images(images)
+        flip, top, left = uniform(3, images, generator).unbind()
+        offsets = (2 * self._border(side) + 1 for side in images.shape[2:])
+        top, left = ((number * choices).long() for number, choices in zip((top, left), offsets, strict=True))
+        return Crops(flip < (0.5 if self.flip else 0.0), top, left)
+
+    def apply(self, images: Tensor, crops: Crops) -> Tensor:
+        """Do what was decided: rows, then columns, without a padded copy of the batch and with small indices alone."""
+        check_images(images)
+        count, channels, height, width = images.shape
+        across, down = self._border(width), self._border(height)
+        rows = _windows(height, down, images.device).index_select(0, crops.top).unsqueeze(1)
+        columns = _windows(width, across, images.device).index_select(0, crops.left + crops.flip * (2 * across + 1))
+        first = torch.arange(0, count * channels * height, height, device=images.device).view(count, channels, 1)
+        picked = images.reshape(-1, width).index_select(0, (first + rows).view(-1)).view(count, -1, width)
+        return picked.gather(2, columns.unsqueeze(1).expand_as(picked)).view(images.shape)
+
+    def _border(self, side: int) -> int:
+        border = round(self.pad * side)
+        if border >= side:
+            raise ValueError(
+                f"pad is {self.pad}, which is {border} of {side} pixels; a reflected border must be narrower. "
+                "Choose a smaller pad."
+            )
+        return border
+
+
+@lru_cache(maxsize=64)
+def _windows(side: int, border: int, device: torch.device) -> Tensor:
+    """Where each pixel of a crop comes from, (2 (2 border + 1), side): for every offset, then again, mirrored."""
+    padded = [abs(place) for place in range(-border, side)] + [side - 2 - step for step in range(border)]
+    windows = torch.tensor(padded).unfold(0, side, 1)
+    return torch.cat((windows, side - 1 - windows)).to(device)

@@ -1,0 +1,95 @@
+"""ImageSet: what the rest of the package knows of images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+UNLABELED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Images of one size with their labels, on one device.
+
+    ``labels`` is what a method may learn from. ``truth`` is what monitors and tables may compare with: no loss reads
+    it. For images whose label is hidden from the method the two differ, and for photos nobody labeled truth is -1 too.
+    """
+
+    images: Tensor
+    """uint8, (N, C, H, W), C = 1 or 3."""
+    labels: Tensor
+    """int64, (N,); -1 where the image has no label that a method may use."""
+    classes: tuple[str, ...]
+    """Class names; label k is classes[k]."""
+    ids: tuple[str, ...] = ()
+    """One name per image, for tables of predictions; the position, if not given."""
+    truth: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    """int64, (N,), for monitors alone; the labels, if not given."""
+
+    def __post_init__(self) -> None:
+        self._check_images()
+        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+            raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
+        self._check_labels("labels", self.labels)
+        if not self.ids:
+            object.__setattr__(self, "ids", tuple(str(position) for position in range(len(self))))
+        if len(self.ids) != len(self):
+            raise ValueError(f"{len(self.ids)} ids for {len(self)} images, expected one id per image.")
+        if self.truth.numel() == 0:
+            object.__setattr__(self, "truth", self.labels)
+        self._check_labels("truth", self.truth)
+
+    def __len__(self) -> int:
+        return self.images.shape[0]
+
+    @property
+    def num_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def channels(self) -> int:
+        return self.images.shape[1]
+
+    def counts(self) -> list[int]:
+        """Labels per class; images without a label count nowhere."""
+        return torch.bincount(self.labels[self.labels >= 0], minlength=self.num_classes).tolist()
+
+    def select(self, indices: Tensor | Sequence[int]) -> "ImageSet":
+        """The images at these positions, in this order."""
+        chosen = torch.as_tensor(indices, dtype=torch.int64)
+        here = chosen.to(self.images.device)
+        ids = tuple(self.ids[position] for position in chosen.tolist())
+        return replace(self, images=self.images[here], labels=self.labels[here], truth=self.truth[here], ids=ids)
+
+    def without_labels(self) -> "ImageSet":
+        """The same images with every label hidden; the truth stays for monitors."""
+        return replace(self, labels=torch.full_like(self.labels, UNLABELED), truth=self.truth)
+
+    def to(self, device: torch.device | str) -> "ImageSet":
+        moved = {name: getattr(self, name).to(device) for name in ("images", "labels", "truth")}
+        return replace(self, **moved)
+
+    def _check_images(self) -> None:
+        shape, dtype = tuple(self.images.shape), self.images.dtype
+        if dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
+            raise ValueError(
+                f"images have shape {shape} and dtype {dtype}, expected uint8 (N, C, H, W) with C = 1 or 3. "
+                "Values in 0..1: (images * 255).round().to(torch.uint8). Channels last: images.permute(0, 3, 1, 2)."
+            )
+        if 0 in shape:
+            raise ValueError(f"images have shape {shape}, expected at least one image of at least one pixel.")
+
+    def _check_labels(self, name: str, labels: Tensor) -> None:
+        if labels.dtype != torch.int64 or labels.shape != (len(self),):
+            raise ValueError(
+                f"{name} have shape {tuple(labels.shape)} and dtype {labels.dtype}, expected int64 ({len(self)},): "
+                "one class number per image, -1 for none."
+            )
+        low, high = int(labels.min()), int(labels.max())
+        if low < UNLABELED or high >= self.num_classes:
+            raise ValueError(
+                f"{name} run from {low} to {high}, expected -1 (no label) to {self.num_classes - 1}: "
+                f"there are {self.num_classes} classes."
+            )

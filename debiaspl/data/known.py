@@ -1,0 +1,49 @@
+"""Sets known by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from debiaspl.data.images import ImageSet
+from debiaspl.data.splits import held_out
+
+
+@dataclass(frozen=True)
+class TrainTest:
+    """A set and its test set."""
+
+    train: ImageSet
+    test: ImageSet
+
+
+def load(name: str) -> TrainTest:
+    """Load a known set by name."""
+    if name not in _LOADERS:
+        raise ValueError(f"there is no set named {name!r}; known sets are {', '.join(sorted(_LOADERS))}.")
+    return _LOADERS[name]()
+
+
+def digits() -> TrainTest:
+    """1,797 handwritten digits, 8x8, grey, that ship inside scikit-learn; 50 of each class are held out as test set.
+
+    The set has no official test set: the held-out images are the same for every seed of every experiment.
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise ImportError("the digits come with scikit-learn: pip install 'debiaspl[digits]'") from error
+    pixels, labels = load_digits(return_X_y=True)
+    # The authors' pixels count 0 to 16 strokes; stretched to the range of a byte.
+    grey = np.rint(pixels.reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
+    everything = ImageSet(
+        images=torch.from_numpy(grey),
+        labels=torch.from_numpy(labels.astype(np.int64)),
+        classes=tuple(str(digit) for digit in range(10)),
+    )
+    train, test = held_out(everything.labels, per_class=50, seed=0)
+    return TrainTest(everything.select(train), everything.select(test))
+
+
+_LOADERS: dict[str, Callable[[], TrainTest]] = {"digits": digits}

@@ -1,0 +1,35 @@
+"""Endless, seeded index streams whose place is a single number."""
+
+import torch
+from torch import Tensor
+
+
+class IndexStream:
+    """Shuffled positions 0..size-1, epoch after epoch, for ever.
+
+    The stream is a function of its seed: what batch k holds does not depend on how it was reached, so that a resumed
+    run needs to know k alone, and several ranks can each take their part of the same batch.
+    """
+
+    def __init__(self, size: int, batch: int, seed: int) -> None:
+        if size < 1 or batch < 1:
+            raise ValueError(f"a stream needs at least one image and one per batch; found {size} and {batch}.")
+        self.size, self.batch, self.seed = size, batch, seed
+        self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def __getitem__(self, number: int) -> Tensor:
+        """Positions of batch ``number``. A batch larger than the set, or across its end, runs into the next epoch."""
+        start, parts, missing = number * self.batch, [], self.batch
+        while missing:
+            epoch, offset = divmod(start, self.size)
+            part = self._shuffled(epoch)[offset : offset + missing]
+            parts.append(part)
+            start, missing = start + len(part), missing - len(part)
+        return torch.cat(parts)
+
+    def _shuffled(self, epoch: int) -> Tensor:
+        if epoch != self._epoch:
+            # Seeds of neighbouring epochs and streams must not meet: 2^20 epochs per seed.
+            generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
+            self._epoch, self._order = epoch, torch.randperm(self.size, generator=generator)
+        return self._order

@@ -1,0 +1,9 @@
+"""Networks, and averages of their weights."""
+
+from debiaspl.models.average import Average
+from debiaspl.models.build import MODELS, build
+from debiaspl.models.scale import scale
+from debiaspl.models.small import SmallNet
+from debiaspl.models.wrn import WideResNet
+
+__all__ = ["MODELS", "Average", "SmallNet", "WideResNet", "build", "scale"]

@@ -1,0 +1,46 @@
+"""Averages of a network over its training steps."""
+
+from copy import deepcopy
+
+import torch
+from torch import Tensor, nn
+
+
+class Average(nn.Module):
+    """An exponential moving average of a network: ``average.model``, in eval mode and without gradients.
+
+    The weights are averaged: ``average <- decay * average + (1 - decay) * weights``. What else the network keeps, the
+    statistics of batch norm, is taken over as it is (EMA, what FixMatch evaluates) or, with ``statistics=True``,
+    averaged too (EMAN: Cai et al., 2021), which makes the average a teacher that agrees with itself.
+
+    EMAN's statistics lag twice, behind the norm's own moving average and behind this one: give the network a
+    ``norm_momentum`` near 0.1 with it.
+    """
+
+    def __init__(self, model: nn.Module, decay: float = 0.999, statistics: bool = False) -> None:
+        super().__init__()
+        if not 0 <= decay < 1:
+            raise ValueError(f"decay is {decay!r}, expected a number in [0, 1): 0 is no averaging, 1 would never move.")
+        self.decay, self.statistics = decay, statistics
+        self.model = deepcopy(model).eval().requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "Average":
+        """Stays in eval mode: the average is never trained."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        """Take in the network as it is after a step."""
+        own_averaged, own_copied = self._state(self.model)
+        averaged, copied = self._state(model)
+        torch._foreach_lerp_(own_averaged, averaged, 1 - self.decay)
+        if copied:
+            torch._foreach_copy_(own_copied, copied)
+
+    def _state(self, model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
+        """What is averaged, and what is taken over as it is; counters are never averaged."""
+        averaged: list[Tensor] = list(model.parameters())
+        copied: list[Tensor] = []
+        for buffer in model.buffers():
+            (averaged if self.statistics and buffer.is_floating_point() else copied).append(buffer)
+        return averaged, copied

@@ -1,0 +1,22 @@
+"""Networks by name."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from debiaspl.models.small import SmallNet
+from debiaspl.models.wrn import WideResNet
+
+MODELS: dict[str, Callable[..., nn.Module]] = {"small": SmallNet, "wrn": WideResNet}
+
+
+def build(name: str, num_classes: int, channels: int = 3, **settings: Any) -> nn.Module:
+    """A network: ``small``, or a wide ResNet by depth and width, such as ``wrn-28-2``."""
+    wide = re.fullmatch(r"wrn-(\d+)-(\d+)", name)
+    if wide:
+        return WideResNet(num_classes, channels, depth=int(wide[1]), width=int(wide[2]), **settings)
+    if name not in MODELS:
+        raise ValueError(f"there is no network named {name!r}; there are small, and wrn-DEPTH-WIDTH such as wrn-28-2.")
+    return MODELS[name](num_classes, channels, **settings)

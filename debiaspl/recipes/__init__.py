@@ -1,0 +1,16 @@
+"""The paper's experiments and ours, by name."""
+
+from debiaspl.recipes import digits
+from debiaspl.training import Recipe
+
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in digits.RECIPES}
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of this name."""
+    if name not in RECIPES:
+        raise ValueError(f"there is no recipe named {name!r}; there are {', '.join(RECIPES)}.")
+    return RECIPES[name]
+
+
+__all__ = ["RECIPES", "recipe"]

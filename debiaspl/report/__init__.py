@@ -1,0 +1,6 @@
+"""What runs show."""
+
+from debiaspl.report.comparison import Comparison, compare
+from debiaspl.report.figures import draw_comparison
+
+__all__ = ["Comparison", "compare", "draw_comparison"]

@@ -1,0 +1,78 @@
+"""Several methods on one task, over the same seeds."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+HEADER = ("method", "accuracy %", "against FixMatch", "worst class %", "imbalance of pseudo-labels")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of each method, one per seed, in the order of ``seeds``."""
+
+    seeds: Sequence[int]
+    results: Mapping[str, Sequence[Mapping[str, Any]]]
+    baseline: str
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers of the table, and what they were made from."""
+        return {"seeds": list(self.seeds), "baseline": self.baseline, "methods": self._methods()}
+
+    def _methods(self) -> dict[str, Any]:
+        methods = {}
+        for name, runs in self.results.items():
+            accuracy = [run["accuracy"] for run in runs]
+            differences = [a - b["accuracy"] for a, b in zip(accuracy, self.results[self.baseline], strict=True)]
+            methods[name] = {
+                "accuracy": _summary(accuracy),
+                "difference": _summary(differences),
+                "worst_recall": _summary([run["worst_recall"] for run in runs]),
+                "pseudo_imbalance": _summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
+                "pseudo_labels": [run.get("pseudo_labels") for run in runs],
+            }
+        return methods
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
+        rows = []
+        for name, numbers in self._methods().items():
+            difference, imbalance = numbers["difference"], numbers["pseudo_imbalance"]
+            better = sum(value > 0 for value in difference["per_seed"])
+            rows.append(
+                (
+                    name,
+                    f"{100 * numbers['accuracy']['mean']:.1f} ± {100 * numbers['accuracy']['deviation']:.1f}",
+                    "-"
+                    if name == self.baseline
+                    else f"{100 * difference['mean']:+.1f} ± {100 * difference['deviation']:.1f}, "
+                    f"better on {better} of {len(self.seeds)}",
+                    f"{100 * numbers['worst_recall']['mean']:.0f}",
+                    f"{imbalance['median']:.1f}" if imbalance else "-",
+                )
+            )
+        return rows
+
+    def to_markdown(self) -> str:
+        lines = [HEADER, ("---",) * len(HEADER), *self.rows()]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def compare(seeds: Sequence[int], results: Mapping[str, Sequence[Mapping[str, Any]]], baseline: str) -> Comparison:
+    for name, runs in results.items():
+        if len(runs) != len(seeds):
+            raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(seeds)} seeds.")
+    return Comparison(seeds, results, baseline)
+
+
+def _summary(values: Sequence[float]) -> dict[str, Any] | None:
+    """Mean, sample standard deviation and median, with the values they come from; None of no values."""
+    if not values:
+        return None
+    return {
+        "mean": statistics.fmean(values),
+        "deviation": statistics.stdev(values) if len(values) > 1 else 0.0,
+        "median": statistics.median(values),
+        "per_seed": list(values),
+    }

@@ -1,0 +1,61 @@
+"""How good a model is on images it has not seen."""
+
+import csv
+import io
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.data import ImageSet
+from debiaspl.models import scale
+
+BATCH = 500
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Predictions for a set whose truth is known."""
+
+    images: ImageSet
+    label: Tensor
+    """Predicted class of every image."""
+    confidence: Tensor
+    """Its probability."""
+
+    @property
+    def accuracy(self) -> float:
+        """Top-1, 0 to 1."""
+        return float((self.label == self.images.truth.cpu()).double().mean())
+
+    @property
+    def confusion(self) -> list[list[int]]:
+        """Rows: true class. Columns: predicted class."""
+        classes = self.images.num_classes
+        cells = self.images.truth.cpu() * classes + self.label
+        counts: list[list[int]] = torch.bincount(cells, minlength=classes**2).reshape(classes, classes).tolist()
+        return counts
+
+    @property
+    def recall(self) -> list[float | None]:
+        """Of each class: the share of its images that were recognised; None for a class without images."""
+        return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
+
+    def to_csv(self) -> str:
+        """``file_name,label,confidence,truth``, one line per image."""
+        text = io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(["file_name", "label", "confidence", "truth"])
+        names = self.images.classes
+        columns = self.images.ids, self.label.tolist(), self.confidence.tolist(), self.images.truth.tolist()
+        for name, label, confidence, truth in zip(*columns, strict=True):
+            table.writerow([name, names[label], f"{confidence:.6f}", names[truth]])
+        return text.getvalue()
+
+
+@torch.inference_mode()
+def evaluate(model: nn.Module, images: ImageSet) -> Evaluation:
+    """Predict every image, in float32, with a model in eval mode."""
+    probabilities = torch.cat([model(scale(part)).float().softmax(-1) for part in torch.split(images.images, BATCH)])
+    confidence, label = probabilities.max(-1)
+    return Evaluation(images, label.cpu(), confidence.cpu())

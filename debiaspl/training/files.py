@@ -1,0 +1,56 @@
+"""Files that are either whole or absent."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from debiaspl.training.errors import RunError
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a file beside ``path``, bring it to the disk, and only then give it its name.
+
+    A kill at any moment leaves the old file or the new one; a failure leaves the old one and nothing else.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(partial)
+        _bring_to_disk(partial)
+        partial.replace(path)
+        _bring_to_disk(path.parent)
+    except OSError as error:
+        _remove(partial)
+        raise RunError(f"could not write {path}: {error.strerror or error}. Nothing else was changed.") from error
+    except BaseException:
+        _remove(partial)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda partial: _write_bytes(partial, text.encode()))
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def _bring_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:  # the folder itself is gone or forbidden: there is nothing to clean up
+        return

@@ -1,0 +1,89 @@
+"""What a run says while it goes on: lines of JSON for programs, one moving line for a person."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+from debiaspl.training.errors import RunError
+
+
+class Log:
+    """``log.jsonl``: a line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run first drops
+    the lines that came after it."""
+
+    def __init__(self, path: Path, length: int = 0) -> None:
+        self.path = path
+        try:
+            self._file = path.open("ab")
+            self._file.truncate(length)
+            self._file.seek(length)
+        except OSError as error:
+            raise RunError(f"could not write {path}: {error.strerror or error}.") from error
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        try:
+            self._file.write((json.dumps(record) + "\n").encode())
+            self._file.flush()
+        except OSError as error:
+            raise RunError(f"could not write {self.path}: {error.strerror or error}.") from error
+
+    def length(self) -> int:
+        """Bytes so far, all of them on the disk: a checkpoint must not count lines that a power cut can take away."""
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The lines of a log. A last line that a kill cut short is left out."""
+    lines = path.read_text().split("\n")
+    return [json.loads(line) for line in lines[:-1]]
+
+
+class ProgressLine:
+    """Step, losses, share kept, imbalance of the prior and time left, on one line of a terminal; silent elsewhere."""
+
+    def __init__(self, name: str, first_step: int, steps: int, stream: TextIO | None = None) -> None:
+        self.name, self.first_step, self.steps = name, first_step, steps
+        self._stream = sys.stderr if stream is None else stream
+        self._started = time.monotonic()
+        self._shown = False
+
+    def show(self, step: int, record: Mapping[str, Any]) -> None:
+        if not self._stream.isatty():
+            return
+        elapsed = time.monotonic() - self._started
+        left = elapsed / max(step - self.first_step, 1) * (self.steps - step)
+        parts = [f"{self.name} step {step:,}/{self.steps:,}"]
+        parts += [f"{name} {value:.3f}" for name, value in record["losses"].items()]
+        if "kept" in record:
+            parts.append(f"kept {record['kept']:.0%}")
+        if "imbalance" in record:
+            parts.append(f"imbalance {record['imbalance']:.1f}")
+        parts.append(f"{_clock(left)} left")
+        self._stream.write("\r\x1b[K" + "  ".join(parts))
+        self._stream.flush()
+        self._shown = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

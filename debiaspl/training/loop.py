@@ -1,0 +1,181 @@
+"""The loop: read it from top to bottom, nothing is hidden."""
+
+import json
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from debiaspl._version import __version__
+from debiaspl.data import PROTOCOLS, Task
+from debiaspl.training import checkpoint as checkpoints
+from debiaspl.training.checkpoint import Checkpoint
+from debiaspl.training.errors import Interrupted, RunError
+from debiaspl.training.evaluate import Evaluation, evaluate
+from debiaspl.training.log import Log, ProgressLine
+from debiaspl.training.monitor import imbalance
+from debiaspl.training.recipe import Recipe
+from debiaspl.training.run import Run
+from debiaspl.training.signals import stop_requests
+from debiaspl.training.step import Step
+
+
+def train(
+    recipe: Recipe,
+    out: str | Path,
+    resume: bool = False,
+    device: str | None = None,
+    go_on: str = "debiaspl.train with resume=True",
+) -> dict[str, Any]:
+    """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
+
+    Args:
+        recipe: what to compute.
+        out: the run's folder; it must be free, unless ``resume``.
+        resume: go on from the newest checkpoint; the end is the same, bit for bit, as without the stop. A run that has
+            ended is not repeated, and one that had not begun begins.
+        device: ``cuda`` if there is one, else ``cpu``, unless named.
+        go_on: how the message of an interrupted run tells its user to go on.
+    """
+    run = Run.at(Path(out), recipe, resume)
+    ended = run.results()
+    if ended is not None:
+        return ended
+
+    where = _device(device)
+    task = Task.known(recipe.data, PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings), recipe.seed)
+    step = Step(recipe, task, where)
+    run.begin(recipe)
+    saved = run.checkpoint()
+    if saved is not None:
+        step.load(saved.tensors)
+    number, seconds_before, log_length = _place(saved)
+    started = time.monotonic()
+
+    def seconds() -> float:
+        return seconds_before + time.monotonic() - started
+
+    def save() -> None:
+        _refuse_bad(step, run)
+        facts = {"recipe": recipe.to_json(), "seconds": seconds(), "log_length": log.length()}
+        run.save(Checkpoint(number, step.state(), facts))
+
+    with (
+        Log(run.log_path, log_length) as log,
+        ProgressLine(recipe.name, number, recipe.steps) as progress,
+        stop_requests() as stop_requested,
+    ):
+        while number < recipe.steps:
+            step(number)
+            number += 1
+
+            last = number == recipe.steps
+            evaluation_due = recipe.evaluate_every and number % recipe.evaluate_every == 0
+            if last or evaluation_due or number % recipe.log_every == 0:
+                _refuse_bad(step, run)
+                record = _record(step, number)
+                if evaluation_due:
+                    record["accuracy"] = evaluate(step.average.model, step.task.test).accuracy
+                log.write(record | {"seconds": round(seconds(), 3)})
+                progress.show(number, record)
+            if last or number % recipe.checkpoint_every == 0:
+                save()
+            if not last and (asked := stop_requested()):
+                save()
+                raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
+
+    evaluation = evaluate(step.average.model, step.task.test)
+    results = _results(recipe, step, evaluation, run) | {"timing": _timing(seconds(), where)}
+    run.finish(step.average.model.state_dict(), _about(recipe, step), evaluation.to_csv(), results)
+    return results
+
+
+def _device(name: str | None) -> torch.device:
+    found = "cuda" if torch.cuda.is_available() else "cpu"
+    if name is not None and name not in ("cpu", found):
+        raise RunError(f"the device is {name!r}, expected cuda or cpu, and PyTorch finds a {found.upper()} here.")
+    return torch.device(name or found)
+
+
+def _place(saved: Checkpoint | None) -> tuple[int, float, int]:
+    """Steps taken, seconds spent and bytes logged so far."""
+    return (0, 0.0, 0) if saved is None else (saved.step, saved.facts["seconds"], saved.facts["log_length"])
+
+
+def _refuse_bad(step: Step, run: Run) -> None:
+    """Stop at a loss that was not finite, before anything made from it is saved."""
+    bad = int(step.first_bad_step)
+    if bad < 0:
+        return
+    numbers = checkpoints.steps(run.folder / "checkpoint")
+    kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There was no checkpoint yet"
+    raise RunError(
+        f"the loss of step {bad} is not finite, expected a number; the run has stopped. {kept} in {run.folder}. "
+        "A smaller learning_rate is the first thing to try, in a new run."
+    )
+
+
+def _record(step: Step, number: int) -> dict[str, Any]:
+    """A line of the log."""
+    record = {"step": number, **step.monitor.summary()}
+    prior = getattr(step.algorithm.correction, "prior", None)
+    if prior is not None:
+        record["prior"] = prior.tolist()
+    followed = record.get("prior") or record.get("marginal")
+    if followed:
+        record["imbalance"] = imbalance(followed, least=1e-6)
+    return record
+
+
+def _results(recipe: Recipe, step: Step, evaluation: Evaluation, run: Run) -> dict[str, Any]:
+    """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
+    recalls = [recall for recall in evaluation.recall if recall is not None]
+    results: dict[str, Any] = {
+        "recipe": recipe.to_json(),
+        "evaluated": "the averaged weights after the last step, on the test set",
+        "accuracy": evaluation.accuracy,
+        "recall": evaluation.recall,
+        "worst_recall": min(recalls),
+        "confusion": evaluation.confusion,
+        "labels": step.task.labeled.counts(),
+        "unlabeled": len(step.task.unlabeled),
+        "test": len(step.task.test),
+        "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+    return results | pseudo_labels(run.log())
+
+
+def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pseudo-labels that the second half of a run learned from: how many of each class, how imbalanced, how right.
+
+    A class that was never used counts as one label in the ratio. Nothing, if no label was confident enough.
+    """
+    half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
+    counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
+    if not any(counts):
+        return {}
+    return {
+        "pseudo_labels": counts,
+        "pseudo_imbalance": imbalance(counts, least=1),
+        "pseudo_accuracy": half[-1]["pseudo_accuracy"],
+        "kept": half[-1]["kept"],
+    }
+
+
+def _timing(seconds: float, device: torch.device) -> dict[str, Any]:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
+
+
+def _about(recipe: Recipe, step: Step) -> dict[str, str]:
+    """What is needed to use the weights again."""
+    images = step.task.labeled
+    facts = {
+        "network": recipe.to_json()["network"],
+        "classes": images.classes,
+        "channels": images.channels,
+        "size": list(images.images.shape[2:]),
+    }
+    return {"debiaspl": json.dumps(facts)}

@@ -1,0 +1,63 @@
+"""What is watched between two lines of the log. Sums stay on the device: nothing waits for it inside a step."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Monitor:
+    """Sums over the steps since the last line. The one place where the truth of unlabeled images is looked at."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, Tensor] = {}
+
+    @torch.no_grad()
+    def add(self, losses: Mapping[str, Tensor], monitors: Mapping[str, Tensor], truth: Tensor, classes: int) -> None:
+        """One step's losses, what its algorithm reported, and the truth of its unlabeled images (-1: unknown)."""
+        for name, value in losses.items():
+            self._sum(f"losses/{name}", value)
+        for name, value in monitors.items():
+            if value.ndim == 0:
+                self._sum(f"means/{name}", value)
+        if "marginal" in monitors:
+            self._sum("marginal", monitors["marginal"])
+        if "kept" in monitors and "pseudo_label" in monitors:
+            kept, label = monitors["kept"].to(torch.int64), monitors["pseudo_label"]
+            known = kept * (truth >= 0)
+            self._sum("kept", kept.to(torch.float32).mean())
+            self._sum("known", known.sum())
+            self._sum("right", (known * (label == truth)).sum())
+            self._sum("counts", kept.new_zeros(classes).scatter_add(0, label, kept))
+        self._sum("steps", torch.ones((), dtype=torch.int64, device=truth.device))
+
+    def _sum(self, name: str, value: Tensor) -> None:
+        # float64: the sum over a window must not depend on where a stop has cut it.
+        value = value.detach().to(torch.float64 if value.is_floating_point() else torch.int64)
+        if name in self.sums:
+            self.sums[name] += value
+        else:
+            self.sums[name] = value.clone()
+
+    def summary(self) -> dict[str, Any]:
+        """What the log shows of these steps; empties the sums."""
+        sums: dict[str, Any] = {name: value.tolist() for name, value in self.sums.items()}
+        self.sums = {}
+        steps = sums["steps"]
+        losses = {name.partition("/")[2]: value / steps for name, value in sums.items() if name.startswith("losses/")}
+        record: dict[str, Any] = {"losses": losses}
+        record |= {name.partition("/")[2]: value / steps for name, value in sums.items() if name.startswith("means/")}
+        if "kept" in sums:
+            record["kept"] = sums["kept"] / steps
+            record["pseudo_labels"] = sums["counts"]
+            # None where no label was kept, or where nobody knows the truth.
+            record["pseudo_accuracy"] = sums["right"] / sums["known"] if sums["known"] else None
+        if "marginal" in sums:
+            record["marginal"] = [value / steps for value in sums["marginal"]]
+        return record
+
+
+def imbalance(shares: Sequence[float], least: float) -> float:
+    """The largest share over the smallest, where a share counts as ``least`` at the least: 0 has no ratio."""
+    return max(shares) / max(min(shares), least)

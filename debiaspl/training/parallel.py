@@ -1,0 +1,101 @@
+"""Several runs at once, one core each."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from debiaspl.training.errors import Interrupted
+from debiaspl.training.loop import train
+from debiaspl.training.recipe import Recipe
+from debiaspl.training.run import Run
+from debiaspl.training.signals import stop_requests
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to be made, or to be gone on with."""
+
+    recipe: Recipe
+    out: Path
+
+
+def train_all(
+    jobs: Sequence[Job],
+    workers: int | None = None,
+    watch: Callable[[int], None] = lambda steps: None,
+    go_on: str = "the same call",
+) -> list[dict[str, Any]]:
+    """Train every job on a CPU, one thread each, and return their results in order.
+
+    One thread, because small networks gain little from more, and because the bits then do not depend on how many cores
+    the machine has. Jobs that were begun are gone on with, jobs that have ended are not repeated. ``watch`` is told,
+    several times a second, how many steps all jobs together have taken.
+    """
+    count = min(workers or os.cpu_count() or 1, len(jobs))
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare_worker)
+    with stop_requests() as stop_requested, _ending(pool):
+        futures = [pool.submit(_work, job) for job in jobs]
+        while not (asked := stop_requested()) and not _over(futures):
+            watch(sum(_steps_taken(job) for job in jobs))
+            time.sleep(0.2)
+        if asked:
+            raise Interrupted(f"Stopped; what was trained is saved. Go on with: {go_on}", asked)
+        # Where a job has failed, its error comes out here; others may not have ended.
+        results = [future.result() for future in futures if future.done()]
+        watch(sum(job.recipe.steps for job in jobs))
+        return results
+
+
+def _over(futures: Sequence[Future[Any]]) -> bool:
+    """All have ended, or one has failed."""
+    ended = [future for future in futures if future.done()]
+    return len(ended) == len(futures) or any(future.exception() for future in ended)
+
+
+@contextmanager
+def _ending(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """Afterwards the workers are gone; when something went wrong, those in a run are asked to save it and leave."""
+    try:
+        yield
+    except BaseException:
+        for process in pool._processes.values():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _steps_taken(job: Job) -> int:
+    log = Run(job.out).log()
+    return int(log[-1]["step"]) if log else 0
+
+
+def _work(job: Job) -> dict[str, Any]:
+    return train(job.recipe, job.out, resume=True, device="cpu")
+
+
+def _prepare_worker() -> None:
+    torch.set_num_threads(1)
+    # A worker between two runs has nothing to save: the parent, which gets the same signal, ends it.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
+    # A parent that is killed cannot tell its workers; without this they would go on writing into folders that the
+    # next attempt resumes.
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,201 @@
+"""Recipes: everything that decides what a run computes, as frozen dataclasses."""
+
+import difflib
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+from debiaspl.algorithms import ALGORITHMS
+from debiaspl.augment import RandAugment
+from debiaspl.data import PROTOCOLS
+from debiaspl.debias import CORRECTIONS
+from debiaspl.models import MODELS
+
+STRONG: dict[str, Callable[..., RandAugment]] = {
+    "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
+    "benchmark": partial(RandAugment, **asdict(RandAugment.benchmark())),
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several parts by name, with the settings that differ from that part's own defaults."""
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # JSON knows no tuples: a choice that was written and read again is equal to what it was.
+        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
+        object.__setattr__(self, "settings", settings)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One experiment. Two runs of equal recipes on one machine give the same bits."""
+
+    name: str
+    """What ``debiaspl train --recipe`` calls it."""
+    about: str = ""
+    """One line for people: which experiment this is."""
+    cost: str = ""
+    """What a run takes, and where that was measured."""
+    paper: float | None = None
+    """The paper's number for it, top-1 %, where it has one."""
+
+    data: str = "digits"
+    """A known set."""
+    protocol: Choice = Choice("few-labels")
+    """Which of its images are labeled."""
+    network: Choice = Choice("wrn")
+    """The network."""
+    algorithm: Choice = Choice("fixmatch")
+    """What is learned from a batch."""
+    correction: Choice = Choice("debiaser")
+    """What is done to predictions before they become labels; ``none`` makes DebiasPL into FixMatch."""
+    strong: Choice = Choice("fixmatch")
+    """The strong views."""
+    flip: bool = True
+    """Whether a mirrored image is the same thing; it is not for letters and digits."""
+
+    seed: int = 0
+    """Decides the fold (which images are labeled), the first weights, the order and the views."""
+    steps: int = 2**19
+    """Training steps (K)."""
+    labeled_batch: int = 64
+    """Labeled images a step (B)."""
+    unlabeled_batch: int = 448
+    """Unlabeled images a step (mu B)."""
+    learning_rate: float = 0.03
+    """At the start; step k has learning_rate * cos(7 pi k / 16 K)."""
+    sgd_momentum: float = 0.9
+    """Nesterov momentum of the optimiser."""
+    weight_decay: float = 5e-4
+    """On weights, not on norms and biases."""
+    average_decay: float = 0.999
+    """Moving average of the weights, which is what is evaluated."""
+    average_statistics: bool = False
+    """EMAN: average the statistics of batch norm too."""
+    teacher: str = "student"
+    """Who labels the weak views: the ``student`` in training mode, or the ``average`` in eval mode."""
+
+    log_every: int = 100
+    """Steps between lines of log.jsonl."""
+    evaluate_every: int = 0
+    """Steps between evaluations on the test set on the way, to be looked at only; 0: at the end alone."""
+    checkpoint_every: int = 1000
+    """Steps between checkpoints."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "labeled_batch", "unlabeled_batch", "log_every", "checkpoint_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
+        if self.teacher not in ("student", "average"):
+            raise ValueError(f"teacher is {self.teacher!r}, expected 'student' or 'average'.")
+        for part, parts in PARTS.items():
+            choice = getattr(self, part)
+            settings = settings_of(parts, choice.name, part)
+            unknown = sorted(set(choice.settings) - set(settings))
+            if unknown:
+                raise ValueError(
+                    f"{part} {choice.name!r} has no setting {', '.join(unknown)}; it has {_listed(settings)}."
+                )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values; ``Recipe.from_json`` of them is an equal recipe."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return plain
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
+        known = {item.name for item in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(f"a recipe has no {', '.join(unknown)}: it was written by another version of debiaspl.")
+        made: dict[str, Any] = {name: Choice(**value) if name in PARTS else value for name, value in values.items()}
+        return cls(**made)
+
+    def with_settings(self, assignments: Iterable[str]) -> "Recipe":
+        """This recipe with ``key=value`` changes: a field (``steps=20``), a part (``algorithm=supervised``) or a
+        setting of one of its parts (``strength=0``, or ``correction.strength=0`` to be explicit)."""
+        recipe = self
+        for assignment in assignments:
+            key, equals, text = assignment.partition("=")
+            if not equals:
+                raise ValueError(f"found {assignment!r}, expected key=value, such as steps=1000.")
+            recipe = recipe._with(key.strip(), text.strip())
+        return recipe
+
+    def _with(self, key: str, text: str) -> "Recipe":
+        plain = {item.name for item in fields(self)} - set(PARTS)
+        if key in plain:
+            return self._replaced(key, parse(key, text, getattr(self, key)))
+        if key in PARTS:
+            # Settings that the new part knows too are kept: threshold stays when fixmatch becomes pseudolabel.
+            known = settings_of(PARTS[key], text, key)
+            kept = {name: value for name, value in getattr(self, key).settings.items() if name in known}
+            return self._replaced(key, Choice(text, kept))
+        part_named, _, setting = key.rpartition(".")
+        for part in [part_named] if part_named else PARTS:
+            choice = getattr(self, part, None)
+            known = settings_of(PARTS[part], choice.name, part) if isinstance(choice, Choice) else {}
+            if choice is not None and setting in known:
+                value = parse(key, text, known[setting])
+                return self._replaced(part, Choice(choice.name, {**choice.settings, setting: value}))
+        raise ValueError(self._unknown(key))
+
+    def _replaced(self, key: str, value: Any) -> "Recipe":
+        changed: dict[str, Any] = {key: value}
+        return replace(self, **changed)
+
+    def _unknown(self, key: str) -> str:
+        everything = [item.name for item in fields(self)]
+        for part, parts in PARTS.items():
+            everything += settings_of(parts, getattr(self, part).name, part)
+        close = difflib.get_close_matches(key, everything, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {_listed(everything)}."
+
+
+PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
+    "protocol": PROTOCOLS,
+    "network": MODELS,
+    "algorithm": ALGORITHMS,
+    "correction": CORRECTIONS,
+    "strong": STRONG,
+}
+
+# Arguments that the run itself supplies.
+_SUPPLIED = {"self", "num_classes", "channels", "correction", "args", "kwargs"}
+
+
+def settings_of(parts: Mapping[str, Callable[..., Any]], name: str, kind: str) -> dict[str, Any]:
+    """The settings of a part by name, with their defaults: the arguments of what builds it."""
+    if name not in parts:
+        raise ValueError(f"there is no {kind} named {name!r}; there are {_listed(parts)}.")
+    arguments = inspect.signature(parts[name]).parameters
+    return {key: argument.default for key, argument in arguments.items() if key not in _SUPPLIED}
+
+
+def parse(key: str, text: str, like: Any) -> Any:
+    """A value written on a command line, of the same type as ``like``."""
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+        if isinstance(like, int):
+            return int(text)
+        if isinstance(like, float) or like is None:
+            return float(text)
+        if isinstance(like, tuple):
+            return tuple(parse(key, item.strip(), like[0]) for item in text.split(","))
+        return text
+    except (KeyError, ValueError):
+        expected = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
+        raise ValueError(f"{key} is {text!r}, expected {expected}.") from None
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names))) or "none"

@@ -1,0 +1,106 @@
+"""A run is a folder."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from debiaspl._version import __version__
+from debiaspl.training import checkpoint as checkpoints
+from debiaspl.training.checkpoint import Checkpoint
+from debiaspl.training.errors import RunError
+from debiaspl.training.files import write_json, write_text, write_whole
+from debiaspl.training.log import read_log
+from debiaspl.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a run keeps what it is: ``config.json``, ``log.jsonl``, ``checkpoint/`` and, when it has ended,
+    ``model.safetensors``, ``predictions.csv`` and ``results.json``, which is written last."""
+
+    folder: Path
+
+    @classmethod
+    def at(cls, folder: Path, recipe: Recipe, resume: bool) -> "Run":
+        """A folder that is free, or with ``resume`` one that holds an earlier part of the same run. Writes nothing."""
+        run = cls(folder)
+        if folder.exists() and not folder.is_dir():
+            raise RunError(f"{folder} is a file, expected a folder or a name that is free. Choose another --out.")
+        if run.config_path.exists():
+            if not resume:
+                raise RunError(
+                    f"{folder} already holds a run of recipe {run.recipe().name!r}. Go on with it: --resume. "
+                    "Keep it and begin another: --out with a name that is free."
+                )
+            run._check_same(recipe)
+        elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
+            raise RunError(f"{folder} is not empty and holds no run of debiaspl. Choose another --out.")
+        return run
+
+    def begin(self, recipe: Recipe) -> None:
+        """Make the folder, unless an earlier part of the run has made it."""
+        if not self.config_path.exists():
+            write_json(self.config_path, {"debiaspl": __version__, "recipe": recipe.to_json()})
+
+    @property
+    def config_path(self) -> Path:
+        return self.folder / "config.json"
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "log.jsonl"
+
+    @property
+    def results_path(self) -> Path:
+        return self.folder / "results.json"
+
+    def recipe(self) -> Recipe:
+        """The recipe this folder was begun with."""
+        try:
+            return Recipe.from_json(json.loads(self.config_path.read_text())["recipe"])
+        except OSError as error:
+            raise RunError(f"{self.folder} is not a run: its config.json cannot be read ({error.strerror}).") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise RunError(f"{self.config_path} is damaged or of another version of debiaspl: {error}") from error
+
+    def results(self) -> dict[str, Any] | None:
+        """What the run measured; None while it has not ended."""
+        if not self.results_path.exists():
+            return None
+        results: dict[str, Any] = json.loads(self.results_path.read_text())
+        return results
+
+    def log(self) -> list[dict[str, Any]]:
+        """The lines of the log so far."""
+        return read_log(self.log_path) if self.log_path.exists() else []
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The newest checkpoint, or None."""
+        found = checkpoints.newest(self.folder / "checkpoint")
+        if found is not None and found.facts["recipe"] != self.recipe().to_json():
+            raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
+        return found
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        checkpoints.save(self.folder / "checkpoint", checkpoint)
+
+    def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str, results: Any) -> None:
+        """What the run ends with. Results come last: where they are, all else is."""
+        tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
+        write_whole(self.folder / "model.safetensors", lambda path: save_file(tensors, path, metadata=about))
+        write_text(self.folder / "predictions.csv", predictions)
+        write_json(self.results_path, results)
+
+    def _check_same(self, recipe: Recipe) -> None:
+        begun, asked = self.recipe().to_json(), recipe.to_json()
+        names = [name for name in asked if begun[name] != asked[name]]
+        differing = [f"{name}: {begun[name]!r} then, {asked[name]!r} now" for name in names]
+        if differing:
+            raise RunError(
+                f"{self.folder} holds a run of another recipe ({'; '.join(differing)}). Go on with the settings it was "
+                "begun with, or choose another --out."
+            )

@@ -1,0 +1,31 @@
+"""Being asked to stop."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], int]]:
+    """Inside, Ctrl-C and SIGTERM are noted instead of acting: the callable gives the signal's number, or 0. A second
+    one acts at once. Outside the main thread Python allows no handlers, and signals keep their old meaning."""
+    asked: list[int] = []
+    before: dict[int, Any] = {}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    if threading.current_thread() is threading.main_thread():
+        before |= {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+        for each in before:
+            signal.signal(each, note)
+    try:
+        yield lambda: asked[0] if asked else 0
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

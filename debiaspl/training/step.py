@@ -1,0 +1,140 @@
+"""One training step, and everything that changes in it."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.algorithms import ALGORITHMS, Algorithm, Batch, Models
+from debiaspl.augment import Weak
+from debiaspl.data import IndexStream, Task
+from debiaspl.debias import CORRECTIONS
+from debiaspl.models import MODELS, Average, scale
+from debiaspl.training.errors import RunError
+from debiaspl.training.monitor import Monitor
+from debiaspl.training.recipe import STRONG, Recipe
+from debiaspl.training.schedule import cosine
+
+
+class Step:
+    """``step(k)`` takes training step k. ``state()`` is all that the next step depends on."""
+
+    def __init__(self, recipe: Recipe, task: Task, device: torch.device) -> None:
+        self.recipe, self.device, self.task = recipe, device, task.to(device)
+        self.student = _network(recipe, task).to(device)
+        self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
+        self.algorithm = _algorithm(recipe, task.labeled.num_classes).to(device)
+        teacher = self.average.model if recipe.teacher == "average" else self.student
+        self.models = Models(self.student, teacher)
+        self.optimizer = torch.optim.SGD(
+            _parameter_groups([self.student, self.algorithm], recipe.weight_decay),
+            lr=recipe.learning_rate,
+            momentum=recipe.sgd_momentum,
+            nesterov=recipe.sgd_momentum > 0,
+            foreach=True,
+        )
+        # The two streams and the views are seeded apart, so that no draw of one is a draw of another.
+        self.labeled = IndexStream(len(task.labeled), recipe.labeled_batch, seed=2 * recipe.seed)
+        self.unlabeled = IndexStream(len(task.unlabeled), recipe.unlabeled_batch, seed=2 * recipe.seed + 1)
+        self.generator = torch.Generator(device).manual_seed(recipe.seed)
+        self.weak = Weak(flip=recipe.flip)
+        self.strong = STRONG[recipe.strong.name](**recipe.strong.settings)
+        self.monitor = Monitor()
+        self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
+
+    def __call__(self, number: int) -> None:
+        batch, truth = self._draw(number)
+        with self._precision():
+            losses = self.algorithm.losses(self.models, batch)
+        total = torch.stack(list(losses.values())).sum()
+
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.recipe.learning_rate * cosine(number, self.recipe.steps)
+        self.optimizer.zero_grad()
+        total.backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
+        self.optimizer.step()
+        self.average.update(self.student)
+
+        self.monitor.add(losses, self.algorithm.monitors, truth, self.task.labeled.num_classes)
+        bad = (self.first_bad_step < 0) & ~total.detach().isfinite()
+        self.first_bad_step.copy_(torch.where(bad, number, self.first_bad_step))
+
+    def _draw(self, number: int) -> tuple[Batch, Tensor]:
+        """The views of step ``number``, and, for the monitors alone, what its unlabeled images truly are."""
+        views = self.algorithm.views
+        chosen = self.labeled[number].to(self.device)
+        images = self.weak(self.task.labeled.images[chosen], self.generator)
+        weak: tuple[Tensor, ...] = ()
+        strong: tuple[Tensor, ...] = ()
+        truth = self.task.unlabeled.truth[:0]
+        if any(views):
+            positions = self.unlabeled[number].to(self.device)
+            plain, truth = self.task.unlabeled.images[positions], self.task.unlabeled.truth[positions]
+            weak = tuple(scale(self.weak(plain, self.generator)) for _ in range(views.weak))
+            strong = tuple(
+                scale(self.strong(self.weak(plain, self.generator), self.generator)) for _ in range(views.strong)
+            )
+        return Batch(scale(images), self.task.labeled.labels[chosen], weak, strong), truth
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        """bf16 on a GPU, float32 on a CPU."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that changes from step to step, by name."""
+        state = {f"student.{name}": value for name, value in self.student.state_dict().items()}
+        state |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
+        state |= {f"algorithm.{name}": value for name, value in self.algorithm.state_dict().items()}
+        for index, values in self.optimizer.state_dict()["state"].items():
+            state |= {f"optimizer.{index}.{name}": value for name, value in values.items() if value is not None}
+        state |= {f"monitor.{name}": value for name, value in self.monitor.sums.items()}
+        return state | {"generator": self.generator.get_state()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a state that ``state()`` gave."""
+        try:
+            self.student.load_state_dict(_under("student.", state))
+            self.average.model.load_state_dict(_under("average.", state))
+            self.algorithm.load_state_dict(_under("algorithm.", state))
+            optimizer = self.optimizer.state_dict()
+            optimizer["state"] = {}
+            for name, value in _under("optimizer.", state).items():
+                index, _, key = name.partition(".")
+                optimizer["state"].setdefault(int(index), {})[key] = value
+            self.optimizer.load_state_dict(optimizer)
+            self.generator.set_state(state["generator"])
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise RunError(f"the checkpoint does not fit this recipe: {error}") from error
+        self.monitor.sums = {name: value.to(self.device) for name, value in _under("monitor.", state).items()}
+
+
+def _network(recipe: Recipe, task: Task) -> nn.Module:
+    # First weights come from torch's global generator; a copy of it is seeded, the user's own is left alone.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        images = task.labeled
+        network = MODELS[recipe.network.name](images.num_classes, images.channels, **recipe.network.settings)
+    for parameter in network.parameters():
+        if parameter.ndim == 4:
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+    return network
+
+
+def _algorithm(recipe: Recipe, num_classes: int) -> Algorithm:
+    correction = CORRECTIONS[recipe.correction.name](num_classes, **recipe.correction.settings)
+    return ALGORITHMS[recipe.algorithm.name](correction=correction, **recipe.algorithm.settings)
+
+
+def _parameter_groups(modules: Iterable[nn.Module], weight_decay: float) -> list[dict[str, Any]]:
+    """Weights decay; norms and biases, the parameters of one dimension, do not."""
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    return [
+        {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": weight_decay},
+        {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

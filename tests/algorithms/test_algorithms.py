@@ -1,0 +1,188 @@
+"""Every loss against the paper's formulas, on networks small enough to follow."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models, PseudoLabel, Supervised
+from debiaspl.algorithms.cld import cld
+from debiaspl.debias import Correction, Debiaser
+from tests.reference import paper
+
+CLASSES, LABELED, UNLABELED = 4, 5, 16
+
+
+class Linear(nn.Module):
+    """No batch norm: the logits of a view do not depend on its neighbours, so that twins can be computed by hand."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.weight = nn.Parameter(0.6 * torch.randn(CLASSES, 12, generator=generator))
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return images.flatten(1) @ self.weight.T
+
+
+def batch(views: int = 1, seed: int = 1) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+
+    def images(count: int) -> torch.Tensor:
+        return torch.randn(count, 3, 2, 2, generator=generator)
+
+    labels = torch.arange(LABELED) % CLASSES
+    weak = tuple(images(UNLABELED) for _ in range(views))
+    return Batch(images(LABELED), labels, weak, tuple(images(UNLABELED) for _ in range(views)))
+
+
+def models(seed: int = 0) -> Models:
+    student = Linear(seed)
+    return Models(student, student)
+
+
+def biased_debiaser(strength: float = 0.5, momentum: float = 0.9) -> Debiaser:
+    debiaser = Debiaser(CLASSES, strength, momentum)
+    debiaser.prior.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
+    return debiaser
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("strength", [0.0, 0.5, 2.0])
+def test_debiaspl_equals_the_paper(strength, joint):
+    drawn, used = batch(), models()
+    algorithm = FixMatch(biased_debiaser(strength), threshold=0.6, unlabeled_weight=2.0, joint=joint)
+    losses = algorithm.losses(used, drawn)
+    weak, strong = used.student(drawn.weak[0]).tolist(), used.student(drawn.strong[0]).tolist()
+    old = [0.4, 0.3, 0.2, 0.1]
+    new = paper.moved_prior(old, weak, 0.9)
+    expected = 2 * paper.unlabeled_loss(weak, strong, old, new, strength, 0.6)
+    assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
+    assert 0 < algorithm.monitors["kept"].float().mean() < 1
+    labeled = [
+        paper.cross_entropy(row, label)
+        for row, label in zip(used.student(drawn.labeled).tolist(), drawn.labels.tolist(), strict=True)
+    ]
+    assert losses["labeled"].item() == pytest.approx(sum(labeled) / LABELED, rel=1e-5)
+    torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
+
+
+def test_multi_view_equals_the_paper():
+    drawn, used = batch(views=2), models()
+    algorithm = FixMatch(biased_debiaser(), threshold=0.6, views=2)
+    losses = algorithm.losses(used, drawn)
+    weak, strong = [[used.student(view).tolist() for view in views] for views in (drawn.weak, drawn.strong)]
+    expected, new = paper.multi_view_loss(weak, strong, [0.4, 0.3, 0.2, 0.1], 0.9, 0.5, 0.6)
+    assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
+    torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
+
+
+def test_cld_equals_its_slow_twin():
+    generator = torch.Generator().manual_seed(0)
+    weak = (3 * torch.randn(20, CLASSES, generator=generator)).softmax(-1)
+    strong = (3 * torch.randn(20, CLASSES, generator=generator)).softmax(-1)
+    for rows in (20, 3, 1):  # few rows leave groups without members
+        expected = paper.cld_loss(weak[:rows].tolist(), strong[:rows].tolist(), 0.07)
+        assert cld(weak[:rows], strong[:rows]).item() == pytest.approx(expected, rel=1e-4, abs=1e-6)
+
+
+def test_cld_groups_by_the_most_likely_class():
+    """Defect 6: grouped by the least likely class, a strong view that agrees would be punished."""
+    weak = torch.eye(3) * 0.9 + 0.05
+    assert cld(weak, weak) < cld(weak, weak.roll(1, 0))
+
+
+def test_cld_is_an_option_of_fixmatch_and_uses_unconfident_images():
+    drawn, used = batch(), models()
+    algorithm = FixMatch(threshold=1.0, cld_weight=0.3)
+    losses = algorithm.losses(used, drawn)
+    assert losses["unlabeled"] == 0
+    weak, strong = used.student(drawn.weak[0]).softmax(-1), used.student(drawn.strong[0]).softmax(-1)
+    torch.testing.assert_close(losses["cld"], 0.3 * cld(weak, strong))
+    (gradient,) = torch.autograd.grad(losses["cld"], used.student.weight)
+    assert gradient.abs().sum() > 0
+
+
+def test_pseudolabel_equals_its_slow_twin():
+    drawn, used = batch(), models()
+    algorithm = PseudoLabel(biased_debiaser(), threshold=0.6)
+    loss = algorithm.losses(used, drawn)["unlabeled"]
+    weak = used.student(drawn.weak[0]).tolist()
+    new = paper.moved_prior([0.4, 0.3, 0.2, 0.1], weak, 0.9)
+    assert loss.item() == pytest.approx(paper.unlabeled_loss(weak, weak, [0.4, 0.3, 0.2, 0.1], new, 0.5, 0.6), rel=1e-5)
+
+
+def test_supervised_is_cross_entropy_and_looks_at_labeled_images_alone():
+    drawn, used = batch(), models()
+    losses = Supervised().losses(used, drawn)
+    assert list(losses) == ["labeled"]
+    torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
+
+
+def test_supervised_with_a_debiaser_has_its_margin():
+    drawn, used = batch(), models()
+    algorithm = Supervised(biased_debiaser())
+    loss = algorithm.losses(used, drawn)["labeled"]
+    logits = used.student(drawn.labeled)
+    torch.testing.assert_close(loss, F.cross_entropy(algorithm.correction.margin(logits), drawn.labels))
+    assert not torch.equal(loss, F.cross_entropy(logits, drawn.labels))
+
+
+def test_the_mean_is_over_the_whole_batch_not_over_the_kept_part():
+    drawn, used = batch(), models()
+    algorithm = FixMatch(threshold=0.6)
+    loss = algorithm.losses(used, drawn)["unlabeled"]
+    confidence, label = used.student(drawn.weak[0]).softmax(-1).max(-1)
+    per_image = F.cross_entropy(used.student(drawn.strong[0]), label, reduction="none")
+    kept = confidence >= 0.6
+    assert 0 < kept.sum() < UNLABELED
+    torch.testing.assert_close(loss, per_image[kept].sum() / UNLABELED)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_weak_views_receive_no_gradient(joint):
+    drawn, used = batch(), models()
+    weak = drawn.weak[0].requires_grad_()
+    strong = drawn.strong[0].requires_grad_()
+    sum(FixMatch(biased_debiaser(), threshold=0.3, joint=joint).losses(used, drawn).values()).backward()
+    assert weak.grad is None or weak.grad.abs().sum() == 0
+    assert strong.grad.abs().sum() > 0
+
+
+def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
+    drawn, student, teacher = batch(), Linear(0), Linear(7)
+    loss = FixMatch(threshold=0.0).losses(Models(student, teacher), drawn)["unlabeled"]
+    label = teacher(drawn.weak[0]).argmax(-1)
+    torch.testing.assert_close(loss, F.cross_entropy(student(drawn.strong[0]), label))
+    loss.backward()
+    assert teacher.weight.grad is None
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_takes_every_correction_and_its_null_case_is_none(name):
+    drawn, used = batch(), models()
+    plain = ALGORITHMS[name](correction=Correction()).losses(used, drawn)
+    default = ALGORITHMS[name]().losses(used, drawn)
+    nothing_removed = ALGORITHMS[name](correction=Debiaser(CLASSES, strength=0)).losses(used, drawn)
+    for key, value in plain.items():
+        assert torch.equal(value, nothing_removed[key])
+        assert torch.equal(value, default[key])
+
+
+@pytest.mark.parametrize("name", ["fixmatch", "pseudolabel"])
+def test_monitors_are_reported(name):
+    drawn, used = batch(), models()
+    algorithm = ALGORITHMS[name](correction=Debiaser(CLASSES), threshold=0.6)
+    algorithm.losses(used, drawn)
+    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
+    assert algorithm.monitors["confidence"].ndim == 0
+    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
+    assert not any(value.requires_grad for value in algorithm.monitors.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [({"threshold": 1.2}, "threshold is 1.2"), ({"views": 3}, "views is 3")]
+)
+def test_wrong_settings_teach(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FixMatch(**arguments)

@@ -1,0 +1,148 @@
+"""Image sets, splits and streams."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from debiaspl.data import FewLabels, ImageSet, IndexStream, LongTail, Task, few_labels, held_out, load, long_tail
+
+
+def image_set(labels: list[int], /, **changes: object) -> ImageSet:
+    values = {"images": torch.zeros(len(labels), 1, 2, 2, dtype=torch.uint8), "labels": torch.tensor(labels)}
+    return ImageSet(**{**values, "classes": ("a", "b", "c"), **changes})
+
+
+def test_select_and_hide():
+    images = image_set([0, 1, 2, 1], ids=("w", "x", "y", "z"))
+    chosen = images.select([3, 0])
+    assert chosen.labels.tolist() == [1, 0]
+    assert chosen.ids == ("z", "w")
+    hidden = chosen.without_labels()
+    assert hidden.labels.tolist() == [-1, -1]
+    assert hidden.truth.tolist() == [1, 0]
+    assert images.counts() == [1, 2, 1]
+    assert hidden.counts() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "changes", "message"),
+    [
+        ([0, 1], {"images": torch.zeros(2, 1, 2, 2)}, r"dtype torch.float32, expected uint8 \(N, C, H, W\)"),
+        ([0, 1], {"images": torch.zeros(2, 2, 2, 3, dtype=torch.uint8)}, "permute"),
+        ([0, 1], {"images": torch.zeros(0, 1, 2, 2, dtype=torch.uint8)}, "at least one image"),
+        ([0, 3], {}, "run from 0 to 3, expected -1"),
+        ([0, -2], {}, "run from -2 to 0"),
+        ([0, 1], {"labels": torch.zeros(3, dtype=torch.int64)}, r"shape \(3,\) .* expected int64 \(2,\)"),
+        ([0, 1], {"ids": ("one",)}, "1 ids for 2 images"),
+        ([0, 0], {"classes": ("a", "a")}, "two or more different names"),
+    ],
+)
+def test_wrong_image_sets_teach(labels, changes, message):
+    with pytest.raises(ValueError, match=message):
+        image_set(labels, **changes)
+
+
+def test_digits_are_the_real_set_with_a_balanced_test_set():
+    digits = load("digits")
+    assert (len(digits.train), len(digits.test)) == (1297, 500)
+    assert digits.test.counts() == [50] * 10
+    assert digits.train.images.max() == 255
+    assert not set(digits.train.ids) & set(digits.test.ids)
+    # Averaged over its images, a zero is hollow in the middle and a one is not.
+    means = [digits.train.images[digits.train.labels == k].float().mean((0, 1)) for k in (0, 1)]
+    assert means[0][3:5, 3:5].mean() < 30 < 150 < means[1][3:5, 3:5].mean()
+
+
+def test_unknown_sets_teach():
+    with pytest.raises(ValueError, match="no set named 'mnst'; known sets are"):
+        load("mnst")
+
+
+labelings = st.lists(st.integers(8, 40), min_size=2, max_size=6).map(
+    lambda sizes: torch.cat([torch.full((size,), number) for number, size in enumerate(sizes)])
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(labels=labelings, per_class=st.integers(1, 7), seed=st.integers(0, 2**32 - 1), overlap=st.booleans())
+def test_few_labels_is_balanced_complete_and_seeded(labels, per_class, seed, overlap):
+    labels = labels[torch.randperm(len(labels))]
+    split = few_labels(labels, per_class, seed, labeled_also_unlabeled=overlap)
+    assert torch.bincount(labels[split.labeled]).tolist() == [per_class] * (int(labels.max()) + 1)
+    everything = set(range(len(labels)))
+    if overlap:
+        assert split.unlabeled.tolist() == sorted(everything)
+    else:
+        assert set(split.labeled.tolist()) | set(split.unlabeled.tolist()) == everything
+        assert not set(split.labeled.tolist()) & set(split.unlabeled.tolist())
+    again = few_labels(labels, per_class, seed, labeled_also_unlabeled=overlap)
+    assert torch.equal(split.labeled, again.labeled)
+
+
+def test_long_tail_counts_are_the_papers():
+    labels = torch.arange(10).repeat_interleave(5000)
+    for gamma, fraction, labeled, kept in [(100, 0.1, 1244, 12406), (100, 0.3, 3726, 12406), (200, 0.1, 1125, 11203)]:
+        split = long_tail(labels, gamma, fraction, seed=0)
+        assert len(split.labeled) == labeled
+        assert len(split.labeled) + len(split.unlabeled) == kept
+        assert not set(split.labeled.tolist()) & set(split.unlabeled.tolist())
+    assert len(long_tail(labels, 200, 0.3, seed=0).labeled) == 3365
+    sizes = torch.bincount(labels[torch.cat(long_tail(labels, 100, 0.1, seed=3))])
+    assert sizes.tolist() == [int(5000 * 100 ** (-c / 9)) for c in range(10)]
+
+
+def test_splits_are_the_same_on_every_machine():
+    labels = torch.arange(10).repeat_interleave(20)
+    assert few_labels(labels, 1, seed=1).labeled.tolist() == [3, 35, 44, 70, 95, 110, 129, 144, 171, 190]
+    assert long_tail(labels, 10, 0.2, seed=1).labeled.tolist()[:10] == [3, 6, 10, 16, 28, 35, 36, 42, 44, 58]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda labels: few_labels(labels, 0, 0), "per_class is 0"),
+        (lambda labels: few_labels(labels, 21, 0), "per_class is 21, but class 0 has 20 images; expected 1 to 20"),
+        (lambda labels: few_labels(labels, 20, 0, labeled_also_unlabeled=False), "every image is labeled"),
+        (lambda labels: few_labels(torch.tensor([0, -1, 1]), 1, 0), "1 images have no label"),
+        (lambda labels: long_tail(labels, 0.5, 0.1, 0), "gamma is 0.5"),
+        (lambda labels: long_tail(labels, 50, 0.1, 0), "leaves class 7 without an image"),
+        (lambda labels: long_tail(labels, 2, 0, 0), "labeled_fraction is 0"),
+        (lambda labels: held_out(labels, 20, 0), "the smallest class has 20"),
+    ],
+)
+def test_impossible_splits_teach(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(torch.arange(10).repeat_interleave(20))
+
+
+@pytest.mark.parametrize("protocol", [FewLabels(1), LongTail(20.0, 0.1)])
+def test_a_task_hides_the_labels_of_unlabeled_images(protocol):
+    task = Task.known("digits", protocol, seed=0)
+    assert (task.unlabeled.labels == -1).all()
+    assert (task.unlabeled.truth >= 0).all()
+    assert (task.labeled.labels >= 0).all()
+    assert not set(task.test.ids) & (set(task.labeled.ids) | set(task.unlabeled.ids))
+
+
+@settings(deadline=None, max_examples=40)
+@given(size=st.integers(1, 30), batch=st.integers(1, 50), seed=st.integers(0, 1000))
+def test_a_stream_visits_every_image_equally_often(size, batch, seed):
+    stream = IndexStream(size, batch, seed)
+    drawn = torch.cat([stream[number] for number in range(2 * size)])
+    assert torch.bincount(drawn, minlength=size).tolist() == [2 * batch] * size
+    for start in range(0, 2 * batch * size, size):
+        assert sorted(drawn[start : start + size].tolist()) == list(range(size))
+
+
+def test_a_stream_can_be_entered_anywhere():
+    forwards, backwards = IndexStream(7, 5, seed=3), IndexStream(7, 5, seed=3)
+    batches = [forwards[number] for number in range(10)]
+    for number in reversed(range(10)):
+        assert torch.equal(backwards[number], batches[number])
+
+
+def test_streams_of_other_seeds_and_epochs_differ():
+    stream, other = IndexStream(50, 50, seed=0), IndexStream(50, 50, seed=1)
+    assert not torch.equal(stream[0], other[0])
+    assert not torch.equal(stream[0], stream[1])

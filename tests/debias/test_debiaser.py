@@ -1,0 +1,233 @@
+"""The Debiaser against the paper's formulas, and the defects of other implementations."""
+
+import copy
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from debiaspl.debias import Correction, Debiaser
+from tests.reference import paper
+
+
+def logits(rows: int, classes: int, seed: int = 0, scale: float = 3.0) -> torch.Tensor:
+    return scale * torch.randn(rows, classes, generator=torch.Generator().manual_seed(seed))
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    rows=st.integers(1, 20),
+    classes=st.integers(2, 12),
+    strength=st.floats(0, 3),
+    momentum=st.floats(0, 0.999),
+    seed=st.integers(0, 10**6),
+)
+def test_three_steps_equal_the_paper(rows, classes, strength, momentum, seed):
+    debiaser = Debiaser(classes, strength, momentum)
+    prior = [1 / classes] * classes
+    for step in range(3):
+        weak, strong = logits(rows, classes, seed + step), logits(rows, classes, seed + step + 100)
+        probabilities, margin = debiaser(weak), None
+        margin = debiaser.margin(strong)
+        expected = [paper.debiased(row, prior, strength) for row in weak.tolist()]
+        torch.testing.assert_close(probabilities, torch.tensor(expected), atol=1e-5, rtol=1e-4)
+        prior = paper.moved_prior(prior, weak.tolist(), momentum)
+        torch.testing.assert_close(debiaser.prior, torch.tensor(prior), atol=1e-6, rtol=1e-5)
+        label = probabilities.argmax(-1)
+        loss = F.cross_entropy(margin, label, reduction="none")
+        twin = [
+            paper.marginal_loss(row, number, prior, strength)
+            for row, number in zip(strong.tolist(), label.tolist(), strict=True)
+        ]
+        torch.testing.assert_close(loss, torch.tensor(twin), atol=1e-4, rtol=1e-4)
+
+
+def test_labels_use_the_old_prior_and_the_margin_the_new():
+    debiaser, weak = Debiaser(3, strength=1.0, momentum=0.0), logits(8, 3)
+    torch.testing.assert_close(debiaser(weak), weak.softmax(-1))  # the old prior is uniform
+    new = weak.softmax(-1).mean(0)
+    torch.testing.assert_close(debiaser.margin(weak), weak + new.log())
+
+
+def test_biased_input_moves_the_prior_the_right_way():
+    """Defect 1: averaged over all entries, the prior would stay uniform for ever."""
+    debiaser = Debiaser(4, momentum=0.9)
+    for _ in range(50):
+        debiaser(torch.tensor([[4.0, 0.0, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]]))
+    assert debiaser.prior[0] > 0.8
+    assert debiaser.prior[0] > debiaser.prior[1] > debiaser.prior[2]
+    # so the favoured class needs more evidence than before, and its rivals less
+    doubtful = torch.tensor([[1.0, 0.0, 0.0, 0.0]])
+    assert doubtful.softmax(-1).argmax() == 0
+    assert debiaser.eval()(doubtful).argmax() != 0
+
+
+@settings(deadline=None, max_examples=25)
+@given(momentum=st.sampled_from([0.0, 0.5, 0.99, 0.999, 0.9999]), seed=st.integers(0, 10**6))
+def test_the_prior_keeps_its_shape_and_sums_to_one(momentum, seed):
+    """Defect 2: an update that forgets to average. Also that 1,000 roundings do not let the sum drift."""
+    debiaser = Debiaser(10, momentum=momentum)
+    bias = torch.arange(10.0)
+    for step in range(1000 if seed % 10 == 0 else 20):
+        debiaser(logits(7, 10, seed + step) + bias)
+    assert debiaser.prior.shape == (10,)
+    assert debiaser.prior.sum().item() == pytest.approx(1, abs=2e-6)
+    assert (debiaser.prior >= 0).all()
+
+
+def test_the_sum_does_not_drift_at_high_momentum():
+    debiaser = Debiaser(10, momentum=0.9999)
+    for step in range(3000):
+        debiaser(logits(4, 10, step))
+    assert debiaser.prior.sum().item() == pytest.approx(1, abs=1e-5)
+
+
+def test_every_row_counts_whether_confident_or_not():
+    debiaser = Debiaser(2, momentum=0.0)
+    debiaser(torch.tensor([[10.0, -10.0], [0.0, 0.0]]))
+    torch.testing.assert_close(debiaser.prior, torch.tensor([0.75, 0.25]))
+
+
+def test_the_prior_follows_raw_probabilities_not_debiased_ones():
+    debiaser = Debiaser(2, strength=1.0, momentum=0.0)
+    biased = torch.tensor([[2.0, 0.0]])
+    for _ in range(3):
+        debiaser(biased)
+    torch.testing.assert_close(debiaser.prior, biased.softmax(-1)[0])
+
+
+def test_strength_zero_is_the_null_correction_bit_for_bit():
+    debiaser, null, values = Debiaser(5, strength=0.0), Correction(), logits(9, 5)
+    for step in range(5):
+        weak = logits(9, 5, step)
+        assert torch.equal(debiaser(weak), null(weak))
+        assert torch.equal(debiaser.margin(values), null.margin(values))
+
+
+def test_a_uniform_prior_changes_nothing():
+    debiaser, values = Debiaser(5, strength=0.7).eval(), logits(9, 5)
+    torch.testing.assert_close(debiaser(values), values.softmax(-1))
+    label = torch.arange(9) % 5
+    torch.testing.assert_close(F.cross_entropy(debiaser.margin(values), label), F.cross_entropy(values, label))
+
+
+def test_eval_mode_learns_nothing():
+    debiaser = Debiaser(5).eval()
+    debiaser(logits(9, 5))
+    assert torch.equal(debiaser.prior, torch.full((5,), 0.2))
+
+
+def test_the_prior_is_saved_and_loaded():
+    """Defect 3: a prior that is missing from the checkpoint restarts from uniform."""
+    debiaser = Debiaser(5)
+    debiaser(logits(9, 5))
+    other = Debiaser(5)
+    other.load_state_dict(copy.deepcopy(debiaser.state_dict()))
+    assert torch.equal(other.prior, debiaser.prior)
+    assert not torch.equal(other.prior, torch.full((5,), 0.2))
+
+
+def test_no_gradient_passes_through_labels_and_margins_pass_it_unchanged():
+    debiaser = Debiaser(3)
+    weak, strong = logits(4, 3).requires_grad_(), logits(4, 3, 1).requires_grad_()
+    assert not debiaser(weak).requires_grad
+    assert not debiaser.prior.requires_grad
+    debiaser.margin(strong).sum().backward()
+    assert torch.equal(strong.grad, torch.ones_like(strong))
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+def test_a_batch_that_is_not_finite_leaves_the_prior_as_it_was(bad):
+    debiaser = Debiaser(3)
+    debiaser(logits(4, 3))
+    before = debiaser.prior.clone()
+    spoilt = logits(4, 3, 1)
+    spoilt[2, 1] = bad
+    debiaser(spoilt)
+    assert torch.equal(debiaser.prior, before)
+    debiaser(logits(4, 3, 2))
+    assert not torch.equal(debiaser.prior, before)
+
+
+def test_an_empty_batch_leaves_the_prior_as_it_was():
+    debiaser = Debiaser(3)
+    assert debiaser(torch.empty(0, 3)).shape == (0, 3)
+    assert torch.equal(debiaser.prior, torch.full((3,), 1 / 3))
+
+
+def test_a_class_whose_prior_vanishes_gives_finite_numbers():
+    debiaser = Debiaser(3, strength=2.0, momentum=0.0)
+    for _ in range(3):
+        debiaser(torch.tensor([[200.0, 0.0, -200.0]]))
+    assert debiaser.prior[2] == 0
+    assert debiaser(logits(4, 3)).isfinite().all()
+    debiaser(torch.tensor([[200.0, 0.0, -200.0]]))
+    assert debiaser.margin(logits(4, 3)).isfinite().all()
+    loss = F.cross_entropy(debiaser.margin(logits(4, 3)), torch.tensor([2, 2, 2, 2]))
+    assert loss.isfinite()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(dtype):
+    debiaser, twin = Debiaser(5), Debiaser(5)
+    values = logits(9, 5).to(dtype)
+    assert debiaser(values).dtype == torch.float32
+    assert torch.equal(debiaser.prior, (twin(values.float()), twin.prior)[1])
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(debiaser.margin(values), debiaser.margin(values.float()))
+    assert debiaser.margin(values).dtype == torch.float32
+
+
+def test_float64_stays():
+    debiaser = Debiaser(3).double()
+    assert debiaser.prior.dtype == torch.float64
+    assert debiaser(logits(4, 3).double()).dtype == torch.float64
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_model_cast_to_half_keeps_an_exact_prior(dtype):
+    debiaser = Debiaser(3)
+    debiaser(logits(4, 3))
+    exact = debiaser.prior.clone()
+    torch.nn.ModuleList([debiaser]).to(dtype)
+    assert debiaser.prior.dtype == torch.float32
+    assert torch.equal(debiaser.prior, exact)
+    assert "prior" in debiaser.state_dict()
+
+
+def test_leading_dimensions_are_one_batch():
+    flat, stacked, values = Debiaser(3), Debiaser(3), logits(8, 3)
+    flat(values)
+    assert stacked(values.view(2, 4, 3)).shape == (2, 4, 3)
+    torch.testing.assert_close(stacked.prior, flat.prior)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_classes": 1}, "num_classes is 1, expected a whole number of at least 2"),
+        ({"num_classes": 2.5}, "num_classes is 2.5"),
+        ({"num_classes": 3, "strength": -0.1}, "strength is -0.1, expected a number >= 0"),
+        ({"num_classes": 3, "strength": float("nan")}, "strength is nan"),
+        ({"num_classes": 3, "momentum": 1.0}, r"momentum is 1.0, expected a number in \[0, 1\)"),
+        ({"num_classes": 3, "momentum": -0.5}, "momentum is -0.5"),
+        ({"num_classes": 3, "momentum": float("nan")}, "momentum is nan"),
+    ],
+)
+def test_wrong_settings_teach(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Debiaser(**arguments)
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 5), (3, 4)])
+@pytest.mark.parametrize("method", ["__call__", "margin"])
+def test_wrong_shapes_teach(shape, method):
+    with pytest.raises(ValueError, match=r"expected \(batch, 3\).*num_classes=3"):
+        getattr(Debiaser(3), method)(torch.zeros(shape))
+
+
+def test_labels_instead_of_logits_teach():
+    with pytest.raises(TypeError, match=r"dtype torch.int64, expected floating-point logits"):
+        Debiaser(3)(torch.zeros(4, 3, dtype=torch.int64))

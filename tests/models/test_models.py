@@ -1,0 +1,107 @@
+"""Networks and their averages."""
+
+import pytest
+import torch
+from torch import nn
+
+from debiaspl.models import Average, build, scale
+from tests.reference import paper
+
+
+def parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_wrn_28_2_has_the_papers_size():
+    assert parameters(build("wrn-28-2", 10, 3)) == 1_467_610
+
+
+def test_wrn_follows_fixmatch():
+    model = build("wrn-28-2", 10, 3)
+    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    convolutions = [module for module in model.modules() if isinstance(module, nn.Conv2d)]
+    assert len(norms) == 25
+    assert len(convolutions) == 25 + 3
+    assert {norm.momentum for norm in norms} == {0.001}
+    images = torch.zeros(1, 3, 32, 32)
+    assert model.eval().blocks(model.stem(images)).shape == (1, 128, 8, 8)
+
+
+def test_only_the_first_shortcut_starts_from_the_activated_input():
+    model = build("wrn-28-2", 10, 3)
+    assert [block.activate_shortcut for block in model.blocks] == [True] + [False] * 11
+
+
+@pytest.mark.parametrize(("name", "channels", "side"), [("wrn-10-1", 3, 32), ("wrn-16-2", 1, 28), ("small", 1, 8)])
+def test_every_network_gives_logits_and_gradients_to_all_its_weights(name, channels, side):
+    model = build(name, 7, channels)
+    logits = model(torch.randn(4, channels, side, side))
+    assert logits.shape == (4, 7)
+    logits.square().sum().backward()
+    assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("resnet-9000", "no network named 'resnet-9000'"),
+        ("wrn-27-2", "depth is 27, expected 6 n"),
+        ("wrn-28-0", "width"),
+    ],
+)
+def test_unknown_networks_teach(name, message):
+    with pytest.raises(ValueError, match=message):
+        build(name, 10, 3)
+
+
+def test_scale_spans_minus_one_to_one():
+    images = torch.tensor([0, 51, 255], dtype=torch.uint8).reshape(1, 3, 1, 1)
+    assert scale(images).flatten().tolist() == pytest.approx([-1, -0.6, 1])
+
+
+def trained_networks(steps: int) -> list[nn.Module]:
+    """The same network after each of a few steps, its weights and statistics changed by hand."""
+    torch.manual_seed(0)
+    networks = [build("small", 3, 1, width=4)]
+    for _ in range(steps):
+        network = build("small", 3, 1, width=4)
+        network(torch.randn(8, 1, 8, 8) + 2)  # moves the statistics
+        networks.append(network)
+    return networks
+
+
+@pytest.mark.parametrize("statistics", [False, True])
+def test_average_equals_its_slow_twin(statistics):
+    networks = trained_networks(steps=5)
+    average = Average(networks[0], decay=0.9, statistics=statistics)
+    for network in networks[1:]:
+        average.update(network)
+    states = [network.state_dict() for network in networks]
+    names = dict(networks[0].named_parameters())
+    for name, value in average.model.state_dict().items():
+        history = torch.stack([state[name] for state in states])
+        if name in names or (statistics and value.is_floating_point()):
+            columns = history.double().flatten(1).T.tolist()
+            expected = torch.tensor([paper.averaged(column, 0.9) for column in columns]).reshape(value.shape)
+            torch.testing.assert_close(value, expected.to(value.dtype), atol=1e-6, rtol=1e-5)
+        else:
+            assert torch.equal(value, history[-1])
+
+
+def test_the_average_is_never_trained():
+    average = Average(build("small", 3, 1), decay=0.9).train()
+    assert not average.model.training
+    assert not any(parameter.requires_grad for parameter in average.parameters())
+
+
+def test_updating_the_average_does_not_touch_the_network():
+    network, other = trained_networks(1)
+    before = {name: value.clone() for name, value in other.state_dict().items()}
+    Average(network).update(other)
+    assert all(torch.equal(value, before[name]) for name, value in other.state_dict().items())
+
+
+@pytest.mark.parametrize("decay", [1.0, -0.1, 2.0])
+def test_a_wrong_decay_teaches(decay):
+    with pytest.raises(ValueError, match=r"decay is .*, expected a number in"):
+        Average(build("small", 3, 1), decay=decay)

@@ -1,0 +1,93 @@
+"""The public face: names, start-up, and the commands as a user types them."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import debiaspl
+
+COMMAND = [sys.executable, "-m", "debiaspl"]
+
+
+def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def test_every_public_name_is_there():
+    for name in debiaspl.__all__:
+        assert getattr(debiaspl, name) is not None
+    assert set(debiaspl.__all__) <= set(dir(debiaspl))
+    with pytest.raises(AttributeError, match="has no attribute 'Debiazer'; it has Correction, Debiaser"):
+        debiaspl.Debiazer  # noqa: B018
+
+
+def test_help_answers_at_once():
+    seconds = []
+    for _ in range(5):
+        started = time.perf_counter()
+        answered = run("--help")
+        seconds.append(time.perf_counter() - started)
+    assert answered.returncode == 0
+    assert "demo" in answered.stdout
+    assert min(seconds) < 0.5
+
+
+def test_help_imports_no_torch():
+    program = "import sys; sys.argv = ['debiaspl', '--help']\nfrom debiaspl.__main__ import main\n"
+    program += "try: main()\nexcept SystemExit: print('torch' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert said.stdout.strip().endswith("False")
+
+
+def test_version():
+    assert run("--version").stdout.strip() == debiaspl.__version__
+
+
+def test_without_typer_the_command_says_what_to_install():
+    program = "import sys; sys.modules['typer'] = None\nfrom debiaspl.__main__ import main\nmain()"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert said.returncode == 1
+    assert "pip install 'debiaspl[cli]'" in said.stderr
+
+
+def test_train_by_recipe_with_settings_and_resume(tmp_path):
+    arguments = ["train", "--recipe", "digits-10", "--set", "steps=3", "--set", "width=4", "--out", "my run"]
+    first = run(*arguments, folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "% on 500 test images" in first.stdout
+    assert first.stderr == ""  # no progress line where there is no terminal
+    again = run(*arguments, folder=tmp_path)
+    assert again.returncode == 1
+    assert "already holds a run" in again.stderr
+    assert "Traceback" not in again.stderr
+    assert run(*arguments, "--resume", folder=tmp_path).stdout == first.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--recipe", "digits-11"], "no recipe named 'digits-11'"),
+        (["--recipe", "digits-10", "--set", "speed=9"], "no setting 'speed'"),
+        (["--recipe", "digits-10", "--set", "threshold=7"], "threshold is 7.0, expected a confidence"),
+        (["--recipe", "digits-10", "--device", "gpu"], "the device is 'gpu', expected cuda or cpu"),
+    ],
+)
+def test_mistakes_get_a_message_and_leave_no_folder(tmp_path, arguments, message):
+    said = run("train", *arguments, folder=tmp_path)
+    assert said.returncode == 1
+    assert said.stderr.startswith("error: ")
+    assert message in said.stderr
+    assert "Traceback" not in said.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recipes_are_listed():
+    assert "digits-10" in run("recipes").stdout
+    listed = json.loads(run("recipes", "--json").stdout)
+    assert {"digits-10", "digits-lt20-10pct"} <= {recipe["name"] for recipe in listed}

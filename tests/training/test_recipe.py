@@ -1,0 +1,106 @@
+"""Recipes: frozen, written and read again, changed by key=value."""
+
+import dataclasses
+import io
+import json
+import re
+
+import pytest
+
+from debiaspl.recipes import RECIPES, recipe
+from debiaspl.training import Choice, Recipe
+from debiaspl.training.log import ProgressLine
+from debiaspl.training.monitor import imbalance
+from tests.training.tiny import TINY, changed
+
+
+def test_a_recipe_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        TINY.steps = 3
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_that_was_written_and_read_is_equal(name):
+    written = json.dumps(RECIPES[name].to_json())
+    assert Recipe.from_json(json.loads(written)) == RECIPES[name]
+
+
+def test_settings_reach_fields_and_parts():
+    new = changed(TINY, "steps=7", "flip=true", "learning_rate=1e-2", "strength=0.25", "threshold=0.5")
+    assert (new.steps, new.flip, new.learning_rate) == (7, True, 0.01)
+    assert new.correction == Choice("debiaser", {"strength": 0.25})
+    assert new.algorithm.settings["threshold"] == 0.5
+    assert changed(TINY, "correction.momentum=0.9").correction.settings == {"momentum": 0.9}
+    assert changed(TINY, "operations=rotate, shear_x").strong.settings == {"operations": ("rotate", "shear_x")}
+    assert changed(TINY, "cutout=0,0").strong.settings == {"cutout": (0.0, 0.0)}
+
+
+def test_a_new_part_keeps_the_settings_it_knows():
+    new = changed(TINY, "threshold=0.5", "joint=true", "algorithm=pseudolabel")
+    assert new.algorithm == Choice("pseudolabel", {"threshold": 0.5})
+    assert changed(TINY, "correction=none").correction == Choice("none")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("steps", "found 'steps', expected key=value"),
+        ("stepps=3", "no setting 'stepps'. Did you mean steps?"),
+        ("steps=many", "steps is 'many', expected a whole number"),
+        ("flip=maybe", "flip is 'maybe', expected true or false"),
+        ("strength=strong", "strength is 'strong', expected a number"),
+        ("algorithm=fixmatsch", "no algorithm named 'fixmatsch'; there are fixmatch, pseudolabel, supervised"),
+        ("network.strength=1", "no setting 'network.strength'"),
+        ("nothing.strength=1", "no setting 'nothing.strength'"),
+        ("steps=0", "steps is 0, expected at least 1"),
+        ("teacher=mean", "teacher is 'mean', expected 'student' or 'average'"),
+    ],
+)
+def test_wrong_settings_teach(setting, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        changed(TINY, setting)
+
+
+def test_a_part_with_a_setting_it_does_not_have_is_refused_when_made():
+    with pytest.raises(ValueError, match="correction 'none' has no setting strength; it has none"):
+        dataclasses.replace(TINY, correction=Choice("none", {"strength": 1}))
+
+
+def test_a_recipe_of_another_version_is_refused():
+    with pytest.raises(ValueError, match="a recipe has no wings"):
+        Recipe.from_json({"name": "x", "wings": 2})
+
+
+def test_unknown_recipes_teach():
+    with pytest.raises(ValueError, match="no recipe named 'cifar'; there are digits-10"):
+        recipe("cifar")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+RECORD = {"losses": {"labeled": 0.5, "unlabeled": 0.25}, "kept": 0.4, "imbalance": 3.21}
+
+
+def test_the_progress_line_says_what_a_person_wants_to_know():
+    stream = Terminal()
+    with ProgressLine("digits-10", 0, 600, stream) as line:
+        line.show(300, RECORD)
+    assert re.search(
+        r"digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  imbalance 3.2  0:00 left", stream.getvalue()
+    )
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_the_progress_line_is_silent_elsewhere():
+    stream = io.StringIO()
+    with ProgressLine("digits-10", 0, 600, stream) as line:
+        line.show(300, RECORD)
+    assert stream.getvalue() == ""
+
+
+def test_imbalance_is_largest_over_smallest():
+    assert imbalance([6, 3, 2], least=1) == 3
+    assert imbalance([6, 0], least=1) == 6

@@ -1,0 +1,253 @@
+"""Stopped, killed, damaged: a run resumes to the same bits, or says why it cannot."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from debiaspl.training import Interrupted, Run, RunError, checkpoint, files, train
+from debiaspl.training.log import Log
+from tests.training.tiny import EAGER, TINY, changed, outcome
+
+SLOW = changed(EAGER, "steps=400", "checkpoint_every=20", "log_every=15")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    subprocess.run(command(folder), check=True)
+    return folder
+
+
+def command(folder: Path) -> list[str]:
+    program = (
+        "import sys, torch; torch.set_num_threads(1)\n"
+        "from debiaspl.training import train, Interrupted\n"
+        "from tests.training.test_resume import SLOW\n"
+        "try: train(SLOW, sys.argv[1], resume=True)\n"
+        "except Interrupted as stop: print(stop); sys.exit(128 + stop.signal)"
+    )
+    return [sys.executable, "-c", program, str(folder)]
+
+
+def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        log = Run(folder).log() if folder.exists() else []
+        if log and log[-1]["step"] >= step:
+            return
+        time.sleep(0.002)
+    raise AssertionError(f"step {step} was not reached in a minute, or the run ended before")
+
+
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, undisturbed):
+    """Defect 3, and kill -9 of a real process at several moments of one run."""
+    for step in (30, 150, 300):
+        process = subprocess.Popen(command(tmp_path / "run"), text=True)
+        wait_for_step(tmp_path / "run", step, process)
+        process.kill()
+        process.wait()
+        assert not (tmp_path / "run" / "results.json").exists()
+    subprocess.run(command(tmp_path / "run"), check=True)
+    assert outcome(tmp_path / "run") == outcome(undisturbed)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stopped_run_saves_leaves_and_resumes_to_the_same_bits(tmp_path, undisturbed, number):
+    process = subprocess.Popen(command(tmp_path / "run"), text=True, stdout=subprocess.PIPE)
+    wait_for_step(tmp_path / "run", 45, process)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "Stopped and saved at step" in said
+    assert "Go on with:" in said
+    saved = Run(tmp_path / "run").checkpoint()
+    assert saved is not None
+    assert f"at step {saved.step} of 400" in said
+    subprocess.run(command(tmp_path / "run"), check=True)
+    assert outcome(tmp_path / "run") == outcome(undisturbed)
+
+
+@pytest.mark.parametrize("moment", range(1, 12, 2))
+def test_a_run_cut_at_any_file_it_writes_resumes_to_the_same_bits(tmp_path, monkeypatch, moment):
+    """As if killed between two writes: the nth file never gets its name."""
+    train(TINY, tmp_path / "whole")
+    writes = iter(range(100))
+    original = files.write_whole
+
+    def cut(path, write):
+        if next(writes) == moment:
+            raise KeyboardInterrupt
+        original(path, write)
+
+    for module in ("run", "checkpoint", "files"):
+        monkeypatch.setattr(f"debiaspl.training.{module}.write_whole", cut)
+    try:
+        train(TINY, tmp_path / "run")
+    except KeyboardInterrupt:
+        monkeypatch.undo()
+        train(TINY, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def test_everything_is_in_the_checkpoint(tmp_path):
+    train(EAGER, tmp_path / "run")
+    names = set(checkpoint.newest(tmp_path / "run" / "checkpoint").tensors)
+    assert "algorithm.correction.prior" in names
+    assert {"student.head.weight", "average.head.weight", "optimizer.0.momentum_buffer", "generator"} <= names
+
+
+def test_a_finished_run_is_not_repeated(tmp_path):
+    first = train(TINY, tmp_path / "run")
+    changed_at = (tmp_path / "run" / "results.json").stat().st_mtime_ns
+    assert train(TINY, tmp_path / "run", resume=True) == first
+    assert (tmp_path / "run" / "results.json").stat().st_mtime_ns == changed_at
+
+
+def test_resuming_what_never_began_begins(tmp_path):
+    train(TINY, tmp_path / "fresh")
+    train(TINY, tmp_path / "resumed", resume=True)
+    assert outcome(tmp_path / "fresh") == outcome(tmp_path / "resumed")
+
+
+def test_an_existing_run_is_not_overwritten(tmp_path):
+    train(TINY, tmp_path / "run")
+    before = outcome(tmp_path / "run")
+    with pytest.raises(RunError, match=r"already holds a run of recipe 'tiny'. Go on with it: --resume"):
+        train(TINY, tmp_path / "run")
+    assert outcome(tmp_path / "run") == before
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(RunError, match="is not empty and holds no run"):
+        train(TINY, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(RunError, match="is a file, expected a folder"):
+        train(TINY, tmp_path / "thesis.tex")
+
+
+def test_another_recipe_is_refused_by_name_of_what_differs(tmp_path):
+    train(TINY, tmp_path / "run")
+    with pytest.raises(RunError, match=r"learning_rate: 0.03 then, 0.1 now"):
+        train(changed(TINY, "learning_rate=0.1"), tmp_path / "run", resume=True)
+
+
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def make_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def make_foreign(path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file({"weight": torch.zeros(3)}, path)
+
+
+@pytest.mark.parametrize("damage", [cut_short, flip_a_bit, make_empty, make_foreign])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_kept(tmp_path, damage):
+    train(TINY, tmp_path / "whole")
+    train(TINY, tmp_path / "run")
+    for name in ("results.json", "model.safetensors"):
+        (tmp_path / "run" / name).unlink()
+    newest = tmp_path / "run" / "checkpoint" / "step-000000012.safetensors"
+    damage(newest)
+    with pytest.raises(RunError, match=r"step-000000012.* damaged.*Delete that file.*before it is at step 8"):
+        train(TINY, tmp_path / "run", resume=True)
+    newest.unlink()
+    train(TINY, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path):
+    train(TINY, tmp_path / "run")
+    train(changed(TINY, "width=8"), tmp_path / "other")
+    (tmp_path / "run" / "results.json").unlink()
+    source = tmp_path / "other" / "checkpoint" / "step-000000012.safetensors"
+    source.replace(tmp_path / "run" / "checkpoint" / "step-000000012.safetensors")
+    with pytest.raises(RunError, match="belongs to another recipe"):
+        train(TINY, tmp_path / "run", resume=True)
+
+
+def test_a_damaged_config_is_named(tmp_path):
+    train(TINY, tmp_path / "run")
+    (tmp_path / "run" / "config.json").write_text("{")
+    with pytest.raises(RunError, match=r"config.json is damaged"):
+        train(TINY, tmp_path / "run", resume=True)
+
+
+def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeypatch):
+    original = checkpoint.save_file
+
+    def full(tensors, path, metadata):
+        original(tensors, path, metadata=metadata)
+        if json.loads(metadata["debiaspl"])["step"] == 8:
+            Path(path).write_bytes(Path(path).read_bytes()[:50])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(checkpoint, "save_file", full)
+    with pytest.raises(RunError, match=r"could not write .*step-000000008.*No space left on device"):
+        train(TINY, tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run" / "checkpoint").iterdir()] == ["step-000000004.safetensors"]
+    monkeypatch.undo()
+    train(TINY, tmp_path / "run", resume=True)
+    train(TINY, tmp_path / "whole")
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def forbidden(self, *arguments, **options):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "mkdir", forbidden)
+    with pytest.raises(RunError, match=r"could not write .*config.json: Permission denied"):
+        train(TINY, tmp_path / "locked" / "run")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    target = tmp_path / "results.json"
+    files.write_text(target, "old")
+
+    def failing(partial: Path) -> None:
+        partial.write_text("half")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with pytest.raises(RunError, match=r"could not write .*results.json"):
+        files.write_whole(target, failing)
+    assert target.read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+
+
+def test_the_log_drops_lines_that_came_after_the_checkpoint(tmp_path):
+    with Log(tmp_path / "log.jsonl") as log:
+        log.write({"step": 1})
+        length = log.length()
+        log.write({"step": 2})
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write('{"step": 3, "cut sh')
+    with Log(tmp_path / "log.jsonl", length):
+        pass
+    assert (tmp_path / "log.jsonl").read_text() == '{"step": 1}\n'
+
+
+def test_interrupted_survives_the_way_between_processes():
+    import pickle
+
+    copy = pickle.loads(pickle.dumps(Interrupted("words", 15)))
+    assert (str(copy), copy.signal) == ("words", 15)

@@ -1,0 +1,240 @@
+"""Whole runs: what they learn from, and that they are the same bits where they must be."""
+
+import csv
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from debiaspl.data import ImageSet, Task
+from debiaspl.training import Choice, train
+from debiaspl.training import loop as loop_module
+from debiaspl.training.schedule import cosine
+from debiaspl.training.step import Step
+from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
+
+
+def test_a_run_leaves_a_complete_folder(tmp_path):
+    returned = train(TINY, tmp_path / "run")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"config.json", "log.jsonl", "checkpoint", "model.safetensors", "predictions.csv", "results.json"}
+    assert [line["step"] for line in log(tmp_path / "run")] == [5, 10, 12]
+    assert returned["recipe"] == TINY.to_json()
+    with (tmp_path / "run" / "predictions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 500
+    right = sum(row["label"] == row["truth"] for row in rows)
+    assert returned["accuracy"] == pytest.approx(right / 500)
+    assert returned["worst_recall"] == min(returned["recall"])
+    assert sum(map(sum, returned["confusion"])) == 500
+    assert returned["labels"] == [1] * 10
+
+
+def test_the_same_recipe_gives_the_same_bits(tmp_path):
+    train(EAGER, tmp_path / "a")
+    torch.rand(7)  # what the user draws between runs does not matter
+    train(EAGER, tmp_path / "b")
+    assert outcome(tmp_path / "a") == outcome(tmp_path / "b")
+
+
+def test_training_leaves_the_users_random_numbers_alone(tmp_path):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    train(changed(TINY, "steps=2"), tmp_path / "run")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_another_seed_is_another_run(tmp_path):
+    train(EAGER, tmp_path / "a")
+    train(changed(EAGER, "seed=1"), tmp_path / "b")
+    assert outcome(tmp_path / "a")[0] != outcome(tmp_path / "b")[0]
+
+
+def test_strength_zero_is_fixmatch_bit_for_bit_over_a_whole_run(tmp_path):
+    """Defect 10: a strength of 0 that is not FixMatch because something else differs."""
+    train(changed(EAGER, "strength=0"), tmp_path / "debiaspl")
+    train(changed(EAGER, "correction=none"), tmp_path / "fixmatch")
+    train(EAGER, tmp_path / "debiased")
+    zero, fixmatch, debiased = (outcome(tmp_path / name)[0] for name in ("debiaspl", "fixmatch", "debiased"))
+    assert zero == fixmatch
+    assert debiased != fixmatch
+
+
+def test_weights_change_and_accuracy_beats_chance(tmp_path):
+    """Defect 9: a public fit that never calls backward."""
+    settings = [
+        "steps=150",
+        "labeled_batch=32",
+        "width=8",
+        "per_class=4",
+        "learning_rate=0.1",
+        "average_statistics=true",
+    ]
+    reached = train(changed(TINY, *settings), tmp_path / "run")
+    untrained = Step(TINY, task(), torch.device("cpu")).student.state_dict()
+    trained = outcome(tmp_path / "run")[0]
+    assert all(untrained[name].numpy().tobytes() != trained[name] for name in ("head.weight", "features.0.weight"))
+    assert reached["accuracy"] > 0.3  # chance is 0.10; ten seeds gave 0.49 to 0.84
+
+
+def task() -> Task:
+    from debiaspl.data import FewLabels
+
+    return Task.known("digits", FewLabels(1), seed=0)
+
+
+@pytest.mark.parametrize("algorithm", ["fixmatch", "pseudolabel", "supervised"])
+def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeypatch, algorithm):
+    """Defect 5: true labels of the target set must not reach a loss."""
+    recipe = changed(replace(EAGER, algorithm=Choice(algorithm)), *(["threshold=0.1"] * (algorithm != "supervised")))
+    train(recipe, tmp_path / "honest")
+    known = Task.known
+
+    def scrambled(*arguments):
+        honest = known(*arguments)
+        lies = (honest.unlabeled.truth + 1) % 10
+        return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
+
+    monkeypatch.setattr(loop_module.Task, "known", scrambled)
+    train(recipe, tmp_path / "scrambled")
+    honest, lied = outcome(tmp_path / "honest"), outcome(tmp_path / "scrambled")
+    assert honest[0] == lied[0]
+    assert [line["losses"] for line in honest[2]] == [line["losses"] for line in lied[2]]
+    if algorithm != "supervised":  # the monitors did look: the test would see a leak
+        assert [line["pseudo_accuracy"] for line in honest[2]] != [line["pseudo_accuracy"] for line in lied[2]]
+
+
+def test_pseudo_label_accuracy_is_measured_against_the_truth():
+    """Defect 7: measured against the pseudo-labels themselves, it would always be 1."""
+    step = Step(EAGER, task(), torch.device("cpu"))
+    truth_free = replace(step.task.unlabeled, truth=torch.full_like(step.task.unlabeled.truth, -1))
+    expected_right = expected_kept = 0
+    for number in range(3):
+        positions = step.unlabeled[number]
+        step(number)
+        kept, label = step.algorithm.monitors["kept"], step.algorithm.monitors["pseudo_label"]
+        for place, position in enumerate(positions.tolist()):
+            if kept[place]:
+                expected_kept += 1
+                expected_right += int(label[place] == step.task.unlabeled.truth[position])
+    record = step.monitor.summary()
+    assert record["pseudo_accuracy"] == pytest.approx(expected_right / expected_kept)
+    assert sum(record["pseudo_labels"]) == expected_kept
+    step.task = replace(step.task, unlabeled=truth_free)
+    step(3)
+    assert step.monitor.summary()["pseudo_accuracy"] is None
+
+
+def test_only_the_last_averaged_model_is_reported(tmp_path):
+    """Defect 8: the best epoch chosen on the test set."""
+    train(changed(TINY, "evaluate_every=4"), tmp_path / "watched")
+    train(TINY, tmp_path / "plain")
+    watched, plain = results(tmp_path / "watched"), results(tmp_path / "plain")
+    assert watched["accuracy"] == plain["accuracy"]
+    assert "averaged weights after the last step" in watched["evaluated"]
+    assert [line["step"] for line in log(tmp_path / "watched") if "accuracy" in line] == [4, 8, 12]
+
+
+def test_weight_decay_spares_norms_and_biases():
+    step = Step(TINY, task(), torch.device("cpu"))
+    decayed, spared = step.optimizer.param_groups
+    names = {id(parameter): name for name, parameter in step.student.named_parameters()}
+    assert all(names[id(parameter)].endswith("weight") for parameter in decayed["params"])
+    assert {parameter.ndim for parameter in spared["params"]} == {1}
+    assert decayed["weight_decay"] == TINY.weight_decay
+    assert spared["weight_decay"] == 0
+    total = sum(len(group["params"]) for group in step.optimizer.param_groups)
+    assert total == len(list(step.student.parameters()))
+
+
+def test_one_step_is_nesterov_sgd_and_an_average():
+    """A slow twin of the whole update, parameter by parameter."""
+    step = Step(EAGER, task(), torch.device("cpu"))
+    step(0)
+    before = {name: value.detach().clone() for name, value in step.student.named_parameters()}
+    average = {name: value.clone() for name, value in step.average.model.named_parameters()}
+    velocity = {
+        name: step.optimizer.state[value]["momentum_buffer"].clone() for name, value in step.student.named_parameters()
+    }
+    gradients = {}
+    step.optimizer.register_step_pre_hook(
+        lambda *_: gradients.update({name: value.grad.clone() for name, value in step.student.named_parameters()})
+    )
+    step(1)
+    rate = EAGER.learning_rate * math.cos(7 * math.pi * 1 / (16 * EAGER.steps))
+    for name, value in step.student.named_parameters():
+        gradient = gradients[name] + (EAGER.weight_decay * before[name] if value.ndim > 1 else 0)
+        moved = 0.9 * velocity[name] + gradient
+        torch.testing.assert_close(value.detach(), before[name] - rate * (gradient + 0.9 * moved))
+        twin = EAGER.average_decay * average[name] + (1 - EAGER.average_decay) * value.detach()
+        torch.testing.assert_close(step.average.model.get_parameter(name), twin)
+
+
+def test_the_schedule_is_the_papers():
+    steps = 2**19
+    for step in (0, 1, steps // 2, steps - 1):
+        assert 0.03 * cosine(step, steps) == pytest.approx(0.03 * math.cos(7 * math.pi * step / (16 * steps)))
+    assert cosine(0, steps) == 1
+    assert cosine(steps, steps) == pytest.approx(0.19509, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["algorithm=supervised", "correction=none"],
+        ["algorithm=supervised"],
+        ["algorithm=pseudolabel"],
+        ["views=2"],
+        ["cld_weight=0.2"],
+        ["joint=true"],
+        ["teacher=average", "average_statistics=true"],
+        ["strong=benchmark"],
+        ["protocol=long-tail", "gamma=20", "labeled_fraction=0.1"],
+        ["network=wrn", "depth=10", "width=1", "steps=2"],
+    ],
+)
+def test_every_option_trains(tmp_path, settings):
+    reached = train(changed(TINY, "steps=4", *settings), tmp_path / "run")
+    assert 0 <= reached["accuracy"] <= 1
+    assert all(math.isfinite(value) for line in log(tmp_path / "run") for value in line["losses"].values())
+
+
+def test_classes_of_an_image_set_reach_the_predictions(tmp_path, monkeypatch):
+    known = Task.known
+
+    def renamed(*arguments):
+        def rename(images: ImageSet) -> ImageSet:
+            return replace(images, classes=tuple(f'"{k}", ü' for k in range(10)))
+
+        honest = known(*arguments)
+        return Task(rename(honest.labeled), rename(honest.unlabeled), rename(honest.test))
+
+    monkeypatch.setattr(loop_module.Task, "known", renamed)
+    train(changed(TINY, "steps=1"), tmp_path / "run")
+    with (tmp_path / "run" / "predictions.csv").open() as file:
+        assert {row["truth"] for row in csv.DictReader(file)} == {f'"{k}", ü' for k in range(10)}
+
+
+def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, monkeypatch):
+    calls = iter(range(100))
+    original = nn.functional.cross_entropy
+
+    def poisoned(*arguments, **options):
+        value = original(*arguments, **options)
+        return value * float("nan") if next(calls) == 2 * 9 else value  # two losses a step: step 9
+
+    monkeypatch.setattr("debiaspl.algorithms.fixmatch.F.cross_entropy", poisoned)
+    with pytest.raises(loop_module.RunError, match=r"loss of step 9 is not finite.*checkpoint of step 8 is kept"):
+        train(TINY, tmp_path / "run")
+    assert [path.name for path in sorted((tmp_path / "run" / "checkpoint").iterdir())] == [
+        "step-000000004.safetensors",
+        "step-000000008.safetensors",
+    ]
+    assert not (tmp_path / "run" / "results.json").exists()
+    monkeypatch.undo()
+    train(TINY, tmp_path / "run", resume=True)
+    train(TINY, tmp_path / "never-poisoned")
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "never-poisoned")
