@@ -54,7 +54,7 @@ def demo_command(
             go_on = " ".join(["debiaspl demo", *_given(sys.argv[2:]), "--resume"])
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, workers, watch, go_on)
         console.print(_table(comparison))
-        console.print(f"Runs, results.json and comparison.png are in {out}", highlight=False, soft_wrap=True)
+        console.print(f"Runs, table, figure and results.json are in {out}", highlight=False, soft_wrap=True)
 
 
 @app.command("train")
@@ -66,6 +66,7 @@ def train_command(
     out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/RECIPE unless given.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
 ) -> None:
     """Train one recipe."""
     with _plain_errors():
@@ -75,7 +76,7 @@ def train_command(
         chosen = find(recipe).with_settings(settings or [])
         folder = out or Path("runs") / chosen.name
         go_on = " ".join(["debiaspl train", *_given(sys.argv[2:]), "--resume"])
-        results = train(chosen, folder, resume, device, go_on)
+        results = train(chosen, folder, resume, device, workers, go_on)
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
 

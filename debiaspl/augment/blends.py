@@ -7,16 +7,16 @@ from debiaspl.augment.batch import constant
 
 
 def grey(images: Tensor, factor: Tensor) -> Tensor:
-    return luma(images).to(torch.uint8).unsqueeze(1).expand_as(images)
+    return luma(images).to(torch.uint8).view(-1, 1, *images.shape[2:]).expand_as(images)
 
 
 def luma(images: Tensor) -> Tensor:
-    """Pillow's mode "L", (N, H, W) of int32: the weights of ITU-R 601 in 1/65536, rounded."""
+    """Pillow's mode "L", (N, H W) of int32: the weights of ITU-R 601 in 1/65536, rounded."""
     if images.shape[1] == 1:
-        return images[:, 0].int()
+        return images.flatten(1).int()
     weights = constant(((19595,), (38470,), (7471,)), torch.int32, images.device)
     total = images.flatten(2).int().mul_(weights).sum(1, dtype=torch.int32)
-    return total.add_(1 << 15).bitwise_right_shift_(16).view(images.shape[0], *images.shape[2:])
+    return total.add_(1 << 15).bitwise_right_shift_(16)
 
 
 def smooth(images: Tensor, factor: Tensor) -> Tensor:
@@ -27,8 +27,8 @@ def smooth(images: Tensor, factor: Tensor) -> Tensor:
     wide = images.short()
     rows = (wide[:, :, :-2] + wide[:, :, 1:-1]).add_(wide[:, :, 2:])
     total = (rows[..., :-2] + rows[..., 1:-1]).add_(rows[..., 2:]).add_(wide[:, :, 1:-1, 1:-1], alpha=4)
-    # (2 total + 13) / 26, cut off: for all that a byte can sum to, a product and a shift give the same.
-    smoothed[:, :, 1:-1, 1:-1] = total.int().mul_(2).add_(13).mul_(40330).bitwise_right_shift_(20)
+    # total / 13, rounded: for all that thirteen bytes can sum to, a product and a shift give the same.
+    smoothed[:, :, 1:-1, 1:-1] = total.int().mul_(80660).add_(1 << 19).bitwise_right_shift_(20)
     return smoothed
 
 

@@ -1,6 +1,7 @@
 """Rotations, shears and translations: one affine matrix for every image, and one gather of its nearest pixels.
 
-A matrix is (2, 3): the pixel (x, y) is taken from (a x + b y + c, d x + e y + f).
+A matrix is (2, 3): the pixel in column x and row y, both from 0, shows the point (a x + b y + c, d x + e y + f). So c
+and f are where the centre of the first pixel comes from: (0.5, 0.5), if nothing moves.
 """
 
 import math
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from debiaspl.augment.batch import constant, counting
 
-UNMOVED = ((1, 0, 0), (0, 1, 0))
+UNMOVED = ((1, 0, 0.5), (0, 1, 0.5))
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
@@ -20,15 +21,17 @@ def rotate(images: Tensor, degrees: Tensor) -> Tensor:
     cos, sin = radians.cos(), radians.sin()
     turn = torch.stack((cos, sin, -sin, cos), 1).round(decimals=15).view(-1, 2, 2)
     middle = constant((images.shape[3] / 2, images.shape[2] / 2), torch.float64, images.device)
-    return torch.cat((turn, (middle - (turn * middle).sum(2)).unsqueeze(2)), 2)
+    corner = middle - (turn * middle).sum(2)
+    centre = corner.add_(turn[:, :, 0], alpha=0.5).add_(turn[:, :, 1], alpha=0.5)
+    return torch.cat((turn, centre.unsqueeze(2)), 2)
 
 
 def shear_x(images: Tensor, slope: Tensor) -> Tensor:
-    return moved(slope, ((0, 1, 0), (0, 0, 0)))
+    return moved(slope, ((0, 1, 0.5), (0, 0, 0)))
 
 
 def shear_y(images: Tensor, slope: Tensor) -> Tensor:
-    return moved(slope, ((0, 0, 0), (1, 0, 0)))
+    return moved(slope, ((0, 0, 0), (1, 0, 0.5)))
 
 
 def translate_x(images: Tensor, pixels: Tensor) -> Tensor:
@@ -39,8 +42,8 @@ def translate_y(images: Tensor, pixels: Tensor) -> Tensor:
     return moved(whole(pixels, images.shape[2]), ((0, 0, 0), (0, 0, 1)))
 
 
-def moved(amount: Tensor, where: tuple[tuple[int, ...], ...]) -> Tensor:
-    along, still = (constant(entries, amount.dtype, amount.device) for entries in (where, UNMOVED))
+def moved(amount: Tensor, where: tuple[tuple[float, ...], ...]) -> Tensor:
+    along, still = (constant(entries, torch.float64, amount.device) for entries in (where, UNMOVED))
     return (amount.view(-1, 1, 1) * along).add_(still)
 
 
@@ -50,25 +53,19 @@ def whole(pixels: Tensor, side: int) -> Tensor:
 
 
 def nearest(images: Tensor, matrices: Tensor, value: Tensor) -> Tensor:
-    """Pillow's `Image.transform` with AFFINE and NEAREST: 16.16 fixed point from pixel centres, black outside.
+    """Pillow's `Image.transform` with AFFINE and NEAREST: 16.16 fixed-point coordinates, black outside.
 
-    What is outside lands on a black border of one pixel, in a copy.
+    What is outside lands on the black border of a copy, one pixel wide: the first pixel is (1, 1) there.
     """
-    count, channels, height, width = images.shape
-    x, y, start = _fixed_point(matrices)
-    right, down = (counting(side, torch.int32, images.device) for side in (width, height))
-    source_x, source_y = (start + y * down.unsqueeze(1) + x * right).bitwise_right_shift_(16).unbind(1)
+    channels, height, width = images.shape[1:]
+    fixed = (matrices * 65536.0).add_(0.5).floor_().int()
+    along_x, along_y, start = fixed.view(-1, 2, 3, 1, 1).unbind(2)
+    x, y = (counting(side, torch.int32, images.device) for side in (width, height))
+    source = (y.unsqueeze(1) * along_y).add_(start).add_(65536) + x * along_x
+    source_x, source_y = source.bitwise_right_shift_(16).unbind(1)
     index = source_y.clamp(0, height + 1).mul_(width + 2).add_(source_x.clamp(0, width + 1)).long()
     bordered = F.pad(images, (1, 1, 1, 1)).flatten(2)
-    return bordered.gather(2, index.view(count, 1, -1).expand(-1, channels, -1)).view(images.shape)
-
-
-def _fixed_point(matrices: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Steps per x and y, and the start at the centre of pixel (0, 0), which lies at (1, 1) of the bordered copy."""
-    x, y, start = matrices.unbind(2)
-    coefficients = torch.stack((x, y, start + x * 0.5 + y * 0.5))
-    x, y, start = coefficients.mul_(65536.0).add_(0.5).floor_().int().view(3, -1, 2, 1, 1).unbind()
-    return x, y, start.add_(65536)
+    return bordered.gather(2, index.flatten(1).unsqueeze(1).expand(-1, channels, -1)).view(images.shape)
 
 
 BUILD = {

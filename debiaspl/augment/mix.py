@@ -11,7 +11,7 @@ SORTED = ("identity", *(name for family in FAMILIES for name in family.build))
 """Families together, so that the sorted images of one family are one slice."""
 RANKS = torch.tensor([SORTED.index(name) for name in OPERATIONS])
 
-BYTES_AT_ONCE = 1 << 17
+BYTES_AT_ONCE = 1 << 18
 """Indices take eight bytes for each of the image: for so many they stay in the cache."""
 
 
@@ -26,23 +26,23 @@ def mix(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
 
 
 def by_rows(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
-    """Sort the images by operation, work on slices in place, and put them back in order."""
-    mixed, spare = (torch.empty_like(images, memory_format=torch.contiguous_format) for _ in range(2))
-    source, place = images, torch.arange(len(images))
+    """Take the images out that an operation was drawn for, sorted by operation, and put them back changed."""
+    mixed = images.clone(memory_format=torch.contiguous_format)
     for ranks, value in zip(RANKS.take(codes).unbind(), values.unbind(), strict=True):
-        order = ranks.argsort()
-        torch.index_select(source, 0, place.take(order), out=mixed)
-        _work(mixed, value.take(order), ranks.bincount(minlength=len(SORTED)).tolist())
-        source, place = mixed, order.argsort()
-        mixed, spare = spare, mixed
-    return torch.index_select(source, 0, place, out=mixed)
+        counts = ranks.bincount(minlength=len(SORTED)).tolist()
+        rows = ranks.argsort()[counts[0] :]
+        part = mixed.index_select(0, rows)
+        _work(part, value.take(rows), counts[1:])
+        _words(mixed).index_copy_(0, rows, _words(part))
+    return mixed
 
 
 def _work(images: Tensor, values: Tensor, counts: list[int]) -> None:
     """Change images in place that are sorted by operation, `counts` of each."""
     limit = max(1, BYTES_AT_ONCE // math.prod(images.shape[1:]))
-    parts = dict(zip(SORTED, zip(torch.split(images, counts), torch.split(values, counts), strict=True), strict=True))
-    first = counts[0]
+    pairs = zip(torch.split(images, counts), torch.split(values, counts), strict=True)
+    parts = dict(zip(SORTED[1:], pairs, strict=True))
+    first = 0
     for family in FAMILIES:
         built = [build(*parts[name]) for name, build in family.build.items() if len(parts[name][1])]
         if not built:
@@ -53,6 +53,12 @@ def _work(images: Tensor, values: Tensor, counts: list[int]) -> None:
             here = slice(first + start, first + start + len(some))
             images[here] = family.finish(images[here], some, values[here])
         first += len(prepared)
+
+
+def _words(images: Tensor) -> Tensor:
+    """Eight bytes as one number, where an image divides into them: rows are put back element by element."""
+    flat = images.flatten(1)
+    return flat if flat.shape[1] % 8 else flat.view(torch.int64)
 
 
 def by_masks(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:

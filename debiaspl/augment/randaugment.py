@@ -22,7 +22,7 @@ class Draws:
     value: Tensor
     """float64, (draws, N), in Pillow's units."""
     box: Tensor
-    """int64, (2, 2, N): from row, to row; from column, to column of the grey square. It may reach past the border."""
+    """int64, (2, 2, N): first row of the grey square and the row after its last, then columns; may pass the border."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class RandAugment:
     def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Draws:
         """Decide for a batch of this shape and device; the pixels are not looked at."""
         check_images(images)
-        height, width = images.shape[2:]
+        count, _, height, width = images.shape
         numbers = uniform(4 * self.draws + 3, images, generator)
-        which, applied, size, sign = numbers[:-3].view(4, self.draws, -1).unbind()
+        which, applied, size, sign = numbers[:-3].view(4, self.draws, count).unbind()
         codes = _codes(self.operations, images.device).take((which * len(self.operations)).long())
         codes = codes * (applied < self.probability)
         if self.levels is None:
@@ -89,6 +89,11 @@ class RandAugment:
     def apply(self, images: Tensor, draws: Draws) -> Tensor:
         """Do what was decided; nothing random is left."""
         check_images(images)
+        if draws.operation.shape[1] != images.shape[0]:
+            raise ValueError(
+                f"there are draws for {draws.operation.shape[1]} images, but {images.shape[0]} images. "
+                "Draw with a batch of this size."
+            )
         return hide_(mix(images, draws.operation, draws.value), draws.box)
 
 

@@ -14,8 +14,9 @@ def autocontrast(images: Tensor, value: Tensor) -> Tensor:
     flat = images.flatten(2)
     low = flat.amin(2, keepdim=True).double()
     span = flat.amax(2, keepdim=True) - low
-    # float64, and a product and a difference apart: a last bit decides between two levels.
-    scale = constant(255.0, torch.float64, images.device) / span.clamp(min=1)
+    # A last bit decides between two levels: float64, a difference of two products, and 255 as a tensor, because torch
+    # takes a number over a tensor for a reciprocal times the number.
+    scale = constant(255, torch.float64, images.device) / span.clamp(min=1)
     stretched = (counting(256, torch.float64, images.device) * scale).sub_(low * scale).clamp_(0, 255)
     return torch.where(span > 0, stretched.to(torch.uint8), counting(256, torch.uint8, images.device))
 
@@ -27,8 +28,8 @@ def brightness(images: Tensor, factor: Tensor) -> Tensor:
 
 def contrast(images: Tensor, factor: Tensor) -> Tensor:
     """Towards the mean grey of the image, rounded to a whole level."""
-    total = luma(images).sum((1, 2), dtype=torch.float64)
-    grey = beside(total.div_(images.shape[2] * images.shape[3]).add_(0.5).floor_().float())
+    pixels = constant(images.shape[2] * images.shape[3], torch.float64, images.device)
+    grey = beside((luma(images).sum(1) / pixels).add_(0.5).floor_().float())
     table = (counting(256, torch.float32, images.device) - grey).mul_(beside(factor.float())).add_(grey)
     return shared(table.clamp_(0, 255).to(torch.uint8), images)
 
@@ -41,8 +42,9 @@ def equalize(images: Tensor, value: Tensor) -> Tensor:
     lightest = histogram.gather(2, flat.amax(2, keepdim=True))
     step = (flat.shape[2] - lightest).div_(255, rounding_mode="floor")
     before = histogram.cumsum(2, dtype=torch.int32).sub_(histogram).add_(step >> 1)
-    spread = before.div_(step.clamp(min=1), rounding_mode="floor").clamp_(max=255)
-    return torch.where(step > 0, spread, counting(256, torch.int32, images.device)).to(torch.uint8)
+    # A float64 quotient of such whole numbers never rounds up to the next one.
+    spread = (before / step.clamp(min=1).double()).clamp_(max=255).to(torch.uint8)
+    return torch.where(step > 0, spread, counting(256, torch.uint8, images.device))
 
 
 def posterize(images: Tensor, bits: Tensor) -> Tensor:

@@ -53,7 +53,8 @@ class Weak:
         rows = _windows(height, down, images.device).index_select(0, crops.top).unsqueeze(1)
         columns = _windows(width, across, images.device).index_select(0, crops.left + crops.flip * (2 * across + 1))
         first = torch.arange(0, count * channels * height, height, device=images.device).view(count, channels, 1)
-        picked = images.reshape(-1, width).index_select(0, (first + rows).view(-1)).view(count, -1, width)
+        picked = images.reshape(-1, width).index_select(0, (first + rows).view(-1))
+        picked = picked.view(count, channels * height, width)
         return picked.gather(2, columns.unsqueeze(1).expand_as(picked)).view(images.shape)
 
     def _border(self, side: int) -> int:

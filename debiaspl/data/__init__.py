@@ -1,23 +1,39 @@
 """Images and labels as tensors."""
 
+from debiaspl.data.errors import DataError
+from debiaspl.data.feed import Drawn, Feed, feed
+from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import load
-from debiaspl.data.splits import Split, few_labels, held_out, long_tail
+from debiaspl.data.lazy import LazyImages
+from debiaspl.data.open import open_data
+from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
 from debiaspl.data.stream import IndexStream
-from debiaspl.data.task import PROTOCOLS, FewLabels, LongTail, Splitter, Task
+from debiaspl.data.task import PROTOCOLS, FewLabels, LongTail, Mismatch, Splitter, Task, TwoTails
 
 __all__ = [
     "PROTOCOLS",
     "UNLABELED",
+    "DataError",
+    "Drawn",
+    "Feed",
     "FewLabels",
     "ImageSet",
     "IndexStream",
+    "LazyImages",
     "LongTail",
+    "Mismatch",
     "Split",
     "Splitter",
     "Task",
+    "TrainTest",
+    "TwoTails",
+    "feed",
     "few_labels",
-    "held_out",
+    "hold_out_labels",
     "load",
     "long_tail",
+    "mismatch",
+    "open_data",
+    "two_tails",
 ]

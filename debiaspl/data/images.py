@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -9,15 +10,29 @@ from torch import Tensor
 UNLABELED = -1
 
 
+class StoredImages(Protocol):
+    """Images that stay on the disk until they are asked for; indexed by positions, like a tensor."""
+
+    dtype: torch.dtype
+    device: torch.device
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]: ...
+
+    def select(self, positions: Tensor) -> Self: ...
+
+    def __getitem__(self, positions: Tensor) -> Tensor: ...
+
+
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of one size with their labels, on one device.
+    """Images of one size with their labels, in memory or on the disk.
 
     ``labels`` is what a method may learn from. ``truth`` is what monitors and tables may compare with: no loss reads
     it. For images whose label is hidden from the method the two differ, and for photos nobody labeled truth is -1 too.
     """
 
-    images: Tensor
+    images: Tensor | StoredImages
     """uint8, (N, C, H, W), C = 1 or 3."""
     labels: Tensor
     """int64, (N,); -1 where the image has no label that a method may use."""
@@ -59,17 +74,22 @@ class ImageSet:
     def select(self, indices: Tensor | Sequence[int]) -> "ImageSet":
         """The images at these positions, in this order."""
         chosen = torch.as_tensor(indices, dtype=torch.int64)
-        here = chosen.to(self.images.device)
         ids = tuple(self.ids[position] for position in chosen.tolist())
-        return replace(self, images=self.images[here], labels=self.labels[here], truth=self.truth[here], ids=ids)
+        here = chosen.to(self.images.device)
+        images = self.images[here] if isinstance(self.images, Tensor) else self.images.select(here)
+        own = chosen.to(self.labels.device)
+        return replace(self, images=images, labels=self.labels[own], truth=self.truth[own], ids=ids)
 
     def without_labels(self) -> "ImageSet":
         """The same images with every label hidden; the truth stays for monitors."""
         return replace(self, labels=torch.full_like(self.labels, UNLABELED), truth=self.truth)
 
-    def to(self, device: torch.device | str) -> "ImageSet":
-        moved = {name: getattr(self, name).to(device) for name in ("images", "labels", "truth")}
-        return replace(self, **moved)
+    def to(self, device: torch.device) -> "ImageSet":
+        """On the device: labels always, images where they lie in memory and fit beside the training itself."""
+        images = self.images
+        if isinstance(images, Tensor) and _fits(images, device):
+            images = images.to(device)
+        return replace(self, images=images, labels=self.labels.to(device), truth=self.truth.to(device))
 
     def _check_images(self) -> None:
         shape, dtype = tuple(self.images.shape), self.images.dtype
@@ -93,3 +113,8 @@ class ImageSet:
                 f"{name} run from {low} to {high}, expected -1 (no label) to {self.num_classes - 1}: "
                 f"there are {self.num_classes} classes."
             )
+
+
+def _fits(images: Tensor, device: torch.device) -> bool:
+    """Whether half of the device's free memory holds them."""
+    return device.type != "cuda" or images.numel() < torch.cuda.mem_get_info(device)[0] / 2

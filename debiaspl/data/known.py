@@ -1,49 +1,76 @@
-"""Sets known by name."""
+"""Sets known by name: where they lie, and how they are read."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from pathlib import Path
 
-import numpy as np
-import torch
+from debiaspl.data.errors import DataError
+from debiaspl.data.formats.cifar import CIFAR10, CIFAR100
+from debiaspl.data.formats.definition import KnownSet, TrainTest
+from debiaspl.data.formats.digits import digits
+from debiaspl.data.formats.eurosat import EUROSAT
+from debiaspl.data.formats.imagenet import IMAGENET, Files, list_files
+from debiaspl.data.formats.mnist import MNIST
+from debiaspl.data.formats.stl10 import STL10
 
-from debiaspl.data.images import ImageSet
-from debiaspl.data.splits import held_out
+__all__ = ["SETS", "TrainTest", "data_folders", "digits", "find", "imagenet_files", "known_set", "load"]
 
-
-@dataclass(frozen=True)
-class TrainTest:
-    """A set and its test set."""
-
-    train: ImageSet
-    test: ImageSet
-
-
-def load(name: str) -> TrainTest:
-    """Load a known set by name."""
-    if name not in _LOADERS:
-        raise ValueError(f"there is no set named {name!r}; known sets are {', '.join(sorted(_LOADERS))}.")
-    return _LOADERS[name]()
+SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, EUROSAT, IMAGENET, MNIST, STL10)}
 
 
-def digits() -> TrainTest:
-    """1,797 handwritten digits, 8x8, grey, that ship inside scikit-learn; 50 of each class are held out as test set.
+def load(name: str, root: Path | str | None = None) -> TrainTest:
+    """Load a known set by name.
 
-    The set has no official test set: the held-out images are the same for every seed of every experiment.
+    It is looked for in the folder ``$DEBIASPL_DATA``, in ``~/.cache/debiaspl``, and in ``root`` if given, which may
+    also be the set's own folder or archive.
     """
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise ImportError("the digits come with scikit-learn: pip install 'debiaspl[digits]'") from error
-    pixels, labels = load_digits(return_X_y=True)
-    # The authors' pixels count 0 to 16 strokes; stretched to the range of a byte.
-    grey = np.rint(pixels.reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
-    everything = ImageSet(
-        images=torch.from_numpy(grey),
-        labels=torch.from_numpy(labels.astype(np.int64)),
-        classes=tuple(str(digit) for digit in range(10)),
+    if name == "digits":
+        return digits()
+    known = known_set(name)
+    return known.read(_found(known, root))
+
+
+def imagenet_files(root: Path | str | None = None, classes: int = 1000) -> tuple[Files, Files]:
+    """Paths, labels and classes of ImageNet's training images and of its validation images."""
+    return list_files(_found(IMAGENET, root), classes)
+
+
+def known_set(name: str) -> KnownSet:
+    if name not in SETS:
+        raise DataError(f"there is no set named {name!r}; known sets are {', '.join(sorted([*SETS, 'digits']))}.")
+    return SETS[name]
+
+
+def data_folders() -> list[Path]:
+    """Where sets are looked for, in this order; the first is where they are put."""
+    given = os.environ.get("DEBIASPL_DATA")
+    cache = Path.home() / ".cache" / "debiaspl"
+    return [Path(given).expanduser(), cache] if given else [cache]
+
+
+def find(known: KnownSet, folders: list[Path], own: Path | None = None) -> Path | None:
+    """Where the set lies, whole or not: a place below these folders, or below ``own`` or ``own`` itself."""
+    places = [folder / name for folder in folders for name in known.places]
+    if own is not None:
+        places += [*(own / name for name in known.places), own]
+    for place in places:
+        is_archive = place.is_file() and place.name in known.places
+        if is_archive or any(_has(place, sign) for sign in known.signs):
+            return place
+    return None
+
+
+def _has(folder: Path, sign: str) -> bool:
+    return (folder / sign).is_dir() if sign.endswith("/") else (folder / sign).is_file()
+
+
+def _found(known: KnownSet, root: Path | str | None) -> Path:
+    own = None if root is None else Path(root).expanduser()
+    place = find(known, data_folders(), own)
+    if place is not None:
+        return place
+    folders = [*data_folders(), *([] if own is None else [own])]
+    asked = [str(folder) if folder.exists() else f"{folder} (not there)" for folder in folders]
+    advice = f"Get it with: debiaspl data get {known.name}" if known.sources else known.elsewhere
+    raise DataError(
+        f"the set {known.name} was not found: looked for {' or '.join(known.places)} in {', '.join(asked)}. {advice}"
     )
-    train, test = held_out(everything.labels, per_class=50, seed=0)
-    return TrainTest(everything.select(train), everything.select(test))
-
-
-_LOADERS: dict[str, Callable[[], TrainTest]] = {"digits": digits}

@@ -46,26 +46,80 @@ def long_tail(
     ``ceil(labeled_fraction * kept)`` are labeled. The others are unlabeled: here the literature's default (CReST,
     DebiasPL) is that labeled images do not serve as unlabeled ones.
     """
-    if not gamma >= 1:
-        raise ValueError(f"gamma is {gamma}, expected at least 1: the largest class over the smallest.")
-    if not 0 < labeled_fraction <= 1:
-        raise ValueError(f"labeled_fraction is {labeled_fraction}, expected a share in (0, 1].")
-    classes = _positions(labels)
-    largest = min(map(len, classes))
+    labeled, rest = _long_tail_parts(labels, gamma, labeled_fraction, seed)
+    kept = np.concatenate([np.concatenate(labeled), np.concatenate(rest)])
+    return _split(np.concatenate(labeled), kept, labeled_also_unlabeled)
+
+
+def mismatch(labels: Tensor, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
+    """The paper's mismatch: labels as in ``long_tail``, and unlabeled images either of the same ``long-tail`` or
+    ``balanced``: of every class the same number, as many as the class with the most labels has left."""
+    if unlabeled not in ("long-tail", "balanced"):
+        raise ValueError(f"unlabeled is {unlabeled!r}, expected 'long-tail' or 'balanced'.")
+    if unlabeled == "long-tail":
+        return long_tail(labels, gamma, labeled_fraction, seed)
+    labeled, _ = _long_tail_parts(labels, gamma, labeled_fraction, seed)
+    left = [np.setdiff1d(positions, known) for positions, known in zip(_positions(labels), labeled, strict=True)]
+    number = min(map(len, left))
     random = np.random.RandomState(seed)
-    labeled, kept = [], []
+    return _split(np.concatenate(labeled), np.concatenate([random.permutation(each)[:number] for each in left]), True)
+
+
+def two_tails(
+    labels: Tensor,
+    labeled_max: int,
+    unlabeled_max: int,
+    gamma: float,
+    seed: int,
+    unlabeled: str = "consistent",
+    labeled_also_unlabeled: bool = False,
+) -> Split:
+    """The N1/M1 protocol: class c has ``int(N1 * gamma ** (-c / (C - 1)))`` labels (N1 = ``labeled_max``) and, of M1 =
+    ``unlabeled_max``, as many unlabeled images by the same rule (``consistent``), all M1 (``uniform``), or those of the
+    opposite class (``reversed``). Labels do not serve as unlabeled images unless asked for (DARP, DASO).
+    """
+    classes = _positions(labels)
+    labeled_sizes, unlabeled_sizes = _tail(labeled_max, gamma, len(classes)), _tail(unlabeled_max, gamma, len(classes))
+    if unlabeled == "uniform":
+        unlabeled_sizes = [unlabeled_max] * len(classes)
+    elif unlabeled == "reversed":
+        unlabeled_sizes = unlabeled_sizes[::-1]
+    elif unlabeled != "consistent":
+        raise ValueError(f"unlabeled is {unlabeled!r}, expected 'consistent', 'uniform' or 'reversed'.")
+    random = np.random.RandomState(seed)
+    labeled, rest = [], []
     for number, positions in enumerate(classes):
-        size = int(largest * gamma ** (-number / (len(classes) - 1)))
-        if size < 1:
+        first, second = labeled_sizes[number], unlabeled_sizes[number]
+        if first + second > len(positions):
             raise ValueError(
-                f"gamma is {gamma}, which leaves class {number} without an image: the smallest class of the full set "
-                f"has {largest}. Expected a gamma of at most {largest}."
+                f"class {number} has {len(positions)} images, but {first} labeled and {second} unlabeled ones are "
+                "asked for. Lower labeled_max or unlabeled_max."
             )
-        chosen = random.permutation(positions)[:size]
-        kept.append(chosen)
-        # Rounded first: 0.1 * 30 is 3.0000000000000004, whose ceiling would be 4.
-        labeled.append(chosen[: math.ceil(round(labeled_fraction * size, 9))])
-    return _split(np.concatenate(labeled), np.concatenate(kept), labeled_also_unlabeled)
+        shuffled = random.permutation(positions)
+        labeled.append(shuffled[:first])
+        rest.append(shuffled[first : first + second])
+    known = np.concatenate(labeled)
+    return _split(known, np.concatenate([known, *rest]), labeled_also_unlabeled)
+
+
+def hold_out_labels(labels: Tensor, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
+    """The split with fewer labels, and the positions of those taken away to validate with: of each class this share,
+    rounded, but never the last label. They stay what they were among the unlabeled images."""
+    if not 0 < fraction < 1:
+        raise ValueError(f"fraction is {fraction}, expected a share of the labels in (0, 1).")
+    random = np.random.RandomState(seed)
+    known, positions = labels.cpu().numpy(), split.labeled.cpu().numpy()
+    taken = []
+    for number in np.unique(known[positions]):
+        own = positions[known[positions] == number]
+        taken.append(random.permutation(own)[: min(round(fraction * len(own)), len(own) - 1)])
+    validation = np.sort(np.concatenate(taken))
+    if len(validation) == 0:
+        raise ValueError(
+            f"{len(positions)} labels leave none to validate with at a fraction of {fraction}: every class needs at "
+            "least two. Label more, or train without a validation set."
+        )
+    return Split(from_numpy(np.setdiff1d(positions, validation)), split.unlabeled), from_numpy(validation)
 
 
 def held_out(labels: Tensor, per_class: int, seed: int) -> tuple[Tensor, Tensor]:
@@ -76,9 +130,54 @@ def held_out(labels: Tensor, per_class: int, seed: int) -> tuple[Tensor, Tensor]
             f"per_class is {per_class}, but the smallest class has {min(map(len, classes))} images, "
             "and at least one of each class must stay for training."
         )
+    return _hold_out(classes, [per_class] * len(classes), seed)
+
+
+def held_out_share(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
+    """The others, and this share of every class, rounded, at least one image: a test set like the set itself."""
+    classes = _positions(labels)
+    smallest = min(map(len, classes))
+    if smallest < 2:
+        raise ValueError(
+            f"a class has {smallest} image(s), expected at least 2: one to train with and one to test with."
+        )
+    return _hold_out(classes, [max(round(share * len(positions)), 1) for positions in classes], seed)
+
+
+def _hold_out(classes: list[Indices], numbers: list[int], seed: int) -> tuple[Tensor, Tensor]:
     random = np.random.RandomState(seed)
-    test = np.sort(np.concatenate([random.permutation(positions)[:per_class] for positions in classes]))
-    return from_numpy(np.setdiff1d(np.arange(len(labels), dtype=np.int64), test)), from_numpy(test)
+    parts = [random.permutation(positions)[:number] for positions, number in zip(classes, numbers, strict=True)]
+    test = np.sort(np.concatenate(parts))
+    return from_numpy(np.setdiff1d(np.concatenate(classes), test)), from_numpy(test)
+
+
+def _long_tail_parts(
+    labels: Tensor, gamma: float, labeled_fraction: float, seed: int
+) -> tuple[list[Indices], list[Indices]]:
+    """Of each class, the labeled images and the others it keeps."""
+    if not 0 < labeled_fraction <= 1:
+        raise ValueError(f"labeled_fraction is {labeled_fraction}, expected a share in (0, 1].")
+    classes = _positions(labels)
+    sizes = _tail(min(map(len, classes)), gamma, len(classes))
+    random = np.random.RandomState(seed)
+    kept = [random.permutation(positions)[:size] for positions, size in zip(classes, sizes, strict=True)]
+    # Rounded first: 0.1 * 30 is 3.0000000000000004, whose ceiling would be 4.
+    numbers = [math.ceil(round(labeled_fraction * size, 9)) for size in sizes]
+    parts = list(zip(kept, numbers, strict=True))
+    return [each[:number] for each, number in parts], [each[number:] for each, number in parts]
+
+
+def _tail(largest: int, gamma: float, classes: int) -> list[int]:
+    """Class sizes that fall from ``largest`` to a ``gamma``-th of it."""
+    if not gamma >= 1:
+        raise ValueError(f"gamma is {gamma}, expected at least 1: the largest class over the smallest.")
+    sizes = [int(largest * gamma ** (-number / (classes - 1))) for number in range(classes)]
+    if 0 in sizes:
+        raise ValueError(
+            f"gamma is {gamma}, which leaves class {sizes.index(0)} without an image: the largest has {largest}. "
+            f"Expected a gamma of at most {largest}."
+        )
+    return sizes
 
 
 def _positions(labels: Tensor) -> list[Indices]:

@@ -1,31 +1,34 @@
 """A task: what a run learns from and is measured with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.images import ImageSet
-from debiaspl.data.known import load
-from debiaspl.data.splits import Split, few_labels, long_tail
+from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
 
 
 class Splitter(Protocol):
-    """Decides which images of a labeled set keep their label."""
+    """Decides which images of a labeled set keep their label, and which images are unlabeled ones."""
 
     def split(self, labels: Tensor, seed: int) -> Split: ...
 
 
 @dataclass(frozen=True)
 class FewLabels:
-    """So many labels of every class; all images are unlabeled ones too."""
+    """So many labels of every class."""
 
     per_class: int = 4
     """Labels per class."""
+    labeled_also_unlabeled: bool = True
+    """Whether labeled images also serve as unlabeled ones."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
-        return few_labels(labels, self.per_class, seed)
+        return few_labels(labels, self.per_class, seed, self.labeled_also_unlabeled)
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,54 @@ class LongTail:
     """Images of the largest class over those of the smallest."""
     labeled_fraction: float = 0.1
     """Labeled share of each class."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images also serve as unlabeled ones."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
-        return long_tail(labels, self.gamma, self.labeled_fraction, seed)
+        return long_tail(labels, self.gamma, self.labeled_fraction, seed, self.labeled_also_unlabeled)
 
 
-PROTOCOLS: dict[str, type[FewLabels] | type[LongTail]] = {"few-labels": FewLabels, "long-tail": LongTail}
+@dataclass(frozen=True)
+class Mismatch:
+    """Labels of a long tail, and unlabeled images that are balanced or of the same tail."""
+
+    gamma: float = 200.0
+    """Labels: images of the largest class over those of the smallest."""
+    labeled_fraction: float = 0.1
+    """Labeled share of each class of the tail."""
+    unlabeled: str = "balanced"
+    """``balanced`` or ``long-tail``."""
+
+    def split(self, labels: Tensor, seed: int) -> Split:
+        return mismatch(labels, self.gamma, self.labeled_fraction, seed, self.unlabeled)
+
+
+@dataclass(frozen=True)
+class TwoTails:
+    """The N1/M1 protocol: labels and unlabeled images each of a tail of their own."""
+
+    labeled_max: int = 500
+    """Labels of the largest class (N1)."""
+    unlabeled_max: int = 4000
+    """Unlabeled images of the largest class (M1)."""
+    gamma: float = 100.0
+    """The largest class over the smallest."""
+    unlabeled: str = "consistent"
+    """``consistent``, ``uniform`` or ``reversed``."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images also serve as unlabeled ones."""
+
+    def split(self, labels: Tensor, seed: int) -> Split:
+        sizes = self.labeled_max, self.unlabeled_max, self.gamma
+        return two_tails(labels, *sizes, seed, self.unlabeled, self.labeled_also_unlabeled)
+
+
+PROTOCOLS: dict[str, Callable[..., Splitter]] = {
+    "few-labels": FewLabels,
+    "long-tail": LongTail,
+    "mismatch": Mismatch,
+    "two-tails": TwoTails,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +96,25 @@ class Task:
     labeled: ImageSet
     unlabeled: ImageSet
     test: ImageSet
+    validation: ImageSet | None = None
+    """Labeled images held out from training, for choosing settings."""
 
     @classmethod
-    def known(cls, name: str, protocol: Splitter, seed: int) -> "Task":
-        """A set known by name, split by a protocol."""
-        whole = load(name)
-        split = protocol.split(whole.train.labels, seed)
+    def of(cls, whole: TrainTest, protocol: Splitter, seed: int, validation: float = 0.0) -> "Task":
+        """A set split by a protocol; ``validation`` is a share of the labels that is held out from training."""
+        train = whole.train
+        split = protocol.split(train.labels, seed)
+        held_out = None
+        if validation:
+            split, positions = hold_out_labels(train.labels, split, validation, seed)
+            held_out = train.select(positions)
         return cls(
-            labeled=whole.train.select(split.labeled),
-            unlabeled=whole.train.select(split.unlabeled).without_labels(),
+            labeled=train.select(split.labeled),
+            unlabeled=train.select(split.unlabeled).without_labels(),
             test=whole.test,
+            validation=held_out,
         )
 
     def to(self, device: torch.device) -> "Task":
-        return Task(self.labeled.to(device), self.unlabeled.to(device), self.test.to(device))
+        moved = None if self.validation is None else self.validation.to(device)
+        return Task(self.labeled.to(device), self.unlabeled.to(device), self.test.to(device), moved)

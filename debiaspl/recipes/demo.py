@@ -14,7 +14,7 @@ from typing import Any
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
 from debiaspl.report import Comparison, compare, draw_comparison
 from debiaspl.training import Choice, Job, Recipe, RunError, train_all
-from debiaspl.training.files import write_json
+from debiaspl.training.files import write_json, write_text
 
 METHODS: dict[str, dict[str, Choice]] = {
     "supervised": {"algorithm": Choice("supervised"), "correction": Choice("none")},
@@ -44,7 +44,7 @@ def demo(
     watch: Callable[[int, int], None] = lambda done, total: None,
     go_on: str = "demo(..., resume=True)",
 ) -> Comparison:
-    """Train the three methods and compare them; ``out`` then holds the runs, ``results.json`` and ``comparison.png``.
+    """Train the three methods and compare them; ``out`` then holds the runs, the table, a figure and ``results.json``.
 
     ``watch`` is told steps done and steps in all.
     """
@@ -61,6 +61,7 @@ def demo(
     comparison = compare(seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch")
     draw_comparison(comparison, out / "comparison.png")
     summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": {"seconds": round(seconds, 1)}}
+    write_text(out / "table.md", comparison.to_markdown())
     write_json(out / "results.json", summary)
     return comparison
 

@@ -20,7 +20,9 @@ ONE_LABEL = Recipe(
     steps=600,
     labeled_batch=32,
     unlabeled_batch=96,
+    learning_rate=0.2,
     average_decay=0.99,
+    average_statistics=True,
     log_every=25,
     checkpoint_every=100,
 )

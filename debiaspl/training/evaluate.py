@@ -56,6 +56,9 @@ class Evaluation:
 @torch.inference_mode()
 def evaluate(model: nn.Module, images: ImageSet) -> Evaluation:
     """Predict every image, in float32, with a model in eval mode."""
-    probabilities = torch.cat([model(scale(part)).float().softmax(-1) for part in torch.split(images.images, BATCH)])
-    confidence, label = probabilities.max(-1)
+    parts = []
+    for positions in torch.split(torch.arange(len(images)), BATCH):
+        pictures = images.images[positions.to(images.images.device)].to(images.labels.device)
+        parts.append(model(scale(pictures)).float().softmax(-1))
+    confidence, label = torch.cat(parts).max(-1)
     return Evaluation(images, label.cpu(), confidence.cpu())

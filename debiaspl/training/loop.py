@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from debiaspl._version import __version__
-from debiaspl.data import PROTOCOLS, Task
+from debiaspl.data import PROTOCOLS, Task, open_data
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import Interrupted, RunError
@@ -27,6 +27,7 @@ def train(
     out: str | Path,
     resume: bool = False,
     device: str | None = None,
+    workers: int = 2,
     go_on: str = "debiaspl.train with resume=True",
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
@@ -37,6 +38,7 @@ def train(
         resume: go on from the newest checkpoint; the end is the same, bit for bit, as without the stop. A run that has
             ended is not repeated, and one that had not begun begins.
         device: ``cuda`` if there is one, else ``cpu``, unless named.
+        workers: processes that read images from files, where the images are not in memory; they do not change a bit.
         go_on: how the message of an interrupted run tells its user to go on.
     """
     run = Run.at(Path(out), recipe, resume)
@@ -45,8 +47,8 @@ def train(
         return ended
 
     where = _device(device)
-    task = Task.known(recipe.data, PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings), recipe.seed)
-    step = Step(recipe, task, where)
+    task = _task(recipe)
+    step = Step(recipe, task, where, workers)
     run.begin(recipe)
     saved = run.checkpoint()
     if saved is not None:
@@ -90,6 +92,12 @@ def train(
     results = _results(recipe, step, evaluation, run) | {"timing": _timing(seconds(), where)}
     run.finish(step.average.model.state_dict(), _about(recipe, step), evaluation.to_csv(), results)
     return results
+
+
+def _task(recipe: Recipe) -> Task:
+    whole = open_data(recipe.data, recipe.image_size, recipe.stream)
+    protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
+    return Task.of(whole, protocol, recipe.seed, recipe.validation)
 
 
 def _device(name: str | None) -> torch.device:

@@ -81,7 +81,7 @@ def _steps_taken(job: Job) -> int:
 
 
 def _work(job: Job) -> dict[str, Any]:
-    return train(job.recipe, job.out, resume=True, device="cpu")
+    return train(job.recipe, job.out, resume=True, device="cpu", workers=0)
 
 
 def _prepare_worker() -> None:

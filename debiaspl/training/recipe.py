@@ -47,7 +47,13 @@ class Recipe:
     """The paper's number for it, top-1 %, where it has one."""
 
     data: str = "digits"
-    """A known set."""
+    """A known set by name, or the path of a folder of images, of tar shards or of a packed set."""
+    image_size: int = 0
+    """Side that images read from files are given; 0: that of the first one."""
+    stream: bool = False
+    """Read the images of a folder while training, with random resized crops, instead of once before."""
+    validation: float = 0.0
+    """Share of the labels that is held out from training and validated with."""
     protocol: Choice = Choice("few-labels")
     """Which of its images are labeled."""
     network: Choice = Choice("wrn")
@@ -90,6 +96,8 @@ class Recipe:
     """Steps between checkpoints."""
 
     def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ValueError(f"seed is {self.seed}, expected 0 or more.")
         for name in ("steps", "labeled_batch", "unlabeled_batch", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms import ALGORITHMS, Algorithm, Batch, Models
 from debiaspl.augment import Weak
-from debiaspl.data import IndexStream, Task
+from debiaspl.data import Drawn, ImageSet, LazyImages, Task, feed
 from debiaspl.debias import CORRECTIONS
 from debiaspl.models import MODELS, Average, scale
 from debiaspl.training.errors import RunError
@@ -21,7 +21,7 @@ from debiaspl.training.schedule import cosine
 class Step:
     """``step(k)`` takes training step k. ``state()`` is all that the next step depends on."""
 
-    def __init__(self, recipe: Recipe, task: Task, device: torch.device) -> None:
+    def __init__(self, recipe: Recipe, task: Task, device: torch.device, workers: int = 0) -> None:
         self.recipe, self.device, self.task = recipe, device, task.to(device)
         self.student = _network(recipe, task).to(device)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
@@ -36,12 +36,16 @@ class Step:
             foreach=True,
         )
         # The two streams and the views are seeded apart, so that no draw of one is a draw of another.
-        self.labeled = IndexStream(len(task.labeled), recipe.labeled_batch, seed=2 * recipe.seed)
-        self.unlabeled = IndexStream(len(task.unlabeled), recipe.unlabeled_batch, seed=2 * recipe.seed + 1)
+        views = max(sum(self.algorithm.views), 1)
+        seeds = 2 * recipe.seed, 2 * recipe.seed + 1
+        self.labeled = feed(self.task.labeled, recipe.labeled_batch, 1, seeds[0], device, workers)
+        self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seeds[1], device, workers)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
-        self.weak = Weak(flip=recipe.flip)
+        # Images that come from files are cropped where they are decoded.
+        self.weak = Weak(flip=recipe.flip, pad=0 if isinstance(task.labeled.images, LazyImages) else 1 / 8)
         self.strong = STRONG[recipe.strong.name](**recipe.strong.settings)
         self.monitor = Monitor()
+        self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
 
     def __call__(self, number: int) -> None:
@@ -64,19 +68,24 @@ class Step:
     def _draw(self, number: int) -> tuple[Batch, Tensor]:
         """The views of step ``number``, and, for the monitors alone, what its unlabeled images truly are."""
         views = self.algorithm.views
-        chosen = self.labeled[number].to(self.device)
-        images = self.weak(self.task.labeled.images[chosen], self.generator)
-        weak: tuple[Tensor, ...] = ()
-        strong: tuple[Tensor, ...] = ()
+        known = self._drawn(self.labeled[number], self.task.labeled)
+        images = self.weak(known.pictures[0], self.generator)
+        weak: list[Tensor] = []
+        strong: list[Tensor] = []
         truth = self.task.unlabeled.truth[:0]
         if any(views):
-            positions = self.unlabeled[number].to(self.device)
-            plain, truth = self.task.unlabeled.images[positions], self.task.unlabeled.truth[positions]
-            weak = tuple(scale(self.weak(plain, self.generator)) for _ in range(views.weak))
-            strong = tuple(
-                scale(self.strong(self.weak(plain, self.generator), self.generator)) for _ in range(views.strong)
-            )
-        return Batch(scale(images), self.task.labeled.labels[chosen], weak, strong), truth
+            drawn = self._drawn(self.unlabeled[number], self.task.unlabeled)
+            truth = self.task.unlabeled.truth[drawn.positions]
+            weak = [scale(self.weak(picture, self.generator)) for picture in drawn.pictures[: views.weak]]
+            rest = [self.weak(picture, self.generator) for picture in drawn.pictures[views.weak :]]
+            strong = [scale(self.strong(picture, self.generator)) for picture in rest]
+        labels = self.task.labeled.labels[known.positions]
+        return Batch(scale(images), labels, tuple(weak), tuple(strong)), truth
+
+    def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
+        """What was drawn; files that could not be read are remembered by name."""
+        self.skipped |= {images.ids[position]: reason for position, reason in drawn.skipped.items()}
+        return drawn
 
     def _precision(self) -> AbstractContextManager[Any]:
         """bf16 on a GPU, float32 on a CPU."""

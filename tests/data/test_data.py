@@ -5,7 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from debiaspl.data import FewLabels, ImageSet, IndexStream, LongTail, Task, few_labels, held_out, load, long_tail
+from debiaspl.data import FewLabels, ImageSet, IndexStream, LongTail, Task, few_labels, load, long_tail
+from debiaspl.data.splits import held_out
 
 
 def image_set(labels: list[int], /, **changes: object) -> ImageSet:
@@ -118,7 +119,7 @@ def test_impossible_splits_teach(call, message):
 
 @pytest.mark.parametrize("protocol", [FewLabels(1), LongTail(20.0, 0.1)])
 def test_a_task_hides_the_labels_of_unlabeled_images(protocol):
-    task = Task.known("digits", protocol, seed=0)
+    task = Task.of(load("digits"), protocol, seed=0)
     assert (task.unlabeled.labels == -1).all()
     assert (task.unlabeled.truth >= 0).all()
     assert (task.labeled.labels >= 0).all()

@@ -136,7 +136,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 def test_another_recipe_is_refused_by_name_of_what_differs(tmp_path):
     train(TINY, tmp_path / "run")
-    with pytest.raises(RunError, match=r"learning_rate: 0.03 then, 0.1 now"):
+    with pytest.raises(RunError, match=r"learning_rate: 0.2 then, 0.1 now"):
         train(changed(TINY, "learning_rate=0.1"), tmp_path / "run", resume=True)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from debiaspl.data import ImageSet, Task
+from debiaspl.data import FewLabels, ImageSet, IndexStream, Task, load
 from debiaspl.training import Choice, train
 from debiaspl.training import loop as loop_module
 from debiaspl.training.schedule import cosine
@@ -81,9 +81,7 @@ def test_weights_change_and_accuracy_beats_chance(tmp_path):
 
 
 def task() -> Task:
-    from debiaspl.data import FewLabels
-
-    return Task.known("digits", FewLabels(1), seed=0)
+    return Task.of(load("digits"), FewLabels(1), seed=0)
 
 
 @pytest.mark.parametrize("algorithm", ["fixmatch", "pseudolabel", "supervised"])
@@ -91,14 +89,14 @@ def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeyp
     """Defect 5: true labels of the target set must not reach a loss."""
     recipe = changed(replace(EAGER, algorithm=Choice(algorithm)), *(["threshold=0.1"] * (algorithm != "supervised")))
     train(recipe, tmp_path / "honest")
-    known = Task.known
+    original = loop_module._task
 
-    def scrambled(*arguments):
-        honest = known(*arguments)
+    def scrambled(recipe):
+        honest = original(recipe)
         lies = (honest.unlabeled.truth + 1) % 10
         return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
 
-    monkeypatch.setattr(loop_module.Task, "known", scrambled)
+    monkeypatch.setattr(loop_module, "_task", scrambled)
     train(recipe, tmp_path / "scrambled")
     honest, lied = outcome(tmp_path / "honest"), outcome(tmp_path / "scrambled")
     assert honest[0] == lied[0]
@@ -111,9 +109,10 @@ def test_pseudo_label_accuracy_is_measured_against_the_truth():
     """Defect 7: measured against the pseudo-labels themselves, it would always be 1."""
     step = Step(EAGER, task(), torch.device("cpu"))
     truth_free = replace(step.task.unlabeled, truth=torch.full_like(step.task.unlabeled.truth, -1))
+    stream = IndexStream(len(step.task.unlabeled), EAGER.unlabeled_batch, seed=2 * EAGER.seed + 1)
     expected_right = expected_kept = 0
     for number in range(3):
-        positions = step.unlabeled[number]
+        positions = stream[number]
         step(number)
         kept, label = step.algorithm.monitors["kept"], step.algorithm.monitors["pseudo_label"]
         for place, position in enumerate(positions.tolist()):
@@ -203,16 +202,16 @@ def test_every_option_trains(tmp_path, settings):
 
 
 def test_classes_of_an_image_set_reach_the_predictions(tmp_path, monkeypatch):
-    known = Task.known
+    original = loop_module._task
 
-    def renamed(*arguments):
+    def renamed(recipe):
         def rename(images: ImageSet) -> ImageSet:
             return replace(images, classes=tuple(f'"{k}", ü' for k in range(10)))
 
-        honest = known(*arguments)
+        honest = original(recipe)
         return Task(rename(honest.labeled), rename(honest.unlabeled), rename(honest.test))
 
-    monkeypatch.setattr(loop_module.Task, "known", renamed)
+    monkeypatch.setattr(loop_module, "_task", renamed)
     train(changed(TINY, "steps=1"), tmp_path / "run")
     with (tmp_path / "run" / "predictions.csv").open() as file:
         assert {row["truth"] for row in csv.DictReader(file)} == {f'"{k}", ü' for k in range(10)}

@@ -1,0 +1,49 @@
+"""Run the demo and keep what it measured: python benchmarks/record_demo.py [--long-tail]
+
+Writes results/demo or results/demo-long-tail: results.json, the table, the figure, and where they come from.
+"""
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).parent.parent
+
+
+def main() -> None:
+    command = ["debiaspl", "demo", *sys.argv[1:]]
+    target = ROOT / "results" / ("demo-long-tail" if "--long-tail" in sys.argv else "demo")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "demo"
+        said = subprocess.run([*command, "--out", str(out)], check=True, text=True, stdout=subprocess.PIPE)
+        print(said.stdout)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in ("results.json", "table.md", "comparison.png"):
+            shutil.copy(out / name, target / name)
+    (target / "origin.json").write_text(json.dumps(origin(" ".join(command)), indent=2) + "\n")
+
+
+def origin(command: str) -> dict[str, object]:
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], check=True, cwd=ROOT, text=True, stdout=subprocess.PIPE
+        ).stdout.strip()
+
+    return {
+        "command": command,
+        "commit": git("rev-parse", "HEAD"),
+        "changed_since": git("status", "--porcelain", "--", "debiaspl").splitlines(),
+        "machine": f"{platform.system()} {platform.machine()}, {torch.get_num_threads()} cores, no GPU used",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""One image file -> one tensor of bytes. The files are strangers': what cannot be trusted is refused with a reason."""
+
+import io
+import os
+import re
+import threading
+import warnings
+from typing import IO
+
+import numpy as np
+import torch
+from PIL import (
+    BmpImagePlugin,
+    GifImagePlugin,
+    Image,
+    ImageFile,
+    JpegImagePlugin,
+    PngImagePlugin,
+    PpmImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+from torch import Tensor
+
+from debiaspl.data.errors import DataError
+
+PIXEL_LIMIT = 200_000_000
+"""Pixels that a header may claim; a decoded image takes up to four bytes for each."""
+
+# The content decides which parser reads a file, and no other parser of Pillow's is ever reached. The classes are called
+# by name because Image.open has a pixel limit of its own, a process-wide one, and reports it with Python warnings.
+_READERS: tuple[tuple[re.Pattern[bytes], type[ImageFile.ImageFile]], ...] = tuple(
+    (re.compile(signature, re.DOTALL), reader)
+    for signature, reader in (
+        (rb"\xff\xd8\xff", JpegImagePlugin.JpegImageFile),
+        (rb"\x89PNG\r\n\x1a\n", PngImagePlugin.PngImageFile),
+        (rb"RIFF....WEBP", WebPImagePlugin.WebPImageFile),
+        (rb"GIF8[79]a", GifImagePlugin.GifImageFile),
+        (rb"BM", BmpImagePlugin.BmpImageFile),
+        (rb"II[*+]\0|MM\0[*+]", TiffImagePlugin.TiffImageFile),
+        (rb"P[1-6]\s", PpmImagePlugin.PpmImageFile),
+    )
+)
+
+_ORIENTATION_TAG = 0x0112
+_TO_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+class BadImage(DataError):  # noqa: N818 - it names the file's fault, not a kind of error
+    """This file gives no image; the message is a short reason, without the name of the file."""
+
+
+def decode(
+    path_or_bytes: str | os.PathLike[str] | bytes,
+    size: tuple[int, int] | None,
+    channels: int = 3,
+    pixel_limit: int = PIXEL_LIMIT,
+) -> Tensor:
+    """The image as uint8, (channels, height, width); ``size`` is (height, width), None for the size it has.
+
+    Upright by its EXIF tag, the first frame, 16 bits scaled to 8, what is transparent on white. To reach ``size`` the
+    image is scaled until it just covers it, with its proportions kept, and the centre is taken.
+    """
+    if channels not in (1, 3) or (size is not None and min(size) < 1):
+        raise DataError(f"channels is {channels} and size {size}, expected 1 or 3, and (height, width) of 1 or more.")
+    try:
+        with _pillow_keeps_quiet, _stream(path_or_bytes) as stream:
+            return _tensor(_upright(_opened(stream, pixel_limit), size, "L" if channels == 1 else "RGB"))
+    except (BadImage, MemoryError):
+        raise
+    except Exception as error:
+        # Damaged files raise nearly any exception inside Pillow: OSError, SyntaxError, ValueError, struct.error...
+        raise BadImage(f"cannot be decoded: {error or type(error).__name__}") from error
+
+
+def _stream(path_or_bytes: str | os.PathLike[str] | bytes) -> IO[bytes]:
+    if isinstance(path_or_bytes, bytes):
+        return io.BytesIO(path_or_bytes)
+    try:
+        return open(path_or_bytes, "rb")
+    except OSError as error:
+        raise BadImage(f"cannot be opened: {error.strerror or error}") from error
+
+
+def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
+    """The image with its header read, and nothing decoded."""
+    image = _reader(stream)(stream)
+    width, height = image.size
+    if width * height > pixel_limit:
+        raise BadImage(f"its header claims {width:,} x {height:,} pixels, more than the limit of {pixel_limit:,}")
+    return image
+
+
+def _reader(stream: IO[bytes]) -> type[ImageFile.ImageFile]:
+    start = stream.read(16)
+    stream.seek(0)
+    if not start:
+        raise BadImage("the file is empty (zero bytes)")
+    for signature, reader in _READERS:
+        if signature.match(start):
+            return reader
+    raise BadImage("its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM")
+
+
+def _upright(image: ImageFile.ImageFile, size: tuple[int, int] | None, mode: str) -> Image.Image:
+    """The first frame in ``mode`` and ``size``; turned last, when there is least to turn."""
+    if not isinstance(image, JpegImagePlugin.JpegImageFile):
+        # A TIFF turns itself while it loads, and the tag of a PNG may come after its pixels.
+        image.load()
+    orientation = _orientation(image)
+    if size is not None and orientation >= 5:
+        size = size[1], size[0]
+    extent = _draft(image, size)
+    turn = _TO_UPRIGHT.get(orientation)
+    fitted = _fit(_plain(image, mode), size, extent)
+    return fitted if turn is None else fitted.transpose(turn)
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        return int(image.getexif().get(_ORIENTATION_TAG, 1))
+    except Exception:
+        # A camera's broken tags say nothing about its pixels.
+        return 1
+
+
+def _draft(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> tuple[float, float]:
+    """Have a JPEG far larger than ``size`` read at 1/2, 1/4 or 1/8; the width and height in the pixels then read.
+
+    They may be fractions: 20 rows read at 1/8 give 3 rows, of which the last one counts half.
+    """
+    if size is not None and isinstance(image, JpegImagePlugin.JpegImageFile):
+        # Twice the size needed, so that the last halving is the resize's and not the coarser one of JPEG blocks.
+        scale = 2 * max(size[1] / image.width, size[0] / image.height)
+        drafted = image.draft(None, (round(image.width * scale), round(image.height * scale)))
+        if drafted is not None:
+            return drafted[1][2], drafted[1][3]
+    return image.size
+
+
+def _plain(image: Image.Image, mode: str) -> Image.Image:
+    """Eight bits, opaque, grey ("L") or "RGB"."""
+    if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
+        # Pillow's own conversion clips at 255, which turns nearly every pixel white; 65535 = 257 * 255.
+        image = Image.fromarray(((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8))
+    elif image.mode in ("I", "F"):
+        raise BadImage("its 32-bit pixels have no agreed range; save it with 8 or 16 bits")
+    elif image.has_transparency_data:
+        seen_through = image.convert("RGBA")
+        image = Image.new("RGB", image.size, "white")
+        image.paste(seen_through, mask=seen_through)
+    return image if image.mode == mode else image.convert(mode)
+
+
+def _fit(image: Image.Image, size: tuple[int, int] | None, extent: tuple[float, float]) -> Image.Image:
+    """The largest centred part with the proportions of ``size``, resized once: a long strip is never blown up whole."""
+    if size is None or image.size == (size[1], size[0]):
+        return image
+    scale = max(size[1] / extent[0], size[0] / extent[1])
+    width, height = min(size[1] / scale, extent[0]), min(size[0] / scale, extent[1])
+    left, top = (extent[0] - width) / 2, (extent[1] - height) / 2
+    box = (left, top, min(left + width, image.width), min(top + height, image.height))
+    return image.resize((size[1], size[0]), Image.Resampling.BICUBIC, box=box)
+
+
+def _tensor(image: Image.Image) -> Tensor:
+    pixels = torch.from_numpy(np.array(image))
+    return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1).contiguous()
+
+
+class _PillowKeepsQuiet:
+    """Pillow warns of every odd tag in a photo, and of large images that the limit above already judges.
+
+    Python's ``catch_warnings`` mixes up threads that overlap, so the first one in sets the filter and the last one out
+    removes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._caught: warnings.catch_warnings[None] | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._caught = warnings.catch_warnings()
+                self._caught.__enter__()
+                warnings.filterwarnings("ignore", module=r"PIL\.")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._caught is not None:
+                self._caught.__exit__(None, None, None)
+
+
+_pillow_keeps_quiet = _PillowKeepsQuiet()

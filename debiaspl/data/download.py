@@ -1,0 +1,212 @@
+"""Known sets from their authors' public addresses: a set that arrives is whole, or it is not there."""
+
+import contextlib
+import errno
+import hashlib
+import http.client
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.formats.archive import unpack
+from debiaspl.data.formats.definition import KnownSet, Source
+from debiaspl.data.known import data_folders, find
+
+Watch = Callable[[str, int, int | None], None]
+"""Told a file's name, how many of its bytes are here and, where the server says so, how many there will be."""
+
+_CHUNK = 1 << 18
+
+
+class Got(NamedTuple):
+    """A set that is there."""
+
+    place: Path
+    fetched: bool
+    """False: it was there before."""
+
+
+def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None, timeout: float = 30.0) -> Got:
+    """Fetch a set into ``root``, or into the first of the data folders, unless it is there."""
+    place = find(known, data_folders()) if root is None else find(known, [], root)
+    if place is not None:
+        return Got(place, False)
+    if not known.sources:
+        raise DataError(known.elsewhere)
+    folder = data_folders()[0] if root is None else root
+    target = folder / known.target
+    with _disk_errors(folder):
+        if target.exists():
+            raise DataError(f"{target} is there, but does not hold the set {known.name}. Move it away.")
+        if known.inside is None:
+            _get_files(known.sources, target, watch, timeout)
+        else:
+            _get_archive(known.sources[0], folder, known.inside, target, watch, timeout)
+    return Got(target, True)
+
+
+def _get_files(sources: tuple[Source, ...], target: Path, watch: Watch | None, timeout: float) -> None:
+    # The folder gets its name when the last file is in it: a part of the set must not pass for the set.
+    waiting = target.with_name(f"{target.name}.partial")
+    try:
+        for source in sources:
+            fetch(source, waiting / source.name, watch, timeout)
+        waiting.replace(target)
+    finally:
+        with contextlib.suppress(OSError):  # it holds what has arrived so far
+            waiting.rmdir()
+
+
+def _get_archive(source: Source, folder: Path, inside: str, target: Path, watch: Watch | None, timeout: float) -> None:
+    archive = folder / source.name
+    fetched = fetch(source, archive, watch, timeout)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=folder) as unpacked:
+        unpack(archive, Path(unpacked))
+        if not (Path(unpacked) / inside).is_dir():
+            raise DataError(f"{archive} holds no folder {inside}, expected the authors' archive.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (Path(unpacked) / inside).replace(target)
+    if fetched:  # an archive that somebody else put there is theirs to keep
+        archive.unlink()
+
+
+def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: float = 30.0, tries: int = 5) -> bool:
+    """Bring a file to ``target``; False if it is there. What has arrived of it before is not asked for again."""
+    with _disk_errors(target.parent):
+        if target.exists():
+            if (found := _md5(target)) != source.md5:
+                raise DataError(f"{target} has the md5 {found}, expected {source.md5}. Move it away and try again.")
+            return False
+        partial = target.with_name(f"{target.name}.partial")
+        with _opened(partial) as file:
+            _receive(source, target, file, watch, timeout, tries)
+            os.fsync(file.fileno())
+        if (found := _md5(partial)) != source.md5:
+            partial.unlink()
+            raise DataError(
+                f"{source.url} brought a file with the md5 {found}, expected {source.md5}. It was deleted: run the "
+                "same command again. If that ends the same way, there is another file at this address now."
+            )
+        partial.replace(target)
+        return True
+
+
+def _receive(source: Source, target: Path, file: BinaryIO, watch: Watch | None, timeout: float, tries: int) -> None:
+    """Append until the file is whole, over a new connection as long as each brings something."""
+    for left in reversed(range(tries)):
+        before = _size(file)
+        try:
+            if _receive_more(source, file, watch, timeout):
+                return
+            reason = "the connection was cut"
+        except HTTPError as error:
+            advice = "Try again later." if error.code >= 500 else _by_hand(source, target)
+            raise DataError(f"{source.url}: the server answered {error.code} ({error.reason}). {advice}") from error
+        except URLError as error:
+            advice = f"Is there a network? {_by_hand(source, target)}"
+            raise DataError(f"{source.url} could not be reached: {error.reason}. {advice}") from error
+        except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
+            reason = str(error) or type(error).__name__
+        arrived = _size(file)
+        if not left or arrived <= before:
+            kept = f"They are kept in {target}.partial, and the same command goes on from there."
+            advice = kept if arrived else "Run the same command again."
+            raise DataError(f"{source.url} broke off after {arrived:,} bytes: {reason}. {advice}")
+
+
+def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: float) -> bool:
+    """Append what one connection brings; whether the file is whole."""
+    done = _size(file)
+    request = Request(source.url, headers={"User-Agent": "debiaspl"})
+    if done:
+        request.add_header("Range", f"bytes={done}-")
+    try:
+        answer = urlopen(request, timeout=timeout)
+    except HTTPError as error:
+        error.close()
+        if not (done and error.code == 416):
+            raise
+        if error.headers.get("Content-Range") == f"bytes */{done}":
+            return True
+        file.truncate(0)  # longer than the whole file, so not a part of it
+        return _receive_more(source, file, watch, timeout)
+    with answer:
+        if done and not _goes_on(answer, done):
+            file.truncate(0)
+            if answer.status == 206:  # some other part
+                return _receive_more(source, file, watch, timeout)
+            done = 0
+        length = answer.headers.get("Content-Length")
+        total = done + int(length) if length else None
+        try:
+            # read1: a read that waits for a full chunk loses what it has when the connection falls silent.
+            while chunk := answer.read1(_CHUNK):
+                file.write(chunk)
+                done += len(chunk)
+                if watch:
+                    watch(source.name, done, total)
+        finally:
+            file.flush()
+    return total is None or done >= total
+
+
+def _goes_on(answer: http.client.HTTPResponse, done: int) -> bool:
+    """Whether the answer begins where the partial file ends; many servers ignore the question and send everything."""
+    begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+    return answer.status == 206 and begins is not None and int(begins[1]) == done
+
+
+def _by_hand(source: Source, target: Path) -> str:
+    return f"If you have {source.name} from elsewhere, put it at {target} and run the same command again."
+
+
+@contextlib.contextmanager
+def _opened(partial: Path) -> Iterator[BinaryIO]:
+    """The partial file, for this process alone; gone again if nothing arrived."""
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    with partial.open("ab") as file:
+        _lock(file, partial)
+        try:
+            yield file
+        finally:
+            if not _size(file):
+                partial.unlink()
+
+
+def _lock(file: BinaryIO, partial: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # no such thing on this system: the md5 still tells
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DataError(f"another process is writing {partial}. Wait until it is done.") from None
+
+
+@contextlib.contextmanager
+def _disk_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = "Choose another folder with --root."
+        if error.errno == errno.ENOSPC:
+            free = shutil.disk_usage(folder).free / 1e6
+            advice = f"{free:,.0f} MB are free: make room and run the same command again, or choose another --root."
+        raise DataError(f"could not write to {folder}: {error.strerror or error}. {advice}") from error
+
+
+def _size(file: BinaryIO) -> int:
+    return file.seek(0, os.SEEK_END)
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -1,0 +1,29 @@
+"""The digits of scikit-learn (Alpaydin and Kaynak 1998): the set that needs no files."""
+
+import numpy as np
+import torch
+
+from debiaspl.data.formats.definition import TrainTest
+from debiaspl.data.images import ImageSet
+from debiaspl.data.splits import held_out
+
+
+def digits() -> TrainTest:
+    """1,797 handwritten digits, 8x8, grey, that ship inside scikit-learn; 50 of each class are held out as test set.
+
+    The set has no official test set: the held-out images are the same for every seed of every experiment.
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError as error:
+        raise ImportError("the digits come with scikit-learn: pip install 'debiaspl[digits]'") from error
+    pixels, labels = load_digits(return_X_y=True)
+    # The authors' pixels count 0 to 16 strokes; stretched to the range of a byte.
+    grey = np.rint(pixels.reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
+    everything = ImageSet(
+        images=torch.from_numpy(grey),
+        labels=torch.from_numpy(labels.astype(np.int64)),
+        classes=tuple(str(digit) for digit in range(10)),
+    )
+    train, test = held_out(everything.labels, per_class=50, seed=0)
+    return TrainTest(everything.select(train), everything.select(test))

@@ -1,0 +1,80 @@
+"""ImageNet (ILSVRC 2012) as class folders: ``train/<wnid>/*`` and ``val/<wnid>/*``; listed, never held in memory."""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from torch import Tensor, tensor
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.formats.definition import KnownSet, TrainTest
+
+_IMAGES = (".jpeg", ".jpg", ".png")
+
+
+class Files(NamedTuple):
+    """Image files and their labels."""
+
+    paths: tuple[Path, ...]
+    """Class by class, sorted within each."""
+    labels: Tensor
+    """int64; label k is classes[k]."""
+    classes: tuple[str, ...]
+    """WordNet numbers, sorted."""
+
+
+def list_files(place: Path, classes: int = 1000) -> tuple[Files, Files]:
+    """The files of ``train/`` and of ``val/``, both with the labels of the same classes."""
+    names = _class_folders(place / "train")
+    if len(names) != classes:
+        raise DataError(
+            f"{place / 'train'} holds {len(names)} class folders, expected {classes} that are named n01440764 and "
+            "so on: unpack each of the archives inside the authors' training archive into a folder of its name."
+        )
+    found = _class_folders(place / "val")
+    if found != names:
+        raise DataError(
+            f"{place / 'val'} holds {len(found)} class folders, expected the {classes} of {place / 'train'}: the "
+            "authors' validation archive has none, move each image to the folder of its class."
+        )
+    return _files(place / "train", names), _files(place / "val", names)
+
+
+def refuse(place: Path) -> TrainTest:
+    raise DataError(
+        f"imagenet ({place}) does not fit in memory: its 1.3 million images are read as a stream, file by file, by the "
+        "folder reader. debiaspl.data.known.imagenet_files lists the files and their labels."
+    )
+
+
+def _class_folders(folder: Path) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if re.fullmatch(r"n\d{8}", name) and (folder / name).is_dir())
+    except OSError as error:
+        raise DataError(f"{folder} could not be read: {error.strerror or error}; expected class folders.") from error
+
+
+def _files(folder: Path, classes: list[str]) -> Files:
+    paths: list[Path] = []
+    labels: list[int] = []
+    for label, name in enumerate(classes):
+        here = folder / name
+        files = sorted(file for file in os.listdir(here) if file.lower().endswith(_IMAGES) and file[0] != ".")
+        if not files:
+            raise DataError(f"{here} holds no image, expected files that end in {', '.join(_IMAGES)}: unpack it again.")
+        paths += [here / file for file in files]
+        labels += [label] * len(files)
+    return Files(tuple(paths), tensor(labels), tuple(classes))
+
+
+IMAGENET = KnownSet(
+    name="imagenet",
+    read=refuse,
+    places=("imagenet", "ImageNet"),
+    signs=("train/", "val/"),
+    elsewhere=(
+        "imagenet is given by its authors to those who ask: register at https://image-net.org, and unpack the images "
+        "of ILSVRC 2012 to imagenet/train/<class>/ and imagenet/val/<class>/ in your data folder."
+    ),
+)

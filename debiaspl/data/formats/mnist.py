@@ -1,0 +1,106 @@
+"""MNIST (LeCun, Cortes and Burges): 28x28 grey digits in four idx files, compressed or not."""
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from debiaspl.data.errors import DataError, damaged
+from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
+from debiaspl.data.images import ImageSet
+
+SIDE = 28
+# An idx file opens with two zeros, the type of its values (8: bytes) and the number of its dimensions.
+_IMAGES_MAGIC, _LABELS_MAGIC = 0x0803, 0x0801
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How many images the files hold."""
+
+    train: int = 60_000
+    test: int = 10_000
+
+
+def read(layout: Layout, place: Path) -> TrainTest:
+    return TrainTest(_part(place, "train", "train", layout.train), _part(place, "t10k", "test", layout.test))
+
+
+def _part(place: Path, prefix: str, name: str, count: int) -> ImageSet:
+    images = _idx(place, f"{prefix}-images", _IMAGES_MAGIC, (count, SIDE, SIDE))
+    labels = _idx(place, f"{prefix}-labels", _LABELS_MAGIC, (count,))
+    if labels.max() > 9:
+        file = _find(place, f"{prefix}-labels", "idx1-ubyte")
+        raise damaged(file, f"its labels run to {labels.max()}", "0 to 9", place, "mnist")
+    return ImageSet(
+        images=torch.from_numpy(images).unsqueeze(1),
+        labels=torch.from_numpy(labels.astype(np.int64)),
+        classes=tuple(str(digit) for digit in range(10)),
+        ids=tuple(f"{name}/{position}" for position in range(count)),
+    )
+
+
+def _idx(place: Path, stem: str, magic: int, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    file = _find(place, stem, f"idx{len(shape)}-ubyte")
+    header = np.array([magic, *shape], dtype=">u4").tobytes()
+    size = len(header) + int(np.prod(shape))
+    content = _content(file, size + 1, place)
+    opening = np.frombuffer(content[:4].ljust(4, b"\0"), dtype=">u4")[0]
+    if opening != magic:
+        raise damaged(file, f"it opens with 0x{opening:08x}", f"the magic number 0x{magic:08x}", place, "mnist")
+    if len(content) != size:
+        amount = f"more than {size:,}" if len(content) > size else f"{len(content):,}"
+        raise damaged(file, f"it holds {amount} bytes", f"{size:,}", place, "mnist")
+    if content[: len(header)] != header:
+        says = tuple(np.frombuffer(content[4 : len(header)], dtype=">u4").tolist())
+        raise damaged(file, f"its header says {says}", f"{shape}", place, "mnist")
+    # Copied: torch wants memory that it may write to.
+    return np.frombuffer(content, dtype=np.uint8, offset=len(header)).reshape(shape).copy()
+
+
+def _find(place: Path, stem: str, kind: str) -> Path:
+    # The authors' page spelled the names with a dash, their own archives with a dot.
+    names = [f"{stem}{mark}{kind}{ending}" for mark in "-." for ending in ("", ".gz")]
+    for name in names:
+        if (place / name).is_file():
+            return place / name
+    raise damaged(place, f"{names[0]} missing", f"one of {', '.join(names)}", place, "mnist")
+
+
+def _content(file: Path, limit: int, place: Path) -> bytes:
+    """At most ``limit`` bytes: a damaged file must not fill the memory."""
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+            return stream.read(limit)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise damaged(file, f"it ends or breaks off early ({error})", "a whole .gz file", place, "mnist") from error
+    except OSError as error:
+        raise DataError(f"{file} could not be read: {error.strerror or error}.") from error
+
+
+_ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+_MD5 = {
+    "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+    "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
+    "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
+    "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+}
+
+MNIST = KnownSet(
+    name="mnist",
+    read=partial(read, Layout()),
+    places=("mnist", "MNIST/raw", "MNIST", "raw"),
+    signs=tuple(
+        f"{part}-{kind}{ending}"
+        for part in ("train", "t10k")
+        for kind in ("images-idx3-ubyte", "images.idx3-ubyte", "labels-idx1-ubyte", "labels.idx1-ubyte")
+        for ending in ("", ".gz")
+    ),
+    sources=tuple(Source(_ADDRESS + name, md5) for name, md5 in _MD5.items()),
+    target="mnist",
+)

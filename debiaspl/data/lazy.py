@@ -1,0 +1,144 @@
+"""Images that stay in their files until they are drawn."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from debiaspl.data.decode import BadImage, decode
+from debiaspl.data.errors import DataError
+
+
+class Files(Protocol):
+    """Image files by position, readable from any process."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, position: int) -> bytes: ...
+
+
+@dataclass(frozen=True)
+class FolderFiles:
+    """Files of a folder."""
+
+    root: Path
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def read(self, position: int) -> bytes:
+        try:
+            return (self.root / self.names[position]).read_bytes()
+        except OSError as error:
+            raise BadImage(f"cannot be opened: {error.strerror or error}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class LazyImages:
+    """What an ``ImageSet`` holds instead of a tensor when its images do not fit: indexed like one, read on demand."""
+
+    files: Files
+    positions: Tensor
+    """Which files, in which order."""
+    size: tuple[int, int]
+    """Height and width that every image is given."""
+    channels: int = 3
+
+    dtype = torch.uint8
+    device = torch.device("cpu")
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return len(self.positions), self.channels, *self.size
+
+    def select(self, positions: Tensor) -> "LazyImages":
+        return replace(self, positions=self.positions[positions])
+
+    def __getitem__(self, positions: Tensor) -> Tensor:
+        """The centre of each image; a file that cannot be read is an error here."""
+        loaded = self.load(positions, crops=1, seed=None)
+        if loaded.skipped:
+            position, reason = next(iter(loaded.skipped.items()))
+            raise DataError(f"image {position} cannot be read: {reason}. Remove it or replace it.")
+        return loaded.pictures[0]
+
+    def with_size_of_first(self) -> "LazyImages":
+        """With every image given the size that the first one has."""
+        height, width = decode(self.files.read(int(self.positions[0])), None, self.channels).shape[1:]
+        return replace(self, size=(height, width))
+
+    def load(self, positions: Tensor, crops: int, seed: int | None) -> "Loaded":
+        """Read these images, and make ``crops`` pictures of each.
+
+        With a seed, each picture is a random resized crop, whose draw depends on the seed and the image's place in the
+        batch alone; without one it is the centre. A file that cannot be read is named, and the next one that can be
+        read stands in for it, so that batches keep their size.
+        """
+        if seed is None:
+            assert crops == 1
+        pictures = torch.empty((crops, len(positions), self.channels, *self.size), dtype=torch.uint8)
+        used, skipped = positions.clone(), {}
+        for place, position in enumerate(positions.tolist()):
+            random = None if seed is None else np.random.default_rng([seed, place])
+            for step in range(len(self.positions)):
+                actual = (position + step) % len(self.positions)
+                try:
+                    pictures[:, place] = self._pictures(actual, crops, random)
+                except BadImage as error:
+                    skipped[actual] = str(error)
+                    continue
+                used[place] = actual
+                break
+            else:
+                raise DataError(f"none of {len(self.positions)} images can be read; the first: {skipped[position]}.")
+        return Loaded(used, pictures, skipped)
+
+    def _pictures(self, position: int, crops: int, random: np.random.Generator | None) -> Tensor:
+        """Pictures of one image, (crops, C, H, W)."""
+        content = self.files.read(int(self.positions[position]))
+        if random is None:
+            return decode(content, self.size, self.channels)[None]
+        image = _image(decode(content, None, self.channels))
+        height, width = self.size
+        boxes = [resized_crop_box(image.width, image.height, random) for _ in range(crops)]
+        resized = [image.resize((width, height), Image.Resampling.BICUBIC, box=box) for box in boxes]
+        pixels = np.stack([np.asarray(picture).reshape(height, width, self.channels) for picture in resized])
+        return torch.from_numpy(pixels).permute(0, 3, 1, 2)
+
+
+class Loaded(NamedTuple):
+    """A batch read from files."""
+
+    positions: Tensor
+    """Which images these are; not what was asked for where another had to stand in."""
+    pictures: Tensor
+    """uint8, (crops, N, C, H, W)."""
+    skipped: dict[int, str]
+    """Position -> why it could not be read."""
+
+
+def _image(pixels: Tensor) -> Image.Image:
+    channels_last = pixels.permute(1, 2, 0).contiguous().numpy()
+    return Image.fromarray(channels_last[..., 0] if channels_last.shape[-1] == 1 else channels_last)
+
+
+def resized_crop_box(width: int, height: int, random: np.random.Generator) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom of a part with 20 to 100 % of the area and sides of 3:4 to 4:3, anywhere in the image.
+
+    The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part of allowed proportions.
+    """
+    for _ in range(10):
+        area = width * height * random.uniform(0.2, 1.0)
+        ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = math.sqrt(area * ratio), math.sqrt(area / ratio)
+        if w <= width and h <= height:
+            left, top = random.uniform(0, width - w), random.uniform(0, height - h)
+            return left, top, left + w, top + h
+    w, h = min(width, height * 4 / 3), min(height, width * 4 / 3)
+    return (width - w) / 2, (height - h) / 2, (width + w) / 2, (height + h) / 2

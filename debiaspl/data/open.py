@@ -1,0 +1,73 @@
+"""Data by name or by place: a known set, a folder of images, tar shards, or a packed folder."""
+
+from pathlib import Path
+
+import torch
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.folder import read_folder
+from debiaspl.data.formats.definition import TrainTest
+from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.data.known import SETS, load
+from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.listing import list_folder
+from debiaspl.data.packed import INDEX, open_packed
+from debiaspl.data.shards import find_shards, index_shards
+from debiaspl.data.splits import held_out_share
+
+TEST_SHARE = 0.2
+
+
+def open_data(data: str, image_size: int = 0, stream: bool = False) -> TrainTest:
+    """A known set by its name, or whatever lies at a path.
+
+    What has no test set of its own has a fifth of each class held out, the same fifth for every seed.
+
+    Args:
+        data: a name such as ``cifar10``, or a path: class folders, a folder with labels.csv, tar shards, a packed set.
+        image_size: side that images read from files are given; 0 for the size of the first one.
+        stream: leave the images of a folder in their files and read them while training, instead of once before. Tar
+            shards are always streamed.
+    """
+    place = Path(data)
+    if data in SETS or data == "digits" or not place.exists():
+        return load(data)
+    if (place / INDEX).exists():
+        return _with_test_set(open_packed(place))
+    images = read_place(place, image_size)
+    if isinstance(images.images, LazyImages) and isinstance(images.images.files, FolderFiles) and not stream:
+        images, _ = read_folder(place, images.images.size)
+    return _with_test_set(images)
+
+
+def read_place(place: Path, image_size: int) -> ImageSet:
+    """A folder of images, or tar shards, with the images left in their files."""
+    if place.is_file() or any(place.glob("*.tar")):
+        samples = index_shards(find_shards(place))
+        classes = tuple(sorted(set(samples.labels) - {""}, key=_by_number))
+        number = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
+        labels = torch.tensor([number[label] for label in samples.labels])
+        lazy = LazyImages(samples.files, torch.arange(len(samples.ids)), (image_size, image_size))
+        ids = samples.ids
+    else:
+        listing = list_folder(place)
+        files = FolderFiles(place, listing.files)
+        lazy = LazyImages(files, torch.arange(len(files)), (image_size, image_size))
+        labels, classes, ids = listing.labels, listing.classes, listing.files
+    return ImageSet(lazy if image_size else lazy.with_size_of_first(), labels, classes, ids)
+
+
+def _by_number(name: str) -> tuple[int, int, str]:
+    """Class numbers in the order of numbers, then names in the order of letters."""
+    return (0, int(name), "") if name.isdecimal() else (1, 0, name)
+
+
+def _with_test_set(images: ImageSet) -> TrainTest:
+    if int(images.labels.min()) == UNLABELED:
+        unlabeled = int((images.labels == UNLABELED).sum())
+        raise DataError(
+            f"{unlabeled:,} of {len(images):,} images have no label. A recipe hides labels by its own protocol, and "
+            "needs a label for every image."
+        )
+    train, test = held_out_share(images.labels, TEST_SHARE, seed=0)
+    return TrainTest(images.select(train), images.select(test))

@@ -1,0 +1,147 @@
+"""Packed sets: images of one size as plain bytes in memory-mapped shards, for fast repeated use.
+
+A packed folder holds ``images-00000.bin``, ... (uint8, N x C x H x W, no header), and ``index.json``, written last:
+where it is, the folder is whole.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.images import ImageSet
+
+FORMAT = 1
+SHARD_BYTES = 1 << 30
+INDEX = "index.json"
+
+
+@dataclass(frozen=True, eq=False)
+class PackedImages:
+    """What an ``ImageSet`` holds instead of a tensor: indexed like one, read from the disk's cache."""
+
+    paths: tuple[Path, ...]
+    per_shard: int
+    positions: Tensor
+    """Which images, in which order."""
+    picture: tuple[int, int, int]
+    """Channels, height and width."""
+    _maps: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+
+    dtype = torch.uint8
+    device = torch.device("cpu")
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        return len(self.positions), *self.picture
+
+    def select(self, positions: Tensor) -> "PackedImages":
+        return replace(self, positions=self.positions[positions])
+
+    def __getitem__(self, positions: Tensor) -> Tensor:
+        wanted = self.positions[positions].numpy()
+        found = np.empty((len(wanted), *self.picture), np.uint8)
+        shards = wanted // self.per_shard
+        for number in np.unique(shards):
+            here = shards == number
+            found[here] = self._map(int(number))[wanted[here] % self.per_shard]
+        return torch.from_numpy(found)
+
+    def _map(self, number: int) -> NDArray[np.uint8]:
+        if number not in self._maps:
+            flat = np.memmap(self.paths[number], np.uint8, "r")
+            self._maps[number] = flat.reshape(-1, *self.picture)
+        return self._maps[number]
+
+
+def pack(
+    batches: Iterable[tuple[Tensor, list[int], list[str]]],
+    classes: tuple[str, ...],
+    out: Path,
+    shard_bytes: int = SHARD_BYTES,
+    progress: Callable[[int], None] = lambda done: None,
+) -> int:
+    """Write batches of (images, labels, ids) as a packed folder, and return how many images there are.
+
+    All goes into a folder beside ``out`` that gets its name when it is whole; a failure leaves nothing.
+    """
+    if out.exists():
+        raise DataError(f"{out} exists already. Choose another name, or delete it to pack anew.")
+    partial = out.with_name(f".{out.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(parents=True)
+        count = _write(batches, classes, partial, shard_bytes, progress)
+        partial.replace(out)
+    except OSError as error:
+        raise DataError(f"could not write {out}: {error.strerror or error}. Nothing was left behind.") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return count
+
+
+def _write(
+    batches: Iterable[tuple[Tensor, list[int], list[str]]],
+    classes: tuple[str, ...],
+    folder: Path,
+    shard_bytes: int,
+    progress: Callable[[int], None],
+) -> int:
+    labels: list[int] = []
+    ids: list[str] = []
+    picture: tuple[int, ...] = ()
+    per_shard = 1
+    for images, own_labels, own_ids in batches:
+        if not picture:
+            picture = tuple(images.shape[1:])
+            per_shard = max(shard_bytes // images[0].numel(), 1)
+        for image in images.numpy():
+            with (folder / _shard_name(len(labels) // per_shard)).open("ab") as file:
+                file.write(image.tobytes())
+            labels.append(own_labels[len(labels) - len(ids)])
+        ids += own_ids
+        progress(len(ids))
+    index = {
+        "format": FORMAT,
+        "picture": picture,
+        "per_shard": per_shard,
+        "classes": classes,
+        "labels": labels,
+        "ids": ids,
+    }
+    with (folder / INDEX).open("w") as file:
+        json.dump(index, file)
+        file.flush()
+        os.fsync(file.fileno())
+    return len(ids)
+
+
+def _shard_name(number: int) -> str:
+    return f"images-{number:05d}.bin"
+
+
+def open_packed(folder: Path) -> ImageSet:
+    """A packed folder as an image set whose pixels stay on the disk."""
+    try:
+        index = json.loads((folder / INDEX).read_text())
+        count, picture, per_shard = len(index["ids"]), tuple(index["picture"]), index["per_shard"]
+        labels, classes, ids = torch.tensor(index["labels"]), tuple(index["classes"]), tuple(index["ids"])
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{folder / INDEX} is missing or damaged ({error}). Pack the set again.") from error
+    if index["format"] != FORMAT:
+        raise DataError(f"{folder} has format {index['format']}, expected {FORMAT}. Pack the set again.")
+    paths = tuple(folder / _shard_name(number) for number in range(-(-count // per_shard)))
+    for number, path in enumerate(paths):
+        expected = min(per_shard, count - number * per_shard) * int(np.prod(picture))
+        found = path.stat().st_size if path.exists() else 0
+        if found != expected:
+            raise DataError(f"{path} has {found:,} bytes, expected {expected:,}. Pack the set again.")
+    return ImageSet(PackedImages(paths, per_shard, torch.arange(count), picture), labels, classes, ids)

@@ -1,0 +1,22 @@
+"""EuroSAT: satellite images of ten kinds of land, 64x64.
+
+    debiaspl train --recipe eurosat-40
+
+Not an experiment of the paper's tables; its settings are those of CIFAR-10. A fifth of each class is the test set.
+"""
+
+from dataclasses import replace
+
+from debiaspl.recipes.cifar10 import COST, PAPER
+from debiaspl.training import Choice
+
+RECIPES = (
+    replace(
+        PAPER,
+        name="eurosat-40",
+        about="EuroSAT, 4 labels a class: DebiasPL",
+        data="eurosat",
+        cost=COST,
+        protocol=Choice("few-labels", {"per_class": 4}),
+    ),
+)

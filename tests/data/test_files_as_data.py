@@ -1,0 +1,282 @@
+"""Images that stay in files: tar shards, lazy reading, feeds with worker processes, packed sets."""
+
+import math
+import os
+import signal
+import tarfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from debiaspl.data import DataError, ImageSet, IndexStream, LazyImages, feed, open_data
+from debiaspl.data.decode import decode
+from debiaspl.data.feed import FileFeed
+from debiaspl.data.lazy import FolderFiles, resized_crop_box
+from debiaspl.data.open import read_place
+from debiaspl.data.packed import open_packed, pack
+from debiaspl.data.shards import find_shards, index_shards
+from tests.data.photos import add, jpeg, patch, write_folder, write_shards
+
+CPU = torch.device("cpu")
+
+
+def test_shards_are_read_in_any_order(tmp_path):
+    samples = index_shards(find_shards(write_shards(tmp_path)))
+    assert len(samples.files) == 20
+    assert sorted(set(samples.labels)) == ["0", "1"]
+    for position in (13, 2, 19, 0):
+        label, number = samples.ids[position].rpartition("/")[2].split("-")
+        assert samples.files.read(position) == jpeg(patch(int(label), int(number)))
+        assert samples.labels[position] == label
+
+
+def test_shards_keep_class_names_and_numbers_in_order(tmp_path):
+    many = tuple(str(number) for number in range(12))
+    images = read_place(write_shards(tmp_path / "numbers", 2, 1, labels=many), 0)
+    assert images.classes == many  # 10 after 9, not after 1
+    assert read_place(write_shards(tmp_path / "names", 2, 1, labels=("owl", "heron")), 0).classes == ("heron", "owl")
+
+
+def test_samples_without_an_image_are_named_and_those_without_a_label_are_unlabeled(tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        add(tar, "one.cls", b"0")
+        add(tar, "two.jpg", jpeg(patch(0, 0)))
+        add(tar, "._two.jpg", b"what a Mac leaves behind")
+        add(tar, "folder/three.png", jpeg(patch(0, 1)))
+        add(tar, "folder/three.cls", b"7\n")
+    samples = index_shards(find_shards(tmp_path))
+    assert samples.ids == ("a.tar/two", "a.tar/folder/three")
+    assert samples.labels == ("", "7")
+    assert samples.skipped == (("a.tar/one", "no image among .cls"),)
+
+
+def cut_in_image(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:10_000])
+
+
+def make_text(path: Path) -> None:
+    path.write_text("no tar at all " * 100)
+
+
+def compress(path: Path) -> None:
+    import gzip
+
+    path.write_bytes(gzip.compress(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [(cut_in_image, "cut short inside|whole, plain tar"), (make_text, "whole, plain tar"), (compress, "plain tar")],
+)
+def test_damaged_shards_are_named(tmp_path, damage, message):
+    with tarfile.open(tmp_path / "part.tar", "w") as tar:
+        add(tar, "big.jpg", os.urandom(20_000))
+    damage(tmp_path / "part.tar")
+    with pytest.raises(DataError, match=rf"part.tar .*({message})"):
+        index_shards(find_shards(tmp_path))
+
+
+def test_no_shards_and_no_images_teach(tmp_path):
+    with pytest.raises(DataError, match="there is no tar file at"):
+        find_shards(tmp_path)
+    with tarfile.open(tmp_path / "empty.tar", "w"):
+        pass
+    with pytest.raises(DataError, match=r"no image in 1 shard.*Expected members such as"):
+        index_shards(find_shards(tmp_path))
+
+
+def test_a_shard_that_shrinks_while_it_is_used_is_named(tmp_path):
+    write_shards(tmp_path, shards=1)
+    samples = index_shards(find_shards(tmp_path))
+    (tmp_path / "part-000.tar").write_bytes(b"short")
+    with pytest.raises(DataError, match="has become shorter"):
+        samples.files.read(5)
+
+
+def lazy(root: Path, side: int = 16) -> LazyImages:
+    images = read_place(root, side).images
+    assert isinstance(images, LazyImages)
+    return images
+
+
+def test_lazy_images_are_the_decoded_files(tmp_path):
+    images = lazy(write_folder(tmp_path))
+    assert images.shape == (20, 3, 16, 16)
+    chosen = images.select(torch.tensor([11, 3]))
+    expected = [decode(tmp_path / name, (16, 16)) for name in ("flower/0001.jpg", "china/0003.jpg")]
+    assert torch.equal(chosen[torch.arange(2)], torch.stack(expected))
+
+
+def test_the_size_of_the_first_image_is_taken(tmp_path):
+    assert read_place(write_folder(tmp_path), 0).images.shape == (20, 3, 24, 24)
+
+
+def test_a_resized_crop_is_a_part_of_the_image():
+    random = np.random.default_rng(0)
+    boxes = [resized_crop_box(100, 60, random) for _ in range(2000)]
+    areas = [(right - left) * (bottom - top) / 6000 for left, top, right, bottom in boxes]
+    ratios = [(right - left) / (bottom - top) for left, top, right, bottom in boxes]
+    assert all(left >= 0 and top >= 0 and right <= 100 and bottom <= 60 for left, top, right, bottom in boxes)
+    assert 0.2 <= min(areas) < 0.22
+    assert 0.7 < max(areas) <= 1
+    assert min(ratios) >= 3 / 4 - 1e-9
+    assert max(ratios) <= 4 / 3 + 1e-9
+    assert resized_crop_box(3000, 1, random)[2:] == pytest.approx((1500 + 2 / 3, 1))  # no draw fits a strip
+
+
+def test_views_are_other_crops_of_the_same_image(tmp_path):
+    red, blue = Image.new("RGB", (40, 40), "red"), Image.new("RGB", (40, 40), "blue")
+    for name, image in (("a", red), ("b", blue)):
+        (tmp_path / name).mkdir()
+        for number in range(3):
+            (tmp_path / name / f"{number}.png").write_bytes(jpeg(image))
+    loaded = lazy(tmp_path).load(torch.arange(6), crops=2, seed=1)
+    assert loaded.pictures.shape == (2, 6, 3, 16, 16)
+    strongest = loaded.pictures.float().mean((3, 4)).argmax(-1)
+    assert strongest.tolist() == [[0, 0, 0, 2, 2, 2]] * 2
+    photos = lazy(write_folder(tmp_path / "photos")).load(torch.arange(4), crops=2, seed=1).pictures
+    assert not torch.equal(photos[0], photos[1])
+
+
+def test_a_file_that_cannot_be_read_is_named_and_another_stands_in(tmp_path):
+    write_folder(tmp_path)
+    (tmp_path / "china" / "0004.jpg").write_bytes(b"")
+    images = lazy(tmp_path)
+    loaded = images.load(torch.tensor([3, 4, 5]), crops=1, seed=None)
+    assert loaded.positions.tolist() == [3, 5, 5]
+    assert list(loaded.skipped) == [4]
+    assert "zero bytes" in loaded.skipped[4]
+    assert torch.equal(loaded.pictures[0, 1], loaded.pictures[0, 2])
+    with pytest.raises(DataError, match="image 4 cannot be read"):
+        images[torch.tensor([4])]
+    broken = LazyImages(FolderFiles(tmp_path, ("china/0004.jpg",)), torch.arange(1), (8, 8))
+    with pytest.raises(DataError, match="none of 1 images can be read"):
+        broken.load(torch.tensor([0]), crops=1, seed=0)
+
+
+def batches(images: ImageSet, numbers: list[int], workers: int) -> list[tuple[torch.Tensor, ...]]:
+    drawn = feed(images, batch=6, views=2, seed=5, device=CPU, workers=workers)
+    return [(part.positions, *part.pictures) for part in (drawn[number] for number in numbers)]
+
+
+def test_a_feed_gives_the_same_bits_with_any_number_of_workers_and_from_any_step(tmp_path):
+    images = read_place(write_shards(tmp_path), 16)
+    alone = batches(images, [0, 1, 2, 3, 4, 5], workers=0)
+    for numbers, workers in (([0, 1, 2, 3], 2), ([3, 4, 5], 1), ([2, 5, 0], 0)):
+        for number, found in zip(numbers, batches(images, numbers, workers), strict=True):
+            assert all(torch.equal(a, b) for a, b in zip(found, alone[number], strict=True))
+    stream = IndexStream(20, 6, seed=5)
+    assert torch.equal(alone[2][0], stream[2])
+
+
+def test_a_feed_from_memory_gives_the_images_of_the_stream(tmp_path):
+    images = open_data(str(write_folder(tmp_path)), image_size=16).train
+    drawn = feed(images, batch=4, views=2, seed=1, device=CPU, workers=0)[3]
+    positions = IndexStream(len(images), 4, seed=1)[3]
+    assert torch.equal(drawn.positions, positions)
+    assert torch.equal(drawn.pictures[0], images.images[positions])
+    assert torch.equal(drawn.pictures[1], drawn.pictures[0])
+
+
+class Slow:
+    """Files whose reading tells which process reads, and waits for the test."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def __len__(self) -> int:
+        return 8
+
+    def read(self, position: int) -> bytes:
+        (self.place / str(os.getpid())).touch()
+        while not (self.place / "go").exists():
+            time.sleep(0.01)
+        return jpeg(patch(0, position))
+
+
+def test_a_worker_that_dies_is_reported_and_does_not_hang_the_run(tmp_path):
+    source = FileFeed(LazyImages(Slow(tmp_path), torch.arange(8), (8, 8)), IndexStream(8, 2, 0), 1, CPU, workers=1)
+
+    import threading
+
+    def kill() -> None:
+        while not (found := [path for path in tmp_path.iterdir() if path.name.isdecimal()]):
+            time.sleep(0.01)
+        os.kill(int(found[0].name), signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    started = time.monotonic()
+    with pytest.raises(DataError, match=r"a worker process that reads images has died.*--resume"):
+        source[0]
+    assert time.monotonic() - started < 60
+
+
+def folder_batches(images: ImageSet, size: int = 7):
+    for positions in torch.arange(len(images)).split(size):
+        yield images.images[positions], images.labels[positions].tolist(), [images.ids[k] for k in positions.tolist()]
+
+
+def test_a_packed_set_is_the_same_set(tmp_path):
+    images = read_place(write_folder(tmp_path / "photos"), 16)
+    picture = 3 * 16 * 16
+    count = pack(folder_batches(images), images.classes, tmp_path / "packed", shard_bytes=6 * picture)
+    assert count == 20
+    assert len(list((tmp_path / "packed").glob("*.bin"))) == 4
+    packed = open_packed(tmp_path / "packed")
+    assert packed.ids == images.ids
+    assert packed.classes == images.classes
+    assert torch.equal(packed.labels, images.labels)
+    some = torch.tensor([19, 0, 7, 7, 13])
+    assert torch.equal(packed.images[some], images.images[some])
+    assert torch.equal(packed.select(some).images[torch.tensor([1])], images.images[some[1:2]])
+    parts = open_data(str(tmp_path / "packed"))
+    assert (len(parts.train), len(parts.test)) == (16, 4)
+
+
+def test_packing_is_all_or_nothing(tmp_path):
+    def failing():
+        yield torch.zeros(2, 3, 4, 4, dtype=torch.uint8), [0, 1], ["a", "b"]
+        raise DataError("the third image cannot be read")
+
+    with pytest.raises(DataError, match="third image"):
+        pack(failing(), ("x", "y"), tmp_path / "packed")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "packed").mkdir()
+    with pytest.raises(DataError, match="exists already"):
+        pack(iter(()), ("x", "y"), tmp_path / "packed")
+
+
+def test_a_damaged_packed_set_is_named(tmp_path):
+    images = read_place(write_folder(tmp_path / "photos"), 16)
+    pack(folder_batches(images), images.classes, tmp_path / "packed")
+    shard = tmp_path / "packed" / "images-00000.bin"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    with pytest.raises(DataError, match=r"images-00000.bin has 15,359 bytes, expected 15,360"):
+        open_packed(tmp_path / "packed")
+    (tmp_path / "packed" / "index.json").write_text("{}")
+    with pytest.raises(DataError, match="missing or damaged"):
+        open_packed(tmp_path / "packed")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_folder_is_opened_with_a_fifth_held_out(tmp_path, stream):
+    parts = open_data(str(write_folder(tmp_path)), image_size=16, stream=stream)
+    assert parts.train.counts() == [8, 8]
+    assert parts.test.counts() == [2, 2]
+    assert not set(parts.train.ids) & set(parts.test.ids)
+    assert isinstance(parts.train.images, LazyImages) == stream
+    whole = torch.cat([parts.train.images[torch.arange(16)], parts.test.images[torch.arange(4)]])
+    assert whole.dtype == torch.uint8
+    assert math.prod(whole.shape) == 20 * 3 * 16 * 16
+
+
+def test_unlabeled_images_are_refused_by_a_recipe_that_hides_labels(tmp_path):
+    write_folder(tmp_path)
+    (tmp_path / "unlabeled").mkdir()
+    (tmp_path / "unlabeled" / "x.jpg").write_bytes(jpeg(patch(0, 3)))
+    with pytest.raises(DataError, match="1 of 21 images have no label"):
+        open_data(str(tmp_path), image_size=16)

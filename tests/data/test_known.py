@@ -1,0 +1,403 @@
+"""Known sets, read from small sets in the official formats, and from the real ones where they are."""
+
+import gzip
+import os
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.formats import cifar, mnist, stl10
+from debiaspl.data.formats.eurosat import SIZES, held_out_numbers
+from debiaspl.data.known import SETS, TrainTest, find, imagenet_files, load
+from tests.data.test_unpickle import python2_pickle
+
+CIFAR10 = replace(cifar.CIFAR10_LAYOUT, train={f"data_batch_{k}": 10 for k in range(1, 6)}, test={"test_batch": 20})
+CIFAR100 = replace(cifar.CIFAR100_LAYOUT, train={"train": 200}, test={"test": 100})
+MNIST = mnist.Layout(train=30, test=20)
+STL10 = stl10.Layout(train=20, test=10, unlabeled=30)
+
+
+@pytest.fixture(autouse=True)
+def _nowhere(monkeypatch, tmp_path):
+    """No set of the machine's is found."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("DEBIASPL_DATA", raising=False)
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.RandomState(seed).randint(0, 256, size=shape, dtype=np.uint8)
+
+
+def write_cifar(folder: Path, layout: cifar.Layout) -> dict[str, dict[bytes, object]]:
+    """Small batches with the official keys; returns what was written."""
+    names = [f"class {k}".encode() for k in range(layout.classes)]
+    written: dict[str, dict[bytes, object]] = {layout.meta: {layout.classes_key: names, b"num_vis": 3072}}
+    for seed, (name, count) in enumerate({**layout.train, **layout.test}.items()):
+        labels = [(seed + position) % layout.classes for position in range(count)]
+        files = [f"{name}_{position}.png".encode() for position in range(count)]
+        coarse = {b"coarse_labels": [0] * count} if layout.classes == 100 else {}
+        pixels = noise(count, 3072, seed=seed)
+        written[name] = {b"data": pixels, layout.labels_key: labels, b"filenames": files, **coarse}
+    folder.mkdir(parents=True)
+    for name, content in written.items():
+        (folder / name).write_bytes(python2_pickle(content))
+    return written
+
+
+def pack(folder: Path, archive: Path) -> Path:
+    with tarfile.open(archive, "w:gz") as tar:
+        for file in sorted(folder.iterdir(), reverse=True):  # the official archives are not in order either
+            tar.add(file, f"{folder.name}/{file.name}")
+    return archive
+
+
+@pytest.mark.parametrize("layout", [CIFAR10, CIFAR100], ids=["cifar10", "cifar100"])
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "archive"])
+def test_cifar(tmp_path, layout, packed):
+    written = write_cifar(tmp_path / "cifar", layout)
+    place = pack(tmp_path / "cifar", tmp_path / "cifar.tar.gz") if packed else tmp_path / "cifar"
+    read = cifar.read(layout, place)
+    for part, batches in ((read.train, layout.train), (read.test, layout.test)):
+        assert len(part) == sum(batches.values())
+        assert part.classes == tuple(f"class {k}" for k in range(layout.classes))
+        assert part.labels.tolist() == [label for name in batches for label in written[name][layout.labels_key]]
+        assert part.ids == tuple(file.decode() for name in batches for file in written[name][b"filenames"])
+    last = list(layout.train)[-1]
+    row, column = 5, 7
+    red, green, blue = (written[last][b"data"][-1, plane * 1024 + row * 32 + column] for plane in range(3))
+    assert read.train.images[-1, :, row, column].tolist() == [red, green, blue]
+
+
+def change(name: str, **changes: object) -> Callable[[Path, dict[str, dict[bytes, object]]], None]:
+    def spoil(folder: Path, written: dict[str, dict[bytes, object]]) -> None:
+        content = {**written[name], **{key.encode(): value for key, value in changes.items()}}
+        (folder / name).write_bytes(python2_pickle(content))
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder, _: (folder / "data_batch_3").unlink(), "data_batch_3 missing, expected 7 files"),
+        (lambda folder, _: os.truncate(folder / "data_batch_3", 9999), "data_batch_3 is not a whole pickle"),
+        (lambda folder, _: os.truncate(folder / "test_batch", 0), "test_batch is not a whole pickle"),
+        (lambda folder, _: (folder / "test_batch").write_bytes(b"cos\nsystem\n."), "test_batch .* asks for os.system"),
+        (change("test_batch", data=noise(19, 3072)), r"shape \(19, 3072\), expected an array of shape \(20, 3072\)"),
+        (change("test_batch", data=b"no"), "its data are of type bytes"),
+        (change("test_batch", labels=[0] * 19 + [10]), "its labels run from 0 to 10, expected 0 to 9"),
+        (change("test_batch", labels=[0] * 19 + [-1]), "its labels run from -1 to 0, expected 0 to 9"),
+        (change("test_batch", labels=[0] * 19), "its labels are a list of 19, expected 20 numbers"),
+        (change("test_batch", labels=[b"0"] * 20), "its labels are a list of 20, expected 20 numbers"),
+        (change("test_batch", filenames=[b"a"]), "its filenames are a list of 1, expected 20 names"),
+        (change("batches.meta", label_names=[b"a"]), "batches.meta .* a list of 1 there, expected 10 class names"),
+    ],
+)
+def test_damaged_cifar_teaches(tmp_path, spoil, message):
+    folder = tmp_path / "cifar"
+    spoil(folder, write_cifar(folder, CIFAR10))
+    with pytest.raises(DataError, match=message) as error:
+        cifar.read(CIFAR10, folder)
+    assert str(error.value).endswith(f"Remove {folder} and run: debiaspl data get cifar10")
+
+
+@pytest.mark.parametrize("keep", [0, 10, 0.5, 0.999])
+def test_cut_cifar_archives_teach(tmp_path, keep):
+    write_cifar(tmp_path / "cifar", CIFAR10)
+    archive = pack(tmp_path / "cifar", tmp_path / "cifar.tar.gz")
+    os.truncate(archive, keep if isinstance(keep, int) else int(keep * archive.stat().st_size))
+    with pytest.raises(DataError, match=r"cifar.tar.gz is damaged .*Remove .*cifar.tar.gz and run: debiaspl data get"):
+        cifar.read(CIFAR10, archive)
+
+
+def idx(values: np.ndarray) -> bytes:
+    return bytes([0, 0, 8, values.ndim]) + np.array(values.shape, dtype=">u4").tobytes() + values.tobytes()
+
+
+def write_mnist(folder: Path, mark: str, ending: str) -> None:
+    folder.mkdir(parents=True)
+    compress = gzip.compress if ending else bytes
+    for prefix, count in (("train", MNIST.train), ("t10k", MNIST.test)):
+        labels = np.arange(count, dtype=np.uint8) % 10
+        (folder / f"{prefix}-images{mark}idx3-ubyte{ending}").write_bytes(compress(idx(noise(count, 28, 28))))
+        (folder / f"{prefix}-labels{mark}idx1-ubyte{ending}").write_bytes(compress(idx(labels)))
+
+
+@pytest.mark.parametrize("mark", ["-", "."])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_mnist(tmp_path, mark, ending):
+    write_mnist(tmp_path / "mnist", mark, ending)
+    read = mnist.read(MNIST, tmp_path / "mnist")
+    assert read.train.images.shape == (30, 1, 28, 28)
+    assert torch.equal(read.test.images[:, 0], torch.from_numpy(noise(20, 28, 28)))
+    assert read.test.labels.tolist() == [k % 10 for k in range(20)]
+    assert read.train.classes == tuple("0123456789")
+    assert not set(read.train.ids) & set(read.test.ids)
+
+
+LABELS = idx(np.arange(20, dtype=np.uint8) % 10)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (LABELS[:-1], "it holds 27 bytes, expected 28"),
+        (LABELS + b"\0", "it holds more than 28 bytes, expected 28"),
+        (idx(noise(1, 1, 28)), "opens with 0x00000803, expected the magic number 0x00000801"),
+        (b"", "opens with 0x00000000, expected the magic number"),
+        (LABELS[:7] + b"\x15" + LABELS[8:], r"its header says \(21,\), expected \(20,\)"),
+        (LABELS[:-1] + b"\x0a", "its labels run to 10, expected 0 to 9"),
+        (None, "t10k-labels-idx1-ubyte missing, expected one of t10k-labels-idx1-ubyte, t10k-labels-idx1-ubyte.gz"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_damaged_mnist_teaches(tmp_path, content, message, ending):
+    write_mnist(tmp_path / "mnist", "-", ending)
+    file = tmp_path / "mnist" / f"t10k-labels-idx1-ubyte{ending}"
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(gzip.compress(content) if ending else content)
+    with pytest.raises(DataError, match=message) as error:
+        mnist.read(MNIST, tmp_path / "mnist")
+    assert f"{tmp_path / 'mnist'} and run: debiaspl data get mnist" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "content", [gzip.compress(LABELS)[:-9], gzip.compress(LABELS)[:5], b"<html>not found</html>"], ids=[9, 5, "html"]
+)
+def test_cut_mnist_archives_teach(tmp_path, content):
+    write_mnist(tmp_path / "mnist", "-", ".gz")
+    (tmp_path / "mnist" / "t10k-labels-idx1-ubyte.gz").write_bytes(content)
+    with pytest.raises(DataError, match=r"t10k-labels-idx1-ubyte.gz is damaged .* expected a whole .gz file"):
+        mnist.read(MNIST, tmp_path / "mnist")
+
+
+def write_stl10(folder: Path) -> None:
+    folder.mkdir()
+    for seed, (part, count) in enumerate((("train", 20), ("test", 10), ("unlabeled", 30))):
+        # Column by column, as the authors' MATLAB wrote them.
+        (folder / f"{part}_X.bin").write_bytes(noise(count, 3, 96, 96, seed=seed).transpose(0, 1, 3, 2).tobytes())
+        if part != "unlabeled":
+            (folder / f"{part}_y.bin").write_bytes(bytes(1 + k % 10 for k in range(count)))
+    (folder / "class_names.txt").write_text("\n".join(f"class{k}" for k in range(10)) + "\n")
+
+
+def test_stl10(tmp_path):
+    write_stl10(tmp_path / "stl10_binary")
+    read = stl10.read(STL10, tmp_path / "stl10_binary")
+    assert read.unlabeled is not None
+    for seed, (part, count) in enumerate(((read.train, 20), (read.test, 10), (read.unlabeled, 30))):
+        assert torch.equal(part.images, torch.from_numpy(noise(count, 3, 96, 96, seed=seed)))
+        assert part.classes == tuple(f"class{k}" for k in range(10))
+    assert read.train.labels.tolist() == [k % 10 for k in range(20)]
+    assert set(read.unlabeled.labels.tolist()) == set(read.unlabeled.truth.tolist()) == {-1}
+    assert len({*read.train.ids, *read.test.ids, *read.unlabeled.ids}) == 60
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: os.truncate(folder / "unlabeled_X.bin", 5), "holds 5 bytes, expected 829,440"),
+        (lambda folder: os.truncate(folder / "train_y.bin", 21), "holds 21 bytes, expected 20"),
+        (lambda folder: (folder / "unlabeled_X.bin").unlink(), "unlabeled_X.bin missing, expected the six"),
+        (lambda folder: (folder / "test_y.bin").write_bytes(bytes(10)), "labels run from 0 to 0, expected 1 to 10"),
+        (lambda folder: (folder / "test_y.bin").write_bytes(b"\x0b" * 10), "labels run from 11 to 11, expected 1 to"),
+        (lambda folder: (folder / "class_names.txt").write_text("a\nb\n"), "holds 2 names, expected 10 class names"),
+    ],
+)
+def test_damaged_stl10_teaches(tmp_path, spoil, message):
+    write_stl10(tmp_path / "stl10_binary")
+    spoil(tmp_path / "stl10_binary")
+    with pytest.raises(DataError, match=message + ".*Remove .*stl10_binary and run: debiaspl data get stl10"):
+        stl10.read(STL10, tmp_path / "stl10_binary")
+
+
+def write_eurosat(folder: Path, numbers: range = range(1, 21)) -> None:
+    for shade, name in enumerate(SIZES):
+        (folder / name).mkdir(parents=True)
+        for number in numbers:
+            image = Image.new("RGB", (64, 64), (10 * shade, number, 200))
+            image.save(folder / name / f"{name}_{number}.jpg", quality=100, subsampling=0)
+
+
+@pytest.mark.parametrize("place", ["EuroSAT/2750", "EuroSAT", "2750", "eurosat/2750"])
+def test_eurosat(tmp_path, place):
+    write_eurosat(tmp_path / place)
+    read = load("eurosat", tmp_path)
+    assert read.train.counts() == [16] * 10
+    assert read.test.counts() == [4] * 10
+    assert read.train.classes == tuple(sorted(SIZES))
+    assert list(read.train.ids) == sorted(read.train.ids)
+    for part in (read.train, read.test):
+        for image, label, file in zip(part.images, part.labels.tolist(), part.ids, strict=True):
+            assert file.startswith(f"{part.classes[label]}/{part.classes[label]}_")
+            number = int(file.split("_")[1].removesuffix(".jpg"))
+            told = torch.tensor([10 * label, number, 200]).view(3, 1, 1)
+            assert (image.int() - told).abs().max() <= 3
+
+
+def test_half_of_eurosat_holds_out_a_fifth_of_what_the_whole_set_holds_out(tmp_path):
+    for folder, numbers in (("whole", range(1, 21)), ("odd", range(1, 21, 2)), ("even", range(2, 21, 2))):
+        write_eurosat(tmp_path / folder / "2750", numbers)
+    whole, odd, even = (load("eurosat", tmp_path / folder) for folder in ("whole", "odd", "even"))
+    assert odd.test.counts() == even.test.counts() == [2] * 10
+    assert {*odd.test.ids, *even.test.ids} == set(whole.test.ids)
+    assert {*odd.train.ids, *even.train.ids} == set(whole.train.ids)
+
+
+def test_the_test_images_of_eurosat_are_the_same_on_every_machine():
+    for name, size in SIZES.items():
+        numbers = np.flatnonzero(held_out_numbers(name))
+        assert len(numbers) == size // 5
+        assert numbers.max() <= size
+    assert np.flatnonzero(held_out_numbers("AnnualCrop"))[:8].tolist() == [9, 10, 11, 16, 27, 30, 37, 38]
+    assert np.flatnonzero(held_out_numbers("SeaLake"))[-8:].tolist() == [2961, 2968, 2971, 2974, 2983, 2990, 2995, 2996]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda file: os.truncate(file, 300), r"River_7.jpg is damaged .*cannot be decoded.* 64x64 RGB JPEG. Remove"),
+        (lambda file: file.write_bytes(b"<html>"), r"River_7.jpg is damaged .*not a JPEG"),
+        (lambda file: Image.new("RGB", (64, 32)).save(file), "River_7.jpg .* it is 64x32 RGB, expected a 64x64"),
+        (lambda file: Image.new("L", (64, 64)).save(file), "River_7.jpg .* it is 64x64 L"),
+        (lambda file: file.rename(file.with_stem("River_2501")), r"River_2501.jpg is no image of the set"),
+        (lambda file: file.rename(file.with_stem("River_7 copy")), r"River_7 copy.jpg .*River_1.jpg to River_2500.jpg"),
+        (lambda file: file.parent.rename(file.parent.with_name("Sea")), "no folder River, expected the folders Annual"),
+        (lambda file: [other.unlink() for other in file.parent.iterdir()], "0 training and 0 test images"),
+    ],
+)
+def test_damaged_eurosat_teaches(tmp_path, spoil, message):
+    write_eurosat(tmp_path / "2750")
+    spoil(tmp_path / "2750" / "River" / "River_7.jpg")
+    with pytest.raises(DataError, match=message):
+        load("eurosat", tmp_path)
+
+
+def test_sets_are_looked_for_in_the_data_folders_and_then_in_the_one_given(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEBIASPL_DATA", str(tmp_path / "data"))
+    folders = [tmp_path / "given", tmp_path / "home" / ".cache" / "debiaspl", tmp_path / "data"]
+    for images, folder in enumerate(folders, start=1):
+        write_eurosat(folder / "EuroSAT" / "2750", range(1, 10 * images + 1))
+        assert load("eurosat", tmp_path / "given").test.counts() == [2 * images] * 10
+
+
+@pytest.mark.parametrize("own", ["EuroSAT", "EuroSAT/2750"])
+def test_the_folder_given_may_be_the_sets_own(tmp_path, own):
+    write_eurosat(tmp_path / "EuroSAT" / "2750", range(1, 11))
+    assert len(load("eurosat", str(tmp_path / own)).test) == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("cifar10", "cifar-10-batches-py/data_batch_1"),
+        ("cifar10", "cifar-10-python.tar.gz"),
+        ("cifar100", "cifar-100-python/train"),
+        ("cifar100", "cifar-100-python.tar.gz"),
+        ("mnist", "mnist/train-images-idx3-ubyte.gz"),
+        ("mnist", "MNIST/raw/t10k-labels.idx1-ubyte"),
+        ("stl10", "stl10_binary/train_X.bin"),
+        ("imagenet", "imagenet/train/n01440764/a.JPEG"),
+    ],
+)
+def test_a_set_is_found_by_any_of_its_files_and_then_checked(tmp_path, name, file):
+    assert find(SETS[name], [tmp_path]) is None
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_bytes(b"not it")
+    place = find(SETS[name], [tmp_path])
+    assert place is not None
+    assert place == tmp_path / file or place in (tmp_path / file).parents
+    assert find(SETS[name], [], place) == place
+    with pytest.raises(DataError, match=str(place)):
+        load(name, tmp_path)
+
+
+def test_a_set_that_is_nowhere_teaches(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("DEBIASPL_DATA", str(tmp_path / "data"))
+    with pytest.raises(DataError, match=r"Get it with: debiaspl data get cifar10$") as error:
+        load("cifar10", tmp_path / "given")
+    looked = f"{tmp_path}/data, {tmp_path}/home/.cache/debiaspl (not there), {tmp_path}/given (not there)."
+    assert f"cifar-10-batches-py or cifar-10-python.tar.gz in {looked}" in str(error.value)
+    with pytest.raises(DataError, match=r"register at https://image-net.org"):
+        load("imagenet")
+
+
+def write_imagenet(folder: Path) -> None:
+    for part, files in (("train", ("b.JPEG", "a.JPEG", "notes.txt")), ("val", ("c.JPEG",))):
+        for name in ("n00000002", "n00000001"):
+            (folder / part / name).mkdir(parents=True)
+            for file in files:
+                (folder / part / name / file).touch()
+
+
+def test_imagenet_is_listed(tmp_path):
+    write_imagenet(tmp_path / "imagenet")
+    train, val = imagenet_files(tmp_path, classes=2)
+    assert [str(path.relative_to(tmp_path / "imagenet")) for path in train.paths] == [
+        f"train/{name}/{file}" for name in ("n00000001", "n00000002") for file in ("a.JPEG", "b.JPEG")
+    ]
+    assert train.labels.tolist() == [0, 0, 1, 1]
+    assert val.labels.tolist() == [0, 1]
+    assert train.classes == val.classes == ("n00000001", "n00000002")
+    with pytest.raises(DataError, match=r"does not fit in memory: .* as a stream, .* by the folder reader"):
+        load("imagenet", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "train" / "n00000003").mkdir(), "train holds 3 class folders, expected 2"),
+        (lambda folder: (folder / "val" / "n00000001").rename(folder / "val" / "x"), "val holds 1 class folders"),
+        (lambda folder: (folder / "val" / "n00000001" / "c.JPEG").unlink(), "n00000001 holds no image"),
+        (lambda folder: (folder / "val").rename(folder / "valid"), "val could not be read: No such file"),
+    ],
+)
+def test_damaged_imagenet_teaches(tmp_path, spoil, message):
+    write_imagenet(tmp_path / "imagenet")
+    spoil(tmp_path / "imagenet")
+    with pytest.raises(DataError, match=message):
+        imagenet_files(tmp_path, classes=2)
+
+
+REAL = os.environ.get("DEBIASPL_DATA", "")
+
+
+def real(name: str) -> TrainTest:
+    if not REAL or find(SETS[name], [Path(REAL)]) is None:
+        pytest.skip(f"the real {name} is not in $DEBIASPL_DATA")
+    return load(name, REAL)
+
+
+def test_the_real_cifar10():
+    read = real("cifar10")
+    assert (read.train.counts(), read.test.counts()) == ([5000] * 10, [1000] * 10)
+    assert read.train.classes[0] == "airplane"
+    assert (read.train.ids[0], read.test.ids[0]) == (
+        "leptodactylus_pentadactylus_s_000004.png",
+        "domestic_cat_s_000907.png",
+    )
+    # The channel means that the literature normalises with.
+    means = read.train.images.float().mean((0, 2, 3)) / 255
+    assert means.tolist() == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
+
+
+def test_the_real_eurosat():
+    read = real("eurosat")
+    share = len(read.test) / (len(read.train) + len(read.test))
+    assert share == 0.2
+    assert sum(read.test.counts()) * 5 in (13_500, 27_000)
+    # Lakes are the darkest class and factory roofs the brightest.
+    means = [read.test.images[read.test.labels == k].float().mean().item() for k in range(10)]
+    assert read.test.classes[int(np.argmin(means))] in ("SeaLake", "Forest")
+    assert read.test.classes[int(np.argmax(means))] == "Industrial"

@@ -1,0 +1,107 @@
+"""The protocols of the literature: counts, properties, and that they are the same everywhere."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
+
+CIFAR = torch.arange(10).repeat_interleave(5000)[torch.randperm(50_000, generator=torch.Generator().manual_seed(0))]
+
+
+def counts(labels: torch.Tensor, positions: torch.Tensor) -> list[int]:
+    return torch.bincount(labels[positions], minlength=int(labels.max()) + 1).tolist()
+
+
+def overlap(split: Split) -> set[int]:
+    return set(split.labeled.tolist()) & set(split.unlabeled.tolist())
+
+
+@pytest.mark.parametrize(
+    ("gamma", "fraction", "labels"), [(100, 0.1, 1244), (100, 0.3, 3726), (200, 0.1, 1125), (200, 0.3, 3365)]
+)
+def test_the_papers_four_label_counts(gamma, fraction, labels):
+    split = long_tail(CIFAR, gamma, fraction, seed=1)
+    assert len(split.labeled) == labels
+    assert len(split.labeled) + len(split.unlabeled) == {100: 12_406, 200: 11_203}[gamma]
+
+
+def test_mismatch_keeps_the_labels_and_balances_the_others():
+    tail, balanced = mismatch(CIFAR, 200, 0.1, 3, "long-tail"), mismatch(CIFAR, 200, 0.1, 3, "balanced")
+    assert torch.equal(tail.labeled, balanced.labeled)
+    assert torch.equal(tail.unlabeled, long_tail(CIFAR, 200, 0.1, 3).unlabeled)
+    assert counts(CIFAR, balanced.unlabeled) == [4500] * 10
+    assert not overlap(balanced)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "last"), [("consistent", 4000, 40), ("uniform", 4000, 4000), ("reversed", 40, 4000)]
+)
+def test_two_tails_has_the_literatures_counts(kind, first, last):
+    split = two_tails(CIFAR, 500, 4000, 100, seed=0, unlabeled=kind)
+    labeled, unlabeled = counts(CIFAR, split.labeled), counts(CIFAR, split.unlabeled)
+    assert labeled == [int(500 * 100 ** (-c / 9)) for c in range(10)]
+    assert (unlabeled[0], unlabeled[-1]) == (first, last)
+    assert not overlap(split)
+    both = two_tails(CIFAR, 500, 4000, 100, seed=0, unlabeled=kind, labeled_also_unlabeled=True)
+    assert torch.equal(both.labeled, split.labeled)
+    assert len(overlap(both)) == len(split.labeled)
+
+
+def test_the_other_common_size_of_two_tails():
+    split = two_tails(CIFAR, 1500, 3000, 150, seed=0)
+    assert counts(CIFAR, split.labeled)[::9] == [1500, 10]
+    assert counts(CIFAR, split.unlabeled)[::9] == [3000, 20]
+
+
+sizes = st.lists(st.integers(12, 60), min_size=2, max_size=6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(sizes=sizes, gamma=st.floats(1, 6), fraction=st.floats(0.05, 0.9), seed=st.integers(0, 2**32 - 1))
+def test_long_tail_is_disjoint_stratified_and_seeded(sizes, gamma, fraction, seed):
+    labels = torch.cat([torch.full((size,), number) for number, size in enumerate(sizes)])
+    labels = labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))]
+    split = long_tail(labels, gamma, fraction, seed)
+    kept = [int(min(sizes) * gamma ** (-c / (len(sizes) - 1))) for c in range(len(sizes))]
+    assert not overlap(split)
+    assert counts(labels, torch.cat(split)) == kept
+    for known, size in zip(counts(labels, split.labeled), kept, strict=True):
+        assert known >= fraction * size - 1e-6
+        assert known - 1 < fraction * size
+    again, other = long_tail(labels, gamma, fraction, seed), long_tail(labels, gamma, fraction, seed ^ 1)
+    assert all(torch.equal(a, b) for a, b in zip(split, again, strict=True))
+    assert counts(labels, other.labeled) == counts(labels, split.labeled)
+    everything = long_tail(labels, gamma, fraction, seed, labeled_also_unlabeled=True)
+    assert sorted(torch.cat(split).tolist()) == everything.unlabeled.tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(sizes=sizes, per_class=st.integers(1, 10), fraction=st.floats(0.1, 0.9), seed=st.integers(0, 2**32 - 1))
+def test_validation_comes_from_the_labels_and_leaves_one_of_each_class(sizes, per_class, fraction, seed):
+    labels = torch.cat([torch.full((size,), number) for number, size in enumerate(sizes)])
+    split = few_labels(labels, per_class, seed)
+    expected = min(round(fraction * per_class), per_class - 1)
+    if expected == 0:
+        with pytest.raises(ValueError, match="leave none to validate with"):
+            hold_out_labels(labels, split, fraction, seed)
+        return
+    smaller, validation = hold_out_labels(labels, split, fraction, seed)
+    assert counts(labels, validation) == [expected] * len(sizes)
+    assert sorted(torch.cat([smaller.labeled, validation]).tolist()) == split.labeled.tolist()
+    assert torch.equal(smaller.unlabeled, split.unlabeled)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mismatch(CIFAR, 200, 0.1, 0, "uniform"), "unlabeled is 'uniform', expected 'long-tail' or 'balanced'"),
+        (lambda: two_tails(CIFAR, 500, 4000, 100, 0, "flat"), "expected 'consistent', 'uniform' or 'reversed'"),
+        (lambda: two_tails(CIFAR, 1500, 4000, 100, 0), "class 0 has 5000 images, but 1500 labeled and 4000 unlabeled"),
+        (lambda: hold_out_labels(CIFAR, few_labels(CIFAR, 4, 0), 1.0, 0), "fraction is 1.0"),
+    ],
+)
+def test_impossible_protocols_teach(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,64 @@
+"""The README's own commands and code, executed; and its numbers, compared with what was measured."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+PYTHON = [text for language, text in BLOCKS if language == "python"]
+COMMANDS = [line for language, text in BLOCKS if language == "bash" for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("number", range(len(PYTHON)))
+def test_code_runs_as_printed(number, tmp_path):
+    subprocess.run([sys.executable, "-W", "error", "-c", PYTHON[number]], check=True, cwd=tmp_path)
+
+
+def test_the_two_commands_are_printed():
+    assert {"make demo", "make test"} <= set(COMMANDS)
+
+
+def test_commands_run_as_printed(tmp_path):
+    """`make test` is what runs this; `make demo` is followed to the command behind it, in a folder of its own."""
+    demo = re.search(r"^demo:.*\n\t\$\(BIN\)/(debiaspl .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert demo is not None
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "120"}
+    said = {}
+    for command in COMMANDS:
+        if command != "make test":
+            typed = demo[1] if command == "make demo" else command
+            ran = subprocess.run(
+                typed, shell=True, check=True, cwd=tmp_path, env=environment, text=True, stdout=subprocess.PIPE
+            )
+            said[command] = ran.stdout
+    for method in ("supervised", "FixMatch", "DebiasPL"):
+        assert method in said["make demo"]
+    assert "digits-10" in said["debiaspl recipes"]
+    written = json.loads((tmp_path / "runs" / "demo" / "results.json").read_text())
+    assert_the_effect(written)
+
+
+def assert_the_effect(written: dict) -> None:
+    """The demo's point, with room for other machines' rounding: MARGIN."""
+    accuracy = {name: numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
+    assert accuracy["DebiasPL"] > accuracy["FixMatch"] + 0.04
+    assert accuracy["FixMatch"] > accuracy["supervised"]
+
+
+def test_the_table_is_what_was_measured():
+    for folder in ("demo", "demo-long-tail"):
+        table = (ROOT / "results" / folder / "table.md").read_text()
+        assert table in README
+
+
+def test_linked_files_exist():
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
