@@ -11,7 +11,7 @@ SORTED = ("identity", *(name for family in FAMILIES for name in family.build))
 """Families together, so that the sorted images of one family are one slice."""
 RANKS = torch.tensor([SORTED.index(name) for name in OPERATIONS])
 
-BYTES_AT_ONCE = 1 << 18
+BYTES_AT_ONCE = 1 << 17
 """Indices take eight bytes for each of the image: for so many they stay in the cache."""
 
 

@@ -1,7 +1,7 @@
 """Images and labels as tensors."""
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.feed import Drawn, Feed, feed
+from debiaspl.data.feed import Drawn, Feed, feed, in_order
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import load
@@ -31,6 +31,7 @@ __all__ = [
     "feed",
     "few_labels",
     "hold_out_labels",
+    "in_order",
     "load",
     "long_tail",
     "mismatch",

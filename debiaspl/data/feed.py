@@ -1,6 +1,7 @@
 """Batches for training steps, from memory or from files, behind one interface."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, Protocol
 
 import torch
@@ -36,6 +37,24 @@ def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.devi
     if isinstance(images.images, LazyImages):
         return FileFeed(images.images, stream, views, device, workers)
     return MemoryFeed(images.images, stream, views, device)
+
+
+def in_order(images: ImageSet, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """All images once, from first to last: positions and pictures; files that cannot be read are left out."""
+    chunks = torch.split(torch.arange(len(images)), batch)
+    stored = images.images
+    if not isinstance(stored, LazyImages):
+        for positions in chunks:
+            yield positions, stored[positions.to(stored.device)]
+        return
+    with ThreadPoolExecutor() as pool:
+        for positions in chunks:
+            small = torch.split(positions, 32)
+            loaded = list(pool.map(lambda part: stored.load(part, crops=1, seed=None), small))
+            found = torch.cat([part.positions for part in loaded])
+            pictures = torch.cat([part.pictures[0] for part in loaded])
+            own = found == positions
+            yield positions[own], pictures[own]
 
 
 class MemoryFeed:

@@ -18,7 +18,7 @@ from debiaspl.data.splits import held_out_share
 TEST_SHARE = 0.2
 
 
-def open_data(data: str, image_size: int = 0, stream: bool = False) -> TrainTest:
+def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | Path | None = None) -> TrainTest:
     """A known set by its name, or whatever lies at a path.
 
     What has no test set of its own has a fifth of each class held out, the same fifth for every seed.
@@ -28,10 +28,11 @@ def open_data(data: str, image_size: int = 0, stream: bool = False) -> TrainTest
         image_size: side that images read from files are given; 0 for the size of the first one.
         stream: leave the images of a folder in their files and read them while training, instead of once before. Tar
             shards are always streamed.
+        root: a further folder to look for known sets in.
     """
     place = Path(data)
     if data in SETS or data == "digits" or not place.exists():
-        return load(data)
+        return load(data, root)
     if (place / INDEX).exists():
         return _with_test_set(open_packed(place))
     images = read_place(place, image_size)

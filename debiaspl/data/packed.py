@@ -7,7 +7,8 @@ where it is, the folder is whole.
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,8 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet
+from debiaspl.data.lazy import LazyImages
 
 FORMAT = 1
 SHARD_BYTES = 1 << 30
@@ -88,6 +91,32 @@ def pack(
     return count
 
 
+def pack_files(
+    images: ImageSet, out: Path, progress: Callable[[int], None] = lambda done: None
+) -> tuple[int, dict[str, str]]:
+    """Pack images that lie in files; how many there are, and which could not be read, with the reason."""
+    assert isinstance(images.images, LazyImages)
+    lazy, skipped = images.images, {}
+
+    def read(position: int) -> Tensor | None:
+        try:
+            return decode(lazy.files.read(int(lazy.positions[position])), lazy.size, lazy.channels)
+        except BadImage as error:
+            skipped[images.ids[position]] = str(error)
+            return None
+
+    def batches() -> Iterator[tuple[Tensor, list[int], list[str]]]:
+        with ThreadPoolExecutor() as pool:
+            for positions in torch.split(torch.arange(len(images)), 256):
+                found = list(zip(positions.tolist(), pool.map(read, positions.tolist()), strict=True))
+                kept = [(position, picture) for position, picture in found if picture is not None]
+                if kept:
+                    labels = [int(images.labels[position]) for position, _ in kept]
+                    yield torch.stack([picture for _, picture in kept]), labels, [images.ids[k] for k, _ in kept]
+
+    return pack(batches(), images.classes, out, progress=progress), skipped
+
+
 def _write(
     batches: Iterable[tuple[Tensor, list[int], list[str]]],
     classes: tuple[str, ...],
@@ -103,12 +132,18 @@ def _write(
         if not picture:
             picture = tuple(images.shape[1:])
             per_shard = max(shard_bytes // images[0].numel(), 1)
-        for image in images.numpy():
-            with (folder / _shard_name(len(labels) // per_shard)).open("ab") as file:
-                file.write(image.tobytes())
-            labels.append(own_labels[len(labels) - len(ids)])
+        start = 0
+        while start < len(images):
+            shard, used = divmod(len(ids) + start, per_shard)
+            part = images[start : start + per_shard - used]
+            with (folder / _shard_name(shard)).open("ab") as file:
+                file.write(part.numpy().tobytes())
+            start += len(part)
+        labels += own_labels
         ids += own_ids
         progress(len(ids))
+    if not ids:
+        raise DataError("no image could be read: there is nothing to pack.")
     index = {
         "format": FORMAT,
         "picture": picture,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from debiaspl.data import ImageSet
+from debiaspl.data import ImageSet, in_order
 from debiaspl.models import scale
 
 BATCH = 500
@@ -55,10 +55,12 @@ class Evaluation:
 
 @torch.inference_mode()
 def evaluate(model: nn.Module, images: ImageSet) -> Evaluation:
-    """Predict every image, in float32, with a model in eval mode."""
-    parts = []
-    for positions in torch.split(torch.arange(len(images)), BATCH):
-        pictures = images.images[positions.to(images.images.device)].to(images.labels.device)
-        parts.append(model(scale(pictures)).float().softmax(-1))
+    """Predict every image that can be read, in float32, with a model in eval mode."""
+    read: list[Tensor] = []
+    parts: list[Tensor] = []
+    for positions, pictures in in_order(images, BATCH):
+        read.append(positions)
+        parts.append(model(scale(pictures.to(images.labels.device))).float().softmax(-1))
     confidence, label = torch.cat(parts).max(-1)
-    return Evaluation(images, label.cpu(), confidence.cpu())
+    seen = torch.cat(read)
+    return Evaluation(images if len(seen) == len(images) else images.select(seen), label.cpu(), confidence.cpu())

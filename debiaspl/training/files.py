@@ -30,7 +30,9 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    write_whole(path, lambda partial: _write_bytes(partial, text.encode()))
+    # File names that are no UTF-8 come as surrogates, and go back to the bytes they were.
+    content = text.encode(errors="surrogateescape")
+    write_whole(path, lambda partial: _write_bytes(partial, content))
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -28,6 +28,7 @@ def train(
     resume: bool = False,
     device: str | None = None,
     workers: int = 2,
+    root: str | Path | None = None,
     go_on: str = "debiaspl.train with resume=True",
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
@@ -39,6 +40,7 @@ def train(
             ended is not repeated, and one that had not begun begins.
         device: ``cuda`` if there is one, else ``cpu``, unless named.
         workers: processes that read images from files, where the images are not in memory; they do not change a bit.
+        root: a further folder to look for known sets in, after $DEBIASPL_DATA and ~/.cache/debiaspl.
         go_on: how the message of an interrupted run tells its user to go on.
     """
     run = Run.at(Path(out), recipe, resume)
@@ -47,12 +49,13 @@ def train(
         return ended
 
     where = _device(device)
-    task = _task(recipe)
+    task = _task(recipe, root)
     step = Step(recipe, task, where, workers)
     run.begin(recipe)
     saved = run.checkpoint()
     if saved is not None:
         step.load(saved.tensors)
+        step.skipped = dict(saved.facts["skipped"])
     number, seconds_before, log_length = _place(saved)
     started = time.monotonic()
 
@@ -61,8 +64,8 @@ def train(
 
     def save() -> None:
         _refuse_bad(step, run)
-        facts = {"recipe": recipe.to_json(), "seconds": seconds(), "log_length": log.length()}
-        run.save(Checkpoint(number, step.state(), facts))
+        place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
+        run.save(Checkpoint(number, step.state(), {"recipe": recipe.to_json(), **place}))
 
     with (
         Log(run.log_path, log_length) as log,
@@ -94,8 +97,8 @@ def train(
     return results
 
 
-def _task(recipe: Recipe) -> Task:
-    whole = open_data(recipe.data, recipe.image_size, recipe.stream)
+def _task(recipe: Recipe, root: str | Path | None) -> Task:
+    whole = open_data(recipe.data, recipe.image_size, recipe.stream, root)
     protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
     return Task.of(whole, protocol, recipe.seed, recipe.validation)
 
@@ -134,6 +137,8 @@ def _record(step: Step, number: int) -> dict[str, Any]:
     followed = record.get("prior") or record.get("marginal")
     if followed:
         record["imbalance"] = imbalance(followed, least=1e-6)
+    if step.skipped:
+        record["skipped"], step.skipped = step.skipped, {}
     return record
 
 
@@ -149,9 +154,15 @@ def _results(recipe: Recipe, step: Step, evaluation: Evaluation, run: Run) -> di
         "confusion": evaluation.confusion,
         "labels": step.task.labeled.counts(),
         "unlabeled": len(step.task.unlabeled),
-        "test": len(step.task.test),
+        "test": len(evaluation.images),
         "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
+    if step.task.validation is not None:
+        held_out = evaluate(step.average.model, step.task.validation)
+        results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
+    skipped = {name for record in run.log() for name in record.get("skipped", {})}
+    if skipped:
+        results["skipped"] = sorted(skipped)
     return results | pseudo_labels(run.log())
 
 

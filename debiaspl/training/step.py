@@ -83,7 +83,7 @@ class Step:
         return Batch(scale(images), labels, tuple(weak), tuple(strong)), truth
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
-        """What was drawn; files that could not be read are remembered by name."""
+        """What was drawn; files that could not be read are remembered by name, for the next line of the log."""
         self.skipped |= {images.ids[position]: reason for position, reason in drawn.skipped.items()}
         return drawn
 

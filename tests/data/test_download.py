@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from debiaspl.cli_data import data_app
+from debiaspl.cli.data import data_app
 from debiaspl.data.download import fetch, get
 from debiaspl.data.errors import DataError
 from debiaspl.data.formats.archive import read_members, unpack
@@ -379,7 +379,7 @@ def test_the_command(site, tmp_path, monkeypatch):
 
 
 def test_the_command_line_is_light():
-    program = "import sys, debiaspl.cli_data; print('torch' in sys.modules or 'rich.progress' in sys.modules)"
+    program = "import sys, debiaspl.cli.data; print('torch' in sys.modules or 'rich.progress' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
 

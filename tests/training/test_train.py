@@ -91,8 +91,8 @@ def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeyp
     train(recipe, tmp_path / "honest")
     original = loop_module._task
 
-    def scrambled(recipe):
-        honest = original(recipe)
+    def scrambled(*arguments):
+        honest = original(*arguments)
         lies = (honest.unlabeled.truth + 1) % 10
         return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
 
@@ -204,11 +204,11 @@ def test_every_option_trains(tmp_path, settings):
 def test_classes_of_an_image_set_reach_the_predictions(tmp_path, monkeypatch):
     original = loop_module._task
 
-    def renamed(recipe):
+    def renamed(*arguments):
         def rename(images: ImageSet) -> ImageSet:
             return replace(images, classes=tuple(f'"{k}", ü' for k in range(10)))
 
-        honest = original(recipe)
+        honest = original(*arguments)
         return Task(rename(honest.labeled), rename(honest.unlabeled), rename(honest.test))
 
     monkeypatch.setattr(loop_module, "_task", renamed)

@@ -1,0 +1,38 @@
+"""The command line. Everything heavy is imported by the command that needs it: ``--help`` answers at once."""
+
+from typing import Annotated
+
+import typer
+
+from debiaspl.cli.data import data_app
+from debiaspl.cli.experiments import demo_command, recipes_command, train_command
+
+app = typer.Typer(
+    name="debiaspl",
+    help="Image classifiers from a handful of labels, with the bias taken out of their pseudo-labels.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from debiaspl import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
+app.command("demo")(demo_command)
+app.command("train")(train_command)
+app.command("recipes")(recipes_command)
+app.add_typer(data_app)

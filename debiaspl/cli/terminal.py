@@ -1,0 +1,48 @@
+"""What all commands share: plain errors, progress bars, and the command as it was typed."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Errors that a user can mend are a message, not a traceback."""
+    try:
+        yield
+    except (ValueError, ImportError, RuntimeError) as error:
+        from debiaspl.training import Interrupted, RunError
+
+        if isinstance(error, RuntimeError) and not isinstance(error, RunError):
+            raise
+        if isinstance(error, Interrupted):
+            typer.echo(str(error), err=True)
+            raise typer.Exit(128 + error.signal) from None
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def command_to_go_on() -> str:
+    """The command as it was typed, with --resume."""
+    typed = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--overwrite")]
+    return shlex.join(["debiaspl", *typed, "--resume"])
+
+
+@contextmanager
+def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A bar on the terminal, silent elsewhere; told what is going on, how much is done, and of how much.
+
+    ``unit`` is ``bytes``, or a word for what is counted.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns = TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
