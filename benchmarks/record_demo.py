@@ -21,8 +21,8 @@ def main() -> None:
     target = ROOT / "results" / ("demo-long-tail" if "--long-tail" in sys.argv else "demo")
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "demo"
-        said = subprocess.run([*command, "--out", str(out)], check=True, text=True, stdout=subprocess.PIPE)
-        print(said.stdout)
+        here = [sys.executable, "-m", *command, "--out", str(out)]
+        print(subprocess.run(here, check=True, text=True, stdout=subprocess.PIPE).stdout)
         target.mkdir(parents=True, exist_ok=True)
         for name in ("results.json", "table.md", "comparison.png"):
             shutil.copy(out / name, target / name)

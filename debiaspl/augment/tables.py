@@ -39,7 +39,7 @@ def equalize(images: Tensor, value: Tensor) -> Tensor:
     flat = images.flatten(2).long()
     one = constant(1, torch.int32, images.device).expand_as(flat)
     histogram = torch.zeros(*flat.shape[:2], 256, dtype=torch.int32, device=images.device).scatter_add_(2, flat, one)
-    lightest = histogram.gather(2, flat.amax(2, keepdim=True))
+    lightest = histogram.gather(2, images.flatten(2).amax(2, keepdim=True).long())
     step = (flat.shape[2] - lightest).div_(255, rounding_mode="floor")
     before = histogram.cumsum(2, dtype=torch.int32).sub_(histogram).add_(step >> 1)
     # A float64 quotient of such whole numbers never rounds up to the next one.

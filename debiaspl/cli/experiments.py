@@ -7,6 +7,11 @@ import typer
 
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
+CAPTION = (
+    "Mean ± standard deviation over seeds, test images. Imbalance: how often the most used class occurs among the "
+    "pseudo-labels for each time the least used one does, second half of training, median over seeds."
+)
+
 
 def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
@@ -88,10 +93,7 @@ def _demo_headline(long_tail: bool, seeds: int) -> str:
 def _table(comparison: Any) -> Any:
     from rich.table import Table
 
-    from debiaspl.report.comparison import HEADER
-
-    caption = "mean ± standard deviation over seeds; imbalance: largest class over smallest, median"
-    table = Table(*HEADER, caption=caption)
+    table = Table(*comparison.header(), caption=CAPTION, caption_justify="left")
     for row in comparison.rows():
         table.add_row(*row)
     return table

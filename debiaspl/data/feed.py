@@ -65,8 +65,11 @@ class MemoryFeed:
 
     def __getitem__(self, number: int) -> Drawn:
         positions = self.stream[number]
-        picture = self.images[positions.to(self.images.device)].to(self.device)
-        return Drawn(positions.to(self.device), (picture,) * self.views, {})
+        # non_blocking: a plain copy would wait until the device has done all that was asked of it before.
+        there = positions.to(self.device, non_blocking=True)
+        here = there if self.images.device.type == self.device.type else positions
+        picture = self.images[here].to(self.device, non_blocking=True)
+        return Drawn(there, (picture,) * self.views, {})
 
 
 class FileFeed:
@@ -95,7 +98,7 @@ class FileFeed:
             ) from error
         self._next += 1
         moved = pictures.to(self.device, non_blocking=True)
-        return Drawn(positions.to(self.device), tuple(moved), skipped)
+        return Drawn(positions.to(self.device, non_blocking=True), tuple(moved), skipped)
 
     def _loader(self, start: int) -> DataLoader[Loaded]:
         return DataLoader(

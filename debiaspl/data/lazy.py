@@ -76,16 +76,16 @@ class LazyImages:
     def load(self, positions: Tensor, crops: int, seed: int | None) -> "Loaded":
         """Read these images, and make ``crops`` pictures of each.
 
-        With a seed, each picture is a random resized crop, whose draw depends on the seed and the image's place in the
-        batch alone; without one it is the centre. A file that cannot be read is named, and the next one that can be
+        With a seed, each picture is a random resized crop, drawn from a generator of this batch; without one it is the
+        centre. A file that cannot be read is named, and the next one that can be
         read stands in for it, so that batches keep their size.
         """
         if seed is None:
             assert crops == 1
         pictures = torch.empty((crops, len(positions), self.channels, *self.size), dtype=torch.uint8)
         used, skipped = positions.clone(), {}
+        random = None if seed is None else np.random.default_rng(seed)
         for place, position in enumerate(positions.tolist()):
-            random = None if seed is None else np.random.default_rng([seed, place])
             for step in range(len(self.positions)):
                 actual = (position + step) % len(self.positions)
                 try:

@@ -1,5 +1,6 @@
 """Data by name or by place: a known set, a folder of images, tar shards, or a packed folder."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -32,13 +33,25 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
     """
     place = Path(data)
     if data in SETS or data == "digits" or not place.exists():
-        return load(data, root)
+        return _sized(load(data, root), image_size)
     if (place / INDEX).exists():
         return _with_test_set(open_packed(place))
     images = read_place(place, image_size)
     if isinstance(images.images, LazyImages) and isinstance(images.images.files, FolderFiles) and not stream:
         images, _ = read_folder(place, images.images.size)
     return _with_test_set(images)
+
+
+def _sized(whole: TrainTest, image_size: int) -> TrainTest:
+    """Sets that are read while training can be read at another size; those in memory are what they are."""
+
+    def sized(images: ImageSet) -> ImageSet:
+        stored = images.images
+        if not image_size or not isinstance(stored, LazyImages):
+            return images
+        return replace(images, images=replace(stored, size=(image_size, image_size)))
+
+    return replace(whole, train=sized(whole.train), test=sized(whole.test))
 
 
 def read_place(place: Path, image_size: int) -> ImageSet:

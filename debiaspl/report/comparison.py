@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-HEADER = ("method", "accuracy %", "against FixMatch", "worst class %", "imbalance of pseudo-labels")
+Row = tuple[str, str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,21 @@ class Comparison:
             }
         return methods
 
-    def rows(self) -> list[tuple[str, str, str, str, str]]:
+    def header(self) -> Row:
+        return "method", "accuracy %", f"- {self.baseline}", "better on", "worst class %", "imbalance"
+
+    def rows(self) -> list[Row]:
         """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
         rows = []
         for name, numbers in self._methods().items():
             difference, imbalance = numbers["difference"], numbers["pseudo_imbalance"]
-            better = sum(value > 0 for value in difference["per_seed"])
+            better, own = sum(value > 0 for value in difference["per_seed"]), name == self.baseline
             rows.append(
                 (
                     name,
                     f"{100 * numbers['accuracy']['mean']:.1f} ± {100 * numbers['accuracy']['deviation']:.1f}",
-                    "-"
-                    if name == self.baseline
-                    else f"{100 * difference['mean']:+.1f} ± {100 * difference['deviation']:.1f}, "
-                    f"better on {better} of {len(self.seeds)}",
+                    "" if own else f"{100 * difference['mean']:+.1f} ± {100 * difference['deviation']:.1f}",
+                    "" if own else f"{better} of {len(self.seeds)}",
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{imbalance['median']:.1f}" if imbalance else "-",
                 )
@@ -55,7 +56,7 @@ class Comparison:
         return rows
 
     def to_markdown(self) -> str:
-        lines = [HEADER, ("---",) * len(HEADER), *self.rows()]
+        lines = [self.header(), ("---",) * len(self.header()), *self.rows()]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 

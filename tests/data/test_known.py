@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.formats import cifar, mnist, stl10
+from debiaspl.data.formats import cifar, imagenet, mnist, stl10
 from debiaspl.data.formats.eurosat import SIZES, held_out_numbers
 from debiaspl.data.known import SETS, TrainTest, find, imagenet_files, load
 from tests.data.test_unpickle import python2_pickle
@@ -350,8 +350,12 @@ def test_imagenet_is_listed(tmp_path):
     assert train.labels.tolist() == [0, 0, 1, 1]
     assert val.labels.tolist() == [0, 1]
     assert train.classes == val.classes == ("n00000001", "n00000002")
-    with pytest.raises(DataError, match=r"does not fit in memory: .* as a stream, .* by the folder reader"):
+    with pytest.raises(DataError, match=r"train holds 2 class folders, expected 1000"):
         load("imagenet", tmp_path)
+    parts = imagenet.read(tmp_path / "imagenet", classes=2)
+    assert parts.train.images.shape == (4, 3, 224, 224)
+    assert parts.test.labels.tolist() == [0, 1]
+    assert parts.train.ids[0].startswith("train/n00000001/")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """The protocols of the literature: counts, properties, and that they are the same everywhere."""
 
+import hashlib
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from debiaspl.data import DataError, load
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
 
 CIFAR = torch.arange(10).repeat_interleave(5000)[torch.randperm(50_000, generator=torch.Generator().manual_seed(0))]
@@ -91,6 +94,38 @@ def test_validation_comes_from_the_labels_and_leaves_one_of_each_class(sizes, pe
     assert counts(labels, validation) == [expected] * len(sizes)
     assert sorted(torch.cat([smaller.labeled, validation]).tolist()) == split.labeled.tolist()
     assert torch.equal(smaller.unlabeled, split.unlabeled)
+
+
+BY_TURNS = torch.arange(50_000) * 7 % 10
+
+FOLDS = {
+    "few_labels 4": (lambda labels: few_labels(labels, 4, 0), "a231db4a145c84ba"),
+    "few_labels 25": (lambda labels: few_labels(labels, 25, 4), "3cf42e42a03b2775"),
+    "long_tail 100 10 %": (lambda labels: long_tail(labels, 100, 0.1, 0), "8c4310420e4e0312"),
+    "long_tail 200 30 %": (lambda labels: long_tail(labels, 200, 0.3, 4), "710af71bbe98ffa4"),
+    "mismatch": (lambda labels: mismatch(labels, 200, 0.1, 0), "ab42b0d16195b958"),
+    "two_tails": (lambda labels: two_tails(labels, 500, 4000, 100, 0), "671f706f5e9992a5"),
+    "reversed": (lambda labels: two_tails(labels, 1500, 3000, 150, 1, "reversed"), "f77142e36bfd6d5d"),
+}
+
+
+def digest(split: Split) -> str:
+    return hashlib.sha256(b"|".join(part.numpy().astype("<i8").tobytes() for part in split)).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+def test_folds_are_the_same_on_every_machine(fold):
+    call, expected = FOLDS[fold]
+    assert digest(call(BY_TURNS)) == expected
+
+
+def test_folds_of_the_real_cifar10_are_the_same_on_every_machine():
+    try:
+        labels = load("cifar10").train.labels
+    except DataError as error:
+        pytest.skip(f"needs the real set: {error}")
+    assert digest(few_labels(labels, 4, 0)) == "e149a3cdfb03729c"
+    assert digest(long_tail(labels, 100, 0.1, 0)) == "0ae46222b70fe8e4"
 
 
 @pytest.mark.parametrize(

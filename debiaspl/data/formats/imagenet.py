@@ -5,11 +5,14 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from torch import Tensor, tensor
+from torch import Tensor, arange, tensor
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.formats.definition import KnownSet, TrainTest
+from debiaspl.data.images import ImageSet
+from debiaspl.data.lazy import FolderFiles, LazyImages
 
+SIDE = 224
 _IMAGES = (".jpeg", ".jpg", ".png")
 
 
@@ -41,11 +44,16 @@ def list_files(place: Path, classes: int = 1000) -> tuple[Files, Files]:
     return _files(place / "train", names), _files(place / "val", names)
 
 
-def refuse(place: Path) -> TrainTest:
-    raise DataError(
-        f"imagenet ({place}) does not fit in memory: its 1.3 million images are read as a stream, file by file, by the "
-        "folder reader. debiaspl.data.known.imagenet_files lists the files and their labels."
-    )
+def read(place: Path, classes: int = 1000) -> TrainTest:
+    """The set with its images left in their files: 1.3 million of them do not fit in memory."""
+    train, val = list_files(place, classes)
+    return TrainTest(_image_set(place, train), _image_set(place, val))
+
+
+def _image_set(place: Path, files: Files) -> ImageSet:
+    names = tuple(path.relative_to(place).as_posix() for path in files.paths)
+    images = LazyImages(FolderFiles(place, names), arange(len(names)), (SIDE, SIDE))
+    return ImageSet(images, files.labels, files.classes, names)
 
 
 def _class_folders(folder: Path) -> list[str]:
@@ -70,7 +78,7 @@ def _files(folder: Path, classes: list[str]) -> Files:
 
 IMAGENET = KnownSet(
     name="imagenet",
-    read=refuse,
+    read=read,
     places=("imagenet", "ImageNet"),
     signs=("train/", "val/"),
     elsewhere=(

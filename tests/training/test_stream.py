@@ -1,0 +1,76 @@
+"""Training on images that stay in files: the same bits after a stop, and bad files named."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from debiaspl.data.open import read_place
+from debiaspl.data.packed import pack_files
+from debiaspl.training import Choice, Recipe, RunError, train
+from debiaspl.training.step import Step
+from tests.data.photos import write_folder, write_shards
+from tests.training.tiny import EAGER, outcome
+
+
+def recipe(data: Path, **changes: object) -> Recipe:
+    values = {"name": "photos", "data": str(data), "image_size": 16, "protocol": Choice("few-labels", {"per_class": 2})}
+    return replace(EAGER, **{**values, **changes})
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    original = Step.__call__
+
+    def stopping(self: Step, number: int) -> None:
+        if number == step:
+            raise RunError("stopped for the test")
+        original(self, number)
+
+    monkeypatch.setattr(Step, "__call__", stopping)
+
+
+@pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
+def test_any_place_trains_and_resumes_to_the_same_bits(tmp_path, monkeypatch, kind):
+    data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")
+    if kind == "packed":
+        pack_files(read_place(data, 16), tmp_path / "packed")
+        data = tmp_path / "packed"
+    chosen = recipe(data, stream=kind == "folder")
+    train(chosen, tmp_path / "whole", workers=2)
+    stop_at(monkeypatch, 9)
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(chosen, tmp_path / "run", workers=1)
+    monkeypatch.undo()
+    reached = train(chosen, tmp_path / "run", workers=0, resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    assert reached["test"] == 4
+    assert reached["labels"] == [2, 2]
+
+
+def test_bad_files_are_named_in_the_log_and_the_results(tmp_path):
+    write_folder(tmp_path / "data")
+    bad = ["china/0003.jpg", "flower/0007.jpg"]
+    for name in bad:
+        (tmp_path / "data" / name).write_bytes(b"\xff\xd8\xff broken")
+    reached = train(recipe(tmp_path / "data", stream=True), tmp_path / "run", workers=0)
+    named = {
+        name
+        for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+        for name in json.loads(line).get("skipped", {})
+    }
+    in_training = named & set(bad)
+    assert named == in_training
+    assert reached.get("skipped", []) == sorted(named)
+    assert len(in_training) + (4 - reached["test"]) == 2  # each of the two was met in training, or left out of the test
+    assert math.isfinite(reached["accuracy"])
+
+
+def test_labels_held_out_for_validation_are_reported(tmp_path):
+    data = write_folder(tmp_path / "data", per_class=20)
+    chosen = recipe(data, protocol=Choice("few-labels", {"per_class": 6}), validation=0.5)
+    reached = train(chosen, tmp_path / "run")
+    assert reached["labels"] == [3, 3]
+    assert reached["validation"]["labels"] == 6
+    assert 0 <= reached["validation"]["accuracy"] <= 1
