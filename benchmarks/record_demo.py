@@ -1,6 +1,6 @@
-"""Run the demo and keep what it measured: python benchmarks/record_demo.py [--long-tail]
+"""Run the demo and keep what it measured: python benchmarks/record_demo.py NAME [options of debiaspl demo]
 
-Writes results/demo or results/demo-long-tail: results.json, the table, the figure, and where they come from.
+Writes results/NAME: results.json, the table, the figure, and where they come from.
 """
 
 import json
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 
 
 def main() -> None:
-    command = ["debiaspl", "demo", *sys.argv[1:]]
-    target = ROOT / "results" / ("demo-long-tail" if "--long-tail" in sys.argv else "demo")
+    command = ["debiaspl", "demo", *sys.argv[2:]]
+    target = ROOT / "results" / sys.argv[1]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "demo"
         here = [sys.executable, "-m", *command, "--out", str(out)]

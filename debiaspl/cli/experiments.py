@@ -15,7 +15,7 @@ CAPTION = (
 
 def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds; each is another choice of labels.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds; each is another choice of labels.")] = 4,
     long_tail: Annotated[bool, typer.Option("--long-tail", help="Classes of 20 to 1, 10 % labeled.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a demo that was stopped.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew in the same folder.")] = False,
