@@ -8,8 +8,9 @@ import typer
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
 CAPTION = (
-    "Mean ± standard deviation over seeds, test images. Imbalance: how often the most used class occurs among the "
-    "pseudo-labels for each time the least used one does, second half of training, median over seeds."
+    "Mean ± standard deviation over seeds, on 500 balanced test images. Worst: of the class least well recognised. "
+    "Imbalance: pseudo-labels of the most used class for each one of the least used, in the second half of training, "
+    "median over seeds."
 )
 
 
@@ -87,7 +88,7 @@ def recipes_command(json_: Annotated[bool, typer.Option("--json", help="As JSON.
 
 def _demo_headline(long_tail: bool, seeds: int) -> str:
     setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
-    return f"Handwritten digits, {setting}; 500 balanced test images; {seeds} seed{'s' if seeds > 1 else ''}."
+    return f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}."
 
 
 def _table(comparison: Any) -> Any:

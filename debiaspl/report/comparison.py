@@ -35,7 +35,7 @@ class Comparison:
         return methods
 
     def header(self) -> Row:
-        return "method", "accuracy %", f"- {self.baseline}", "better on", "worst class %", "imbalance"
+        return "method", "accuracy %", f"- {self.baseline}", "better on", "worst %", "imbalance"
 
     def rows(self) -> list[Row]:
         """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
