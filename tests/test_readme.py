@@ -47,8 +47,8 @@ def test_commands_run_as_printed(tmp_path):
 
 
 def assert_the_effect(written: dict) -> None:
-    """The demo's point. Ten seeds are recorded in results/demo-10-seeds; other processors round otherwise, so that single
-    seeds move by points, and no margin is asked for here."""
+    """The demo's point. Ten seeds are recorded in results/demo-10-seeds; other processors round otherwise, so that
+    single seeds move by points, and no margin is asked for here."""
     accuracy = {name: numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
     assert accuracy["DebiasPL"] > accuracy["FixMatch"]
     assert accuracy["FixMatch"] > accuracy["supervised"]

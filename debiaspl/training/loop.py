@@ -1,21 +1,19 @@
 """The loop: read it from top to bottom, nothing is hidden."""
 
-import json
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from debiaspl._version import __version__
 from debiaspl.data import PROTOCOLS, Task, open_data
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.evaluate import Evaluation, evaluate
+from debiaspl.training.evaluate import evaluate
 from debiaspl.training.log import Log, ProgressLine
 from debiaspl.training.monitor import imbalance
+from debiaspl.training.outcome import about, measured, timing
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
@@ -92,8 +90,8 @@ def train(
                 raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
 
     evaluation = evaluate(step.average.model, step.task.test)
-    results = _results(recipe, step, evaluation, run) | {"timing": _timing(seconds(), where)}
-    run.finish(step.average.model.state_dict(), _about(recipe, step), evaluation.to_csv(), results)
+    results = measured(recipe, step, evaluation, run.log()) | {"timing": timing(seconds(), where)}
+    run.finish(step.average.model.state_dict(), about(recipe, step), evaluation.to_csv(), results)
     return results
 
 
@@ -140,61 +138,3 @@ def _record(step: Step, number: int) -> dict[str, Any]:
     if step.skipped:
         record["skipped"], step.skipped = step.skipped, {}
     return record
-
-
-def _results(recipe: Recipe, step: Step, evaluation: Evaluation, run: Run) -> dict[str, Any]:
-    """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
-    recalls = [recall for recall in evaluation.recall if recall is not None]
-    results: dict[str, Any] = {
-        "recipe": recipe.to_json(),
-        "evaluated": "the averaged weights after the last step, on the test set",
-        "accuracy": evaluation.accuracy,
-        "recall": evaluation.recall,
-        "worst_recall": min(recalls),
-        "confusion": evaluation.confusion,
-        "labels": step.task.labeled.counts(),
-        "unlabeled": len(step.task.unlabeled),
-        "test": len(evaluation.images),
-        "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
-    }
-    if step.task.validation is not None:
-        held_out = evaluate(step.average.model, step.task.validation)
-        results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
-    skipped = {name for record in run.log() for name in record.get("skipped", {})}
-    if skipped:
-        results["skipped"] = sorted(skipped)
-    return results | pseudo_labels(run.log())
-
-
-def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pseudo-labels that the second half of a run learned from: how many of each class, how imbalanced, how right.
-
-    A class that was never used counts as one label in the ratio. Nothing, if no label was confident enough.
-    """
-    half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
-    counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
-    if not any(counts):
-        return {}
-    return {
-        "pseudo_labels": counts,
-        "pseudo_imbalance": imbalance(counts, least=1),
-        "pseudo_accuracy": half[-1]["pseudo_accuracy"],
-        "kept": half[-1]["kept"],
-    }
-
-
-def _timing(seconds: float, device: torch.device) -> dict[str, Any]:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
-
-
-def _about(recipe: Recipe, step: Step) -> dict[str, str]:
-    """What is needed to use the weights again."""
-    images = step.task.labeled
-    facts = {
-        "network": recipe.to_json()["network"],
-        "classes": images.classes,
-        "channels": images.channels,
-        "size": list(images.images.shape[2:]),
-    }
-    return {"debiaspl": json.dumps(facts)}

@@ -1,0 +1,71 @@
+"""What a run has measured, with where it comes from."""
+
+import json
+import platform
+from typing import Any
+
+import torch
+
+from debiaspl._version import __version__
+from debiaspl.training.evaluate import Evaluation, evaluate
+from debiaspl.training.monitor import imbalance
+from debiaspl.training.recipe import Recipe
+from debiaspl.training.step import Step
+
+
+def measured(recipe: Recipe, step: Step, evaluation: Evaluation, log: list[dict[str, Any]]) -> dict[str, Any]:
+    """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
+    recalls = [recall for recall in evaluation.recall if recall is not None]
+    results: dict[str, Any] = {
+        "recipe": recipe.to_json(),
+        "evaluated": "the averaged weights after the last step, on the test set",
+        "accuracy": evaluation.accuracy,
+        "recall": evaluation.recall,
+        "worst_recall": min(recalls),
+        "confusion": evaluation.confusion,
+        "labels": step.task.labeled.counts(),
+        "unlabeled": len(step.task.unlabeled),
+        "test": len(evaluation.images),
+        "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+    if step.task.validation is not None:
+        held_out = evaluate(step.average.model, step.task.validation)
+        results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
+    skipped = {name for record in log for name in record.get("skipped", {})}
+    if skipped:
+        results["skipped"] = sorted(skipped)
+    return results | pseudo_labels(log)
+
+
+def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
+    """The pseudo-labels that the second half of a run learned from: how many of each class, how imbalanced, how right.
+
+    A class that was never used counts as one label in the ratio. Nothing, if no label was confident enough.
+    """
+    half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
+    counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
+    if not any(counts):
+        return {}
+    return {
+        "pseudo_labels": counts,
+        "pseudo_imbalance": imbalance(counts, least=1),
+        "pseudo_accuracy": half[-1]["pseudo_accuracy"],
+        "kept": half[-1]["kept"],
+    }
+
+
+def timing(seconds: float, device: torch.device) -> dict[str, Any]:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
+
+
+def about(recipe: Recipe, step: Step) -> dict[str, str]:
+    """What is needed to use the weights again."""
+    images = step.task.labeled
+    facts = {
+        "network": recipe.to_json()["network"],
+        "classes": images.classes,
+        "channels": images.channels,
+        "size": list(images.images.shape[2:]),
+    }
+    return {"debiaspl": json.dumps(facts)}
