@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -10,8 +10,13 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
-from debiaspl.data.lazy import LazyImages, Loaded
+from debiaspl.data.lazy import LazyImages
 from debiaspl.data.stream import IndexStream
+
+AHEAD = 2
+"""Batches that each worker is ahead of the step."""
+
+_Summary = tuple[list[int], dict[int, str]]
 
 
 class Drawn(NamedTuple):
@@ -77,18 +82,24 @@ class FileFeed:
 
     Steps are asked for in order; a jump, as after a resume, starts the workers anew at the new place. What a batch
     holds does not depend on how many workers there are.
+
+    Pictures travel in a few pieces of shared memory that are made once and used in turn: tensors that are sent one by
+    one stay in a worker's memory for the next 128 of them, which is gigabytes for batches of photos.
     """
 
     def __init__(self, images: LazyImages, stream: IndexStream, views: int, device: torch.device, workers: int) -> None:
-        self.batches = _Batches(images, stream, views)
+        self.images, self.stream, self.views = images, stream, views
         self.device, self.workers = device, workers
-        self._next, self._iterator = -1, iter(())  # type: tuple[int, Iterator[Loaded]]
+        self._batches = _Batches(images, stream, views, [])
+        self._next = -1
+        self._iterator: Iterator[_Summary] = iter(())
 
     def __getitem__(self, number: int) -> Drawn:
         if number != self._next:
+            self._iterator = iter(())  # the old workers are gone before new ones start
             self._next, self._iterator = number, iter(self._loader(number))
         try:
-            positions, pictures, skipped = next(self._iterator)
+            positions, skipped = next(self._iterator)
         except RuntimeError as error:
             if "DataLoader worker" not in str(error):
                 raise
@@ -97,31 +108,47 @@ class FileFeed:
                 "workers or smaller batches; then go on with --resume."
             ) from error
         self._next += 1
-        moved = pictures.to(self.device, non_blocking=True)
-        return Drawn(positions.to(self.device, non_blocking=True), tuple(moved), skipped)
+        # Copied at once: the next batch but a few will be written to the same place.
+        pictures = self._batches.room(number).to(self.device, copy=True)
+        return Drawn(torch.tensor(positions).to(self.device, non_blocking=True), tuple(pictures), skipped)
 
-    def _loader(self, start: int) -> DataLoader[Loaded]:
+    def _loader(self, start: int) -> DataLoader[_Summary]:
+        shape = self.views, self.stream.batch, *self.images.shape[1:]
+        # As many batches are under way as the workers are ahead, and one is being copied.
+        rooms = [torch.empty(shape, dtype=torch.uint8) for _ in range(self.workers * AHEAD + 1)]
+        for room in rooms:
+            room.share_memory_()  # type: ignore[no-untyped-call]  # torch leaves it without types
+        self._batches = _Batches(self.images, self.stream, self.views, rooms)
         return DataLoader(
-            self.batches,
+            self._batches,
             batch_size=None,
             sampler=_From(start),
+            collate_fn=_as_it_is,
             num_workers=self.workers,
-            pin_memory=self.device.type == "cuda",
-            prefetch_factor=2 if self.workers else None,
+            prefetch_factor=AHEAD if self.workers else None,
             multiprocessing_context="spawn" if self.workers else None,
         )
 
 
-class _Batches(Dataset[Loaded]):
-    """Whole batches by number: a worker makes one by itself."""
+class _Batches(Dataset[_Summary]):
+    """Whole batches by number: a worker makes one by itself, and leaves its pictures in the room of that number."""
 
-    def __init__(self, images: LazyImages, stream: IndexStream, views: int) -> None:
-        self.images, self.stream, self.views = images, stream, views
+    def __init__(self, images: LazyImages, stream: IndexStream, views: int, rooms: list[Tensor]) -> None:
+        self.images, self.stream, self.views, self.rooms = images, stream, views, rooms
 
-    def __getitem__(self, number: int) -> Loaded:
-        torch.set_num_threads(1)
+    def room(self, number: int) -> Tensor:
+        return self.rooms[number % len(self.rooms)]
+
+    def __getitem__(self, number: int) -> _Summary:
         # The stream's seed and the batch's number make the seed of the crops.
-        return self.images.load(self.stream[number], self.views, (self.stream.seed << 32) + number)
+        seed = (self.stream.seed << 32) + number
+        loaded = self.images.load(self.stream[number], self.views, seed, out=self.room(number))
+        return loaded.positions.tolist(), loaded.skipped
+
+
+def _as_it_is(summary: Any) -> Any:
+    """Nothing is to be made of what a worker says: DataLoader would turn its numbers into tensors."""
+    return summary
 
 
 class _From(Sampler[int]):

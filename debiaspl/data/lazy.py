@@ -73,16 +73,17 @@ class LazyImages:
         height, width = decode(self.files.read(int(self.positions[0])), None, self.channels).shape[1:]
         return replace(self, size=(height, width))
 
-    def load(self, positions: Tensor, crops: int, seed: int | None) -> "Loaded":
+    def load(self, positions: Tensor, crops: int, seed: int | None, out: Tensor | None = None) -> "Loaded":
         """Read these images, and make ``crops`` pictures of each.
 
         With a seed, each picture is a random resized crop, drawn from a generator of this batch; without one it is the
         centre. A file that cannot be read is named, and the next one that can be
-        read stands in for it, so that batches keep their size.
+        read stands in for it, so that batches keep their size. ``out`` is room for the pictures.
         """
         if seed is None:
             assert crops == 1
-        pictures = torch.empty((crops, len(positions), self.channels, *self.size), dtype=torch.uint8)
+        shape = (crops, len(positions), self.channels, *self.size)
+        pictures = torch.empty(shape, dtype=torch.uint8) if out is None else out
         used, skipped = positions.clone(), {}
         random = None if seed is None else np.random.default_rng(seed)
         for place, position in enumerate(positions.tolist()):
