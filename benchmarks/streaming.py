@@ -13,6 +13,7 @@ import os
 import tarfile
 import tempfile
 import time
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import numpy as np
@@ -20,12 +21,12 @@ import torch
 from PIL import Image
 
 from debiaspl.data import IndexStream, LazyImages
-from debiaspl.data.decode import decode
+from debiaspl.data.decode import decode, pillow_keeps_quiet
 from debiaspl.data.feed import FileFeed
 from debiaspl.data.open import read_place
-from debiaspl.data.shards import find_shards, index_shards
+from debiaspl.data.shards import TarShards, find_shards, index_shards
 
-SIDE, CROP, BATCH, PER_SHARD = 96, 64, 448, 10_000
+SIDE, CROP, BATCH, PER_SHARD = 128, 64, 448, 10_000
 
 
 def write_shards(folder: Path, images: int) -> None:
@@ -43,20 +44,25 @@ def write_shards(folder: Path, images: int) -> None:
                     tar.addfile(member, io.BytesIO(data))
 
 
-def decode_part(arguments: tuple[str, int, int]) -> int:
-    folder, part, parts = arguments
-    files = index_shards(find_shards(Path(folder))).files
-    for position in range(part, len(files), parts):
-        decode(files.read(position), None)
-    return os.getpid()
+def decode_part(files: TarShards, part: int, parts: int, up: Barrier) -> None:
+    up.wait()
+    with pillow_keeps_quiet:
+        for position in range(part, len(files), parts):
+            decode(files.read(position), None)
 
 
 def decode_rate(folder: Path, images: int, workers: int) -> float:
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
-        pool.map(abs, range(workers * 4))  # the workers are up before the clock starts
-        started = time.perf_counter()
-        pool.map(decode_part, [(str(folder), part, workers) for part in range(workers)], chunksize=1)
-        return images / (time.perf_counter() - started)
+    files = index_shards(find_shards(folder)).files
+    context = multiprocessing.get_context("spawn")
+    up = context.Barrier(workers + 1)
+    processes = [context.Process(target=decode_part, args=(files, part, workers, up)) for part in range(workers)]
+    for process in processes:
+        process.start()
+    up.wait()  # the workers are up before the clock starts
+    started = time.perf_counter()
+    for process in processes:
+        process.join()
+    return images / (time.perf_counter() - started)
 
 
 def resident_mib() -> float:

@@ -71,9 +71,21 @@ def decode(
     """
     if channels not in (1, 3) or (size is not None and min(size) < 1):
         raise DataError(f"channels is {channels} and size {size}, expected 1 or 3, and (height, width) of 1 or more.")
+    return _tensor(open_image(path_or_bytes, size, channels, pixel_limit))
+
+
+def open_image(
+    path_or_bytes: str | os.PathLike[str] | bytes,
+    size: tuple[int, int] | None,
+    channels: int = 3,
+    pixel_limit: int = PIXEL_LIMIT,
+) -> Image.Image:
+    """What ``decode`` makes a tensor of."""
     try:
-        with _pillow_keeps_quiet, _stream(path_or_bytes) as stream:
-            return _tensor(_upright(_opened(stream, pixel_limit), size, "L" if channels == 1 else "RGB"))
+        with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
+            image = _upright(_opened(stream, pixel_limit), size, "L" if channels == 1 else "RGB")
+            image.load()  # while the stream is open: Pillow decodes when pixels are first asked for
+            return image
     except (BadImage, MemoryError):
         raise
     except Exception as error:
@@ -172,8 +184,9 @@ def _fit(image: Image.Image, size: tuple[int, int] | None, extent: tuple[float, 
 
 
 def _tensor(image: Image.Image) -> Tensor:
-    pixels = torch.from_numpy(np.array(image))
-    return pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1).contiguous()
+    pixels = np.array(image)
+    # Turned by NumPy: torch would start threads for it, in each of the threads and processes that decode.
+    return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
 class _PillowKeepsQuiet:
@@ -202,4 +215,4 @@ class _PillowKeepsQuiet:
                 self._caught.__exit__(None, None, None)
 
 
-_pillow_keeps_quiet = _PillowKeepsQuiet()
+pillow_keeps_quiet = _PillowKeepsQuiet()

@@ -3,14 +3,16 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from debiaspl.data.decode import BadImage, decode
+from debiaspl.data.decode import BadImage, decode, open_image, pillow_keeps_quiet
 from debiaspl.data.errors import DataError
 
 
@@ -84,33 +86,29 @@ class LazyImages:
             assert crops == 1
         shape = (crops, len(positions), self.channels, *self.size)
         pictures = torch.empty(shape, dtype=torch.uint8) if out is None else out
-        used, skipped = positions.clone(), {}
-        random = None if seed is None else np.random.default_rng(seed)
-        for place, position in enumerate(positions.tolist()):
-            for step in range(len(self.positions)):
-                actual = (position + step) % len(self.positions)
-                try:
-                    pictures[:, place] = self._pictures(actual, crops, random)
-                except BadImage as error:
-                    skipped[actual] = str(error)
-                    continue
-                used[place] = actual
-                break
-            else:
-                raise DataError(f"none of {len(self.positions)} images can be read; the first: {skipped[position]}.")
-        return Loaded(used, pictures, skipped)
+        used: list[int] = []
+        skipped: dict[int, str] = {}
+        random = None if seed is None else Random(seed)
+        room = pictures.numpy()
+        with pillow_keeps_quiet:  # once for the batch: it costs as much as a small image
+            for place, position in enumerate(positions.tolist()):
+                used.append(self._fill(room[:, place], position, random, skipped))
+        return Loaded(torch.tensor(used), pictures, skipped)
 
-    def _pictures(self, position: int, crops: int, random: np.random.Generator | None) -> Tensor:
-        """Pictures of one image, (crops, C, H, W)."""
-        content = self.files.read(int(self.positions[position]))
-        if random is None:
-            return decode(content, self.size, self.channels)[None]
-        image = _image(decode(content, None, self.channels))
-        height, width = self.size
-        boxes = [resized_crop_box(image.width, image.height, random) for _ in range(crops)]
-        resized = [image.resize((width, height), Image.Resampling.BICUBIC, box=box) for box in boxes]
-        pixels = np.stack([np.asarray(picture).reshape(height, width, self.channels) for picture in resized])
-        return torch.from_numpy(pixels).permute(0, 3, 1, 2)
+    def _fill(self, room: NDArray[np.uint8], position: int, random: Random | None, skipped: dict[int, str]) -> int:
+        """Pictures, (crops, C, H, W), of this image or of the next one that can be read; its position."""
+        for step in range(len(self.positions)):
+            actual = (position + step) % len(self.positions)
+            try:
+                content = self.files.read(int(self.positions[actual]))
+                image = open_image(content, self.size if random is None else None, self.channels)
+            except BadImage as error:
+                skipped[actual] = str(error)
+                continue
+            for picture in room:
+                picture[...] = _channels_first(image if random is None else _resized_crop(image, self.size, random))
+            return actual
+        raise DataError(f"none of {len(self.positions)} images can be read; the first: {skipped[position]}.")
 
 
 class Loaded(NamedTuple):
@@ -124,12 +122,17 @@ class Loaded(NamedTuple):
     """Position -> why it could not be read."""
 
 
-def _image(pixels: Tensor) -> Image.Image:
-    channels_last = pixels.permute(1, 2, 0).contiguous().numpy()
-    return Image.fromarray(channels_last[..., 0] if channels_last.shape[-1] == 1 else channels_last)
+def _resized_crop(image: Image.Image, size: tuple[int, int], random: Random) -> Image.Image:
+    box = resized_crop_box(image.width, image.height, random)
+    return image.resize((size[1], size[0]), Image.Resampling.BILINEAR, box=box)
 
 
-def resized_crop_box(width: int, height: int, random: np.random.Generator) -> tuple[float, float, float, float]:
+def _channels_first(image: Image.Image) -> NDArray[np.uint8]:
+    pixels = np.asarray(image)
+    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+def resized_crop_box(width: int, height: int, random: Random) -> tuple[float, float, float, float]:
     """Left, top, right, bottom of a part with 20 to 100 % of the area and sides of 3:4 to 4:3, anywhere in the image.
 
     The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part of allowed proportions.

@@ -6,8 +6,8 @@ import signal
 import tarfile
 import time
 from pathlib import Path
+from random import Random
 
-import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -116,7 +116,7 @@ def test_the_size_of_the_first_image_is_taken(tmp_path):
 
 
 def test_a_resized_crop_is_a_part_of_the_image():
-    random = np.random.default_rng(0)
+    random = Random(0)
     boxes = [resized_crop_box(100, 60, random) for _ in range(2000)]
     areas = [(right - left) * (bottom - top) / 6000 for left, top, right, bottom in boxes]
     ratios = [(right - left) / (bottom - top) for left, top, right, bottom in boxes]
