@@ -45,7 +45,7 @@ class FixMatch(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, logits_weak, logits_strong = predict(models, batch, self.joint)
-        mean_weak = at_least_float32(torch.stack(logits_weak).mean(0))
+        mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
 
         # Every label set is made with the correction from before this batch; only then does it learn.
         label_sets = [self.correction.probabilities(view) for view in logits_weak] if len(logits_weak) > 1 else []
@@ -58,7 +58,7 @@ class FixMatch(Algorithm):
             "unlabeled": self.unlabeled_weight * torch.stack(terms).mean(),
         }
         if self.cld_weight:
-            mean_strong = at_least_float32(torch.stack(logits_strong).mean(0))
+            mean_strong = at_least_float32(torch.stack(logits_strong)).mean(0)
             losses["cld"] = self.cld_weight * cld(mean_weak.softmax(-1), mean_strong.softmax(-1))
 
         confidence, label = label_sets[0].max(-1)

@@ -30,7 +30,11 @@ class PseudoLabel(Algorithm):
         both = models.student(torch.cat([batch.labeled, batch.weak[0]]))
         logits, logits_weak = both.split([len(batch.labeled), len(batch.weak[0])])
 
-        confidence, label = self.correction(logits_weak).max(-1)
+        labeling = logits_weak
+        if models.teacher is not models.student:
+            with torch.no_grad():
+                labeling = models.teacher(batch.weak[0])
+        confidence, label = self.correction(labeling).max(-1)
         keep = confidence >= self.threshold
         unlabeled = F.cross_entropy(self.correction.margin(logits_weak), label, reduction="none") * keep
 
@@ -38,7 +42,7 @@ class PseudoLabel(Algorithm):
             kept=keep,
             confidence=confidence.mean(),
             pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+            marginal=at_least_float32(labeling).softmax(-1).mean(0),
         )
         return {
             "labeled": F.cross_entropy(logits, batch.labels),

@@ -66,6 +66,8 @@ def train_command(
         results = train(chosen, folder, resume, device, workers, root, command_to_go_on())
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+        if "skipped" in results:
+            typer.echo(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
 
 
 def recipes_command(json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:

@@ -13,6 +13,9 @@ def plain_errors() -> Iterator[None]:
     """Errors that a user can mend are a message, not a traceback."""
     try:
         yield
+    except OSError as error:
+        typer.echo(f"error: {error.filename or ''}: {error.strerror or error}", err=True)
+        raise typer.Exit(1) from None
     except (ValueError, ImportError, RuntimeError) as error:
         from debiaspl.training import Interrupted, RunError
 

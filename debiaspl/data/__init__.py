@@ -9,7 +9,7 @@ from debiaspl.data.lazy import LazyImages
 from debiaspl.data.open import open_data
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
 from debiaspl.data.stream import IndexStream
-from debiaspl.data.task import PROTOCOLS, FewLabels, LongTail, Mismatch, Splitter, Task, TwoTails
+from debiaspl.data.task import PROTOCOLS, FewLabels, LongTail, Mismatch, Splitter, Task, TwoTails, digest
 
 __all__ = [
     "PROTOCOLS",
@@ -28,6 +28,7 @@ __all__ = [
     "Task",
     "TrainTest",
     "TwoTails",
+    "digest",
     "feed",
     "few_labels",
     "hold_out_labels",

@@ -1,5 +1,6 @@
 """Batches for training steps, from memory or from files, behind one interface."""
 
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
@@ -44,13 +45,13 @@ def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.devi
     return MemoryFeed(images.images, stream, views, device)
 
 
-def in_order(images: ImageSet, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """All images once, from first to last: positions and pictures; files that cannot be read are left out."""
+def in_order(images: ImageSet, batch: int) -> Iterator[Drawn]:
+    """All images once, from first to last; files that cannot be read are left out, and named."""
     chunks = torch.split(torch.arange(len(images)), batch)
     stored = images.images
     if not isinstance(stored, LazyImages):
         for positions in chunks:
-            yield positions, stored[positions.to(stored.device)]
+            yield Drawn(positions, (stored[positions.to(stored.device)],), {})
         return
     with ThreadPoolExecutor() as pool:
         for positions in chunks:
@@ -59,7 +60,9 @@ def in_order(images: ImageSet, batch: int) -> Iterator[tuple[Tensor, Tensor]]:
             found = torch.cat([part.positions for part in loaded])
             pictures = torch.cat([part.pictures[0] for part in loaded])
             own = found == positions
-            yield positions[own], pictures[own]
+            asked = set(positions[~own].tolist())
+            reasons = {place: reason for part in loaded for place, reason in part.skipped.items() if place in asked}
+            yield Drawn(positions[own], (pictures[own],), reasons)
 
 
 class MemoryFeed:
@@ -108,8 +111,11 @@ class FileFeed:
                 "workers or smaller batches; then go on with --resume."
             ) from error
         self._next += 1
-        # Copied at once: the next batch but a few will be written to the same place.
-        pictures = self._batches.room(number).to(self.device, copy=True)
+        # Copied at once: the next batch but a few will be written to the same place. For a GPU the copy is to pinned
+        # memory, from where the transfer needs nobody to wait for it.
+        room = self._batches.room(number)
+        pinned = self.device.type == "cuda"
+        pictures = room.pin_memory().to(self.device, non_blocking=True) if pinned else room.clone()
         return Drawn(torch.tensor(positions).to(self.device, non_blocking=True), tuple(pictures), skipped)
 
     def _loader(self, start: int) -> DataLoader[_Summary]:
@@ -124,6 +130,8 @@ class FileFeed:
             batch_size=None,
             sampler=_From(start),
             collate_fn=_as_it_is,
+            generator=torch.Generator(),  # else the loader draws from the user's own
+            worker_init_fn=_leave_signals_to_the_parent,
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
             multiprocessing_context="spawn" if self.workers else None,
@@ -144,6 +152,13 @@ class _Batches(Dataset[_Summary]):
         seed = (self.stream.seed << 32) + number
         loaded = self.images.load(self.stream[number], self.views, seed, out=self.room(number))
         return loaded.positions.tolist(), loaded.skipped
+
+
+def _leave_signals_to_the_parent(worker: int) -> None:
+    """Ctrl-C reaches every process of a terminal: the workers must live until the run has saved its state. They end
+    when the parent lets them go, and when it is gone."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
 
 
 def _as_it_is(summary: Any) -> Any:

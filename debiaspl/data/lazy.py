@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from debiaspl.data.decode import BadImage, decode, open_image, pillow_keeps_quiet
+from debiaspl.data.decode import BadImage, open_image, pillow_keeps_quiet
 from debiaspl.data.errors import DataError
 
 
@@ -71,9 +71,15 @@ class LazyImages:
         return loaded.pictures[0]
 
     def with_size_of_first(self) -> "LazyImages":
-        """With every image given the size that the first one has."""
-        height, width = decode(self.files.read(int(self.positions[0])), None, self.channels).shape[1:]
-        return replace(self, size=(height, width))
+        """With every image given the size that the first one has that can be read."""
+        reason = "there are no images"
+        for position in self.positions.tolist():
+            try:
+                first = open_image(self.files.read(position), None, self.channels)
+                return replace(self, size=(first.height, first.width))
+            except BadImage as error:
+                reason = str(error)
+        raise DataError(f"none of {len(self.positions)} images can be read; the last: {reason}.")
 
     def load(self, positions: Tensor, crops: int, seed: int | None, out: Tensor | None = None) -> "Loaded":
         """Read these images, and make ``crops`` pictures of each.

@@ -31,7 +31,11 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
             shards are always streamed.
         root: a further folder to look for known sets in.
     """
-    place = Path(data)
+    place = Path(data).expanduser()
+    if not place.exists() and ("/" in data or data.startswith(("~", "."))):
+        raise DataError(
+            f"{place} does not exist. Expected a folder of images, tar shards, a packed set, or a set's name."
+        )
     if data in SETS or data == "digits" or not place.exists():
         return _sized(load(data, root), image_size)
     if (place / INDEX).exists():
@@ -59,6 +63,11 @@ def read_place(place: Path, image_size: int) -> ImageSet:
     if place.is_file() or any(place.glob("*.tar")):
         samples = index_shards(find_shards(place))
         classes = tuple(sorted(set(samples.labels) - {""}, key=_by_number))
+        if len(classes) < 2:
+            raise DataError(
+                f"the shards at {place} name {len(classes)} classes, expected two or more: each sample needs a .cls "
+                "file with its class beside the image (0001.jpg, 0001.cls)."
+            )
         number = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
         labels = torch.tensor([number[label] for label in samples.labels])
         lazy = LazyImages(samples.files, torch.arange(len(samples.ids)), (image_size, image_size))

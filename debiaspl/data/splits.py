@@ -53,7 +53,7 @@ def long_tail(
 
 def mismatch(labels: Tensor, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
     """The paper's mismatch: labels as in ``long_tail``, and unlabeled images either of the same ``long-tail`` or
-    ``balanced``: of every class the same number, as many as the class with the most labels has left."""
+    ``balanced``: of every class the same number, as many as the class with the fewest left has."""
     if unlabeled not in ("long-tail", "balanced"):
         raise ValueError(f"unlabeled is {unlabeled!r}, expected 'long-tail' or 'balanced'.")
     if unlabeled == "long-tail":
@@ -136,10 +136,11 @@ def held_out(labels: Tensor, per_class: int, seed: int) -> tuple[Tensor, Tensor]
 def held_out_share(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """The others, and this share of every class, rounded, at least one image: a test set like the set itself."""
     classes = _positions(labels)
-    smallest = min(map(len, classes))
-    if smallest < 2:
+    short = [number for number, positions in enumerate(classes) if len(positions) < 2]
+    if short:
         raise ValueError(
-            f"a class has {smallest} image(s), expected at least 2: one to train with and one to test with."
+            f"class {short[0]} has {len(classes[short[0]])} image(s), expected at least 2: one to train with and one "
+            "to test with."
         )
     return _hold_out(classes, [max(round(share * len(positions)), 1) for positions in classes], seed)
 

@@ -29,7 +29,7 @@ class IndexStream:
 
     def _shuffled(self, epoch: int) -> Tensor:
         if epoch != self._epoch:
-            # Seeds of neighbouring epochs and streams must not meet: 2^20 epochs per seed.
+            # Neighbouring seeds share no epoch within the first million of each.
             generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
             self._epoch, self._order = epoch, torch.randperm(self.size, generator=generator)
         return self._order

@@ -1,5 +1,6 @@
 """A task: what a run learns from and is measured with."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -118,3 +119,12 @@ class Task:
     def to(self, device: torch.device) -> "Task":
         moved = None if self.validation is None else self.validation.to(device)
         return Task(self.labeled.to(device), self.unlabeled.to(device), self.test.to(device), moved)
+
+
+def digest(task: Task) -> str:
+    """Which images are labeled, unlabeled and tested, and with which labels, as a short text. No pixels: too many."""
+    found = hashlib.sha256()
+    for images in (task.labeled, task.unlabeled, task.test, *([] if task.validation is None else [task.validation])):
+        found.update("\0".join([*images.classes, *images.ids]).encode(errors="surrogateescape"))
+        found.update(images.labels.cpu().numpy().tobytes())
+    return found.hexdigest()

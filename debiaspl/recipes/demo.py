@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
-from debiaspl.report import Comparison, compare, draw_comparison
+from debiaspl.report import Comparison, compare, draw_comparison, require_matplotlib
 from debiaspl.training import Choice, Job, Recipe, RunError, train_all
 from debiaspl.training.files import write_json, write_text
 
@@ -48,6 +48,7 @@ def demo(
 
     ``watch`` is told steps done and steps in all.
     """
+    require_matplotlib()
     recipe = LONG_TAIL if long_tail else ONE_LABEL
     _prepare(out, resume, overwrite)
     jobs = jobs_of(recipe, seeds, out)
@@ -60,7 +61,8 @@ def demo(
     results = iter(ended)
     comparison = compare(seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch")
     draw_comparison(comparison, out / "comparison.png")
-    summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": {"seconds": round(seconds, 1)}}
+    timing = {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
+    summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": timing}
     write_text(out / "table.md", comparison.to_markdown())
     write_json(out / "results.json", summary)
     return comparison
@@ -69,11 +71,17 @@ def demo(
 def _prepare(out: Path, resume: bool, overwrite: bool) -> None:
     """A folder that is free, or the demo's own."""
     mark = out / ".demo"
+    if out.is_file():
+        raise RunError(f"{out} is a file, expected a folder or a name that is free. Choose another --out.")
     if out.exists() and any(out.iterdir()):
         if not mark.exists():
             raise RunError(f"{out} is not empty and holds no demo. Choose another --out.")
         if overwrite:
-            shutil.rmtree(out)
+            # Renamed first: a kill while it is being deleted must not leave half of a demo under its name.
+            old = out.with_name(f".{out.name}.old")
+            shutil.rmtree(old, ignore_errors=True)
+            out.replace(old)
+            shutil.rmtree(old)
         elif not resume:
             raise RunError(f"{out} already holds a demo. Go on with it: --resume. Begin it anew: --overwrite.")
     try:

@@ -46,8 +46,8 @@ class Comparison:
             rows.append(
                 (
                     name,
-                    f"{100 * numbers['accuracy']['mean']:.1f} ± {100 * numbers['accuracy']['deviation']:.1f}",
-                    "" if own else f"{100 * difference['mean']:+.1f} ± {100 * difference['deviation']:.1f}",
+                    _with_spread(numbers["accuracy"], ".1f"),
+                    "" if own else _with_spread(difference, "+.1f"),
                     "" if own else f"{better} of {len(self.seeds)}",
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{imbalance['median']:.1f}" if imbalance else "-",
@@ -67,13 +67,19 @@ def compare(seeds: Sequence[int], results: Mapping[str, Sequence[Mapping[str, An
     return Comparison(seeds, results, baseline)
 
 
+def _with_spread(summary: Mapping[str, Any], form: str) -> str:
+    """In %; one seed has no spread."""
+    mean, deviation = 100 * summary["mean"], summary["deviation"]
+    return f"{mean:{form}}" if deviation is None else f"{mean:{form}} ± {100 * deviation:.1f}"
+
+
 def _summary(values: Sequence[float]) -> dict[str, Any] | None:
     """Mean, sample standard deviation and median, with the values they come from; None of no values."""
     if not values:
         return None
     return {
         "mean": statistics.fmean(values),
-        "deviation": statistics.stdev(values) if len(values) > 1 else 0.0,
+        "deviation": statistics.stdev(values) if len(values) > 1 else None,
         "median": statistics.median(values),
         "per_seed": list(values),
     }

@@ -1,5 +1,6 @@
 """Figures, drawn with matplotlib."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,12 @@ from debiaspl.report.comparison import Comparison
 
 # Okabe and Ito: told apart in every common kind of colour blindness, and in print.
 COLOURS = ("#999999", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")
+
+
+def require_matplotlib() -> None:
+    """To be asked before hours of training, not after."""
+    if find_spec("matplotlib") is None:
+        raise ImportError("figures are drawn with matplotlib: pip install 'debiaspl[report]'")
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from debiaspl.training.errors import RunError
-from debiaspl.training.files import write_whole
+from debiaspl.training.files import write_bytes
 
 FORMAT = 1
 KEEP = 2
@@ -46,7 +46,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
         "facts": dict(checkpoint.facts),
     }
     path = folder / f"step-{checkpoint.step:09d}.safetensors"
-    write_whole(path, lambda partial: save_file(tensors, partial, metadata={"debiaspl": json.dumps(header)}))
+    write_bytes(path, to_bytes(tensors, metadata={"debiaspl": json.dumps(header)}))
     for _, old in _numbered(folder)[:-KEEP]:
         old.unlink()
     return path

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ class Evaluation:
     """Predicted class of every image."""
     confidence: Tensor
     """Its probability."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read, with the reason; they count nowhere."""
 
     @property
     def accuracy(self) -> float:
@@ -58,9 +60,12 @@ def evaluate(model: nn.Module, images: ImageSet) -> Evaluation:
     """Predict every image that can be read, in float32, with a model in eval mode."""
     read: list[Tensor] = []
     parts: list[Tensor] = []
-    for positions, pictures in in_order(images, BATCH):
-        read.append(positions)
-        parts.append(model(scale(pictures.to(images.labels.device))).float().softmax(-1))
+    skipped: dict[str, str] = {}
+    for drawn in in_order(images, BATCH):
+        read.append(drawn.positions)
+        parts.append(model(scale(drawn.pictures[0].to(images.labels.device))).float().softmax(-1))
+        skipped |= {images.ids[position]: reason for position, reason in drawn.skipped.items()}
     confidence, label = torch.cat(parts).max(-1)
     seen = torch.cat(read)
-    return Evaluation(images if len(seen) == len(images) else images.select(seen), label.cpu(), confidence.cpu())
+    seen_images = images if len(seen) == len(images) else images.select(seen)
+    return Evaluation(seen_images, label.cpu(), confidence.cpu(), skipped)

@@ -29,18 +29,20 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         raise
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    def write(partial: Path) -> None:
+        partial.write_bytes(content)
+
+    write_whole(path, write)
+
+
 def write_text(path: Path, text: str) -> None:
     # File names that are no UTF-8 come as surrogates, and go back to the bytes they were.
-    content = text.encode(errors="surrogateescape")
-    write_whole(path, lambda partial: _write_bytes(partial, content))
+    write_bytes(path, text.encode(errors="surrogateescape"))
 
 
 def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2) + "\n")
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    path.write_bytes(content)
 
 
 def _bring_to_disk(path: Path) -> None:

@@ -4,7 +4,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TextIO
 
@@ -17,24 +18,29 @@ class Log:
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
-        try:
-            self._file = path.open("ab")
+        with self._plain_errors():
+            self._file = path.open("ab", buffering=0)  # nothing is left to be written when the file is closed
             self._file.truncate(length)
             self._file.seek(length)
-        except OSError as error:
-            raise RunError(f"could not write {path}: {error.strerror or error}.") from error
 
     def write(self, record: Mapping[str, Any]) -> None:
-        try:
-            self._file.write((json.dumps(record) + "\n").encode())
-            self._file.flush()
-        except OSError as error:
-            raise RunError(f"could not write {self.path}: {error.strerror or error}.") from error
+        with self._plain_errors():
+            line = (json.dumps(record) + "\n").encode()
+            while line:  # a disk that is nearly full takes a part before it refuses
+                line = line[self._file.write(line) :]
 
     def length(self) -> int:
         """Bytes so far, all of them on the disk: a checkpoint must not count lines that a power cut can take away."""
-        os.fsync(self._file.fileno())
-        return self._file.tell()
+        with self._plain_errors():
+            os.fsync(self._file.fileno())
+            return self._file.tell()
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise RunError(f"could not write {self.path}: {error.strerror or error}.") from error
 
     def __enter__(self) -> Self:
         return self

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from debiaspl.data import PROTOCOLS, Task, open_data
+from debiaspl.data import PROTOCOLS, Task, digest, open_data
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import Interrupted, RunError
@@ -49,9 +49,15 @@ def train(
     where = _device(device)
     task = _task(recipe, root)
     step = Step(recipe, task, where, workers)
-    run.begin(recipe)
+    with run.begin(recipe):
+        return _train(recipe, run, step, go_on)
+
+
+def _train(recipe: Recipe, run: Run, step: Step, go_on: str) -> dict[str, Any]:
     saved = run.checkpoint()
+    origin = {"device": step.device.type, "data": digest(step.task)}
     if saved is not None:
+        _check_origin(saved, origin, run)
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
     number, seconds_before, log_length = _place(saved)
@@ -63,7 +69,7 @@ def train(
     def save() -> None:
         _refuse_bad(step, run)
         place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
-        run.save(Checkpoint(number, step.state(), {"recipe": recipe.to_json(), **place}))
+        run.save(Checkpoint(number, step.state(), {"recipe": recipe.to_json(), **origin, **place}))
 
     with (
         Log(run.log_path, log_length) as log,
@@ -90,7 +96,7 @@ def train(
                 raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
 
     evaluation = evaluate(step.average.model, step.task.test)
-    results = measured(recipe, step, evaluation, run.log()) | {"timing": timing(seconds(), where)}
+    results = measured(recipe, step, evaluation, run.log()) | {"timing": timing(seconds(), step.device)}
     run.finish(step.average.model.state_dict(), about(recipe, step), evaluation.to_csv(), results)
     return results
 
@@ -106,6 +112,19 @@ def _device(name: str | None) -> torch.device:
     if name is not None and name not in ("cpu", found):
         raise RunError(f"the device is {name!r}, expected cuda or cpu, and PyTorch finds a {found.upper()} here.")
     return torch.device(name or found)
+
+
+def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
+    if saved.facts["device"] != origin["device"]:
+        raise RunError(
+            f"{run.folder} was begun on a {saved.facts['device']}, and this is a {origin['device']}, whose random "
+            "numbers are others. Go on with --device, or begin another run."
+        )
+    if saved.facts["data"] != origin["data"]:
+        raise RunError(
+            f"the images or labels are not those that {run.folder} was begun with: files were added, removed or "
+            "labeled anew. Test images may have been trained on, so it is not gone on with. Begin another run."
+        )
 
 
 def _place(saved: Checkpoint | None) -> tuple[int, float, int]:

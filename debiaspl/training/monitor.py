@@ -51,6 +51,7 @@ class Monitor:
         if "kept" in sums:
             record["kept"] = sums["kept"] / steps
             record["pseudo_labels"] = sums["counts"]
+            record["pseudo_known"], record["pseudo_right"] = sums["known"], sums["right"]
             # None where no label was kept, or where nobody knows the truth.
             record["pseudo_accuracy"] = sums["right"] / sums["known"] if sums["known"] else None
         if "marginal" in sums:

@@ -31,7 +31,7 @@ def measured(recipe: Recipe, step: Step, evaluation: Evaluation, log: list[dict[
     if step.task.validation is not None:
         held_out = evaluate(step.average.model, step.task.validation)
         results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
-    skipped = {name for record in log for name in record.get("skipped", {})}
+    skipped = {name for record in log for name in record.get("skipped", {})} | set(evaluation.skipped)
     if skipped:
         results["skipped"] = sorted(skipped)
     return results | pseudo_labels(log)
@@ -46,11 +46,11 @@ def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
     counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
     if not any(counts):
         return {}
+    known = sum(record["pseudo_known"] for record in half)
     return {
         "pseudo_labels": counts,
         "pseudo_imbalance": imbalance(counts, least=1),
-        "pseudo_accuracy": half[-1]["pseudo_accuracy"],
-        "kept": half[-1]["kept"],
+        "pseudo_accuracy": sum(record["pseudo_right"] for record in half) / known if known else None,
     }
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,11 @@ from typing import Any
 
 import torch
 
-from debiaspl.training.errors import Interrupted
+from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.loop import train
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.run import Run
-from debiaspl.training.signals import stop_requests
+from debiaspl.training.signals import remember, stop_requests
 
 
 @dataclass(frozen=True)
@@ -44,22 +45,31 @@ def train_all(
     count = min(workers or os.cpu_count() or 1, len(jobs))
     pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare_worker)
     with stop_requests() as stop_requested, _ending(pool):
-        futures = [pool.submit(_work, job) for job in jobs]
-        while not (asked := stop_requested()) and not _over(futures):
+        futures: list[Future[dict[str, Any]]] = []
+        while not (asked := stop_requested()) and not _over(futures, len(jobs)):
+            # One job a worker: what waits in the pool could not be taken back when the runs are stopped.
+            while len(futures) < len(jobs) and sum(not future.done() for future in futures) < count:
+                futures.append(pool.submit(_work, jobs[len(futures)]))
             watch(sum(_steps_taken(job) for job in jobs))
-            time.sleep(0.2)
+            time.sleep(0.1)
         if asked:
             raise Interrupted(f"Stopped; what was trained is saved. Go on with: {go_on}", asked)
         # Where a job has failed, its error comes out here; others may not have ended.
-        results = [future.result() for future in futures if future.done()]
+        try:
+            results = [future.result() for future in futures if future.done()]
+        except BrokenProcessPool as error:
+            raise RunError(
+                "a worker process was killed from outside; if the machine is short of memory, use fewer --workers. "
+                f"What was trained is saved. Go on with: {go_on}"
+            ) from error
         watch(sum(job.recipe.steps for job in jobs))
         return results
 
 
-def _over(futures: Sequence[Future[Any]]) -> bool:
+def _over(futures: Sequence[Future[Any]], jobs: int) -> bool:
     """All have ended, or one has failed."""
     ended = [future for future in futures if future.done()]
-    return len(ended) == len(futures) or any(future.exception() for future in ended)
+    return len(ended) == jobs or any(future.exception() for future in ended)
 
 
 @contextmanager
@@ -86,9 +96,9 @@ def _work(job: Job) -> dict[str, Any]:
 
 def _prepare_worker() -> None:
     torch.set_num_threads(1)
-    # A worker between two runs has nothing to save: the parent, which gets the same signal, ends it.
+    # A signal between two runs, or while one is being loaded, is not lost: the next loop sees it and stops.
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, signal.SIG_IGN)
+        signal.signal(each, remember)
     # A parent that is killed cannot tell its workers; without this they would go on writing into folders that the
     # next attempt resumes.
     threading.Thread(target=_leave_with_parent, daemon=True).start()

@@ -96,8 +96,12 @@ class Recipe:
     """Steps between checkpoints."""
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise ValueError(f"seed is {self.seed}, expected 0 or more.")
+        for name in ("seed", "image_size", "evaluate_every", "learning_rate", "weight_decay"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more.")
+        for name in ("sgd_momentum", "average_decay", "validation"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
         for name in ("steps", "labeled_batch", "unlabeled_batch", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
@@ -195,8 +199,10 @@ def parse(key: str, text: str, like: Any) -> Any:
             return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
         if isinstance(like, int):
             return int(text)
+        if like is None and text.lstrip("-").isdecimal():
+            return int(text)
         if isinstance(like, float) or like is None:
-            return float(text)
+            return None if text.lower() == "none" else float(text)
         if isinstance(like, tuple):
             return tuple(parse(key, item.strip(), like[0]) for item in text.split(","))
         return text

@@ -1,18 +1,21 @@
 """A run is a folder."""
 
+import fcntl
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
-from debiaspl.training.files import write_json, write_text, write_whole
+from debiaspl.training.files import write_bytes, write_json, write_text
 from debiaspl.training.log import read_log
 from debiaspl.training.recipe import Recipe
 
@@ -41,10 +44,25 @@ class Run:
             raise RunError(f"{folder} is not empty and holds no run of debiaspl. Choose another --out.")
         return run
 
-    def begin(self, recipe: Recipe) -> None:
-        """Make the folder, unless an earlier part of the run has made it."""
-        if not self.config_path.exists():
-            write_json(self.config_path, {"debiaspl": __version__, "recipe": recipe.to_json()})
+    @contextmanager
+    def begin(self, recipe: Recipe) -> Iterator[None]:
+        """Make the folder, unless an earlier part of the run has made it, and keep other processes out of it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / ".lock").open("ab")
+        except OSError as error:
+            raise RunError(f"could not write {self.folder}: {error.strerror}. Choose another --out.") from error
+        with lock:
+            try:
+                # The kernel frees the lock with the process, however that ends.
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(
+                    f"another process is training in {self.folder}. Wait for it or stop it, or choose another --out."
+                ) from error
+            if not self.config_path.exists():
+                write_json(self.config_path, {"debiaspl": __version__, "recipe": recipe.to_json()})
+            yield
 
     @property
     def config_path(self) -> Path:
@@ -81,7 +99,7 @@ class Run:
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
         found = checkpoints.newest(self.folder / "checkpoint")
-        if found is not None and found.facts["recipe"] != self.recipe().to_json():
+        if found is not None and _computed(found.facts["recipe"]) != _computed(self.recipe().to_json()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
         return found
 
@@ -91,12 +109,12 @@ class Run:
     def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str, results: Any) -> None:
         """What the run ends with. Results come last: where they are, all else is."""
         tensors = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
-        write_whole(self.folder / "model.safetensors", lambda path: save_file(tensors, path, metadata=about))
+        write_bytes(self.folder / "model.safetensors", to_bytes(tensors, metadata=about))
         write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)
 
     def _check_same(self, recipe: Recipe) -> None:
-        begun, asked = self.recipe().to_json(), recipe.to_json()
+        begun, asked = _computed(self.recipe().to_json()), _computed(recipe.to_json())
         names = [name for name in asked if begun[name] != asked[name]]
         differing = [f"{name}: {begun[name]!r} then, {asked[name]!r} now" for name in names]
         if differing:
@@ -104,3 +122,8 @@ class Run:
                 f"{self.folder} holds a run of another recipe ({'; '.join(differing)}). Go on with the settings it was "
                 "begun with, or choose another --out."
             )
+
+
+def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a recipe that decides what is computed; the rest is words for people."""
+    return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper")}

@@ -7,12 +7,19 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+_remembered: list[int] = []
+
+
+def remember(number: int, frame: FrameType | None) -> None:
+    """A handler for worker processes: the next ``stop_requests`` starts with this signal noted."""
+    _remembered.append(number)
+
 
 @contextmanager
 def stop_requests() -> Iterator[Callable[[], int]]:
     """Inside, Ctrl-C and SIGTERM are noted instead of acting: the callable gives the signal's number, or 0. A second
     one acts at once. Outside the main thread Python allows no handlers, and signals keep their old meaning."""
-    asked: list[int] = []
+    asked: list[int] = list(_remembered)
     before: dict[int, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -35,7 +35,7 @@ class Step:
             nesterov=recipe.sgd_momentum > 0,
             foreach=True,
         )
-        # The two streams and the views are seeded apart, so that no draw of one is a draw of another.
+        # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         seeds = 2 * recipe.seed, 2 * recipe.seed + 1
         self.labeled = feed(self.task.labeled, recipe.labeled_batch, 1, seeds[0], device, workers)

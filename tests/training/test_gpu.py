@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.data import FewLabels, Task, load
+from debiaspl.data import FewLabels, Task, load, open_data
 from debiaspl.debias import Debiaser
 from debiaspl.training import RunError, train
 from debiaspl.training.step import Step
+from tests.data.photos import write_folder
 from tests.training.tiny import EAGER, changed, outcome
 
 pytestmark = [
@@ -48,6 +49,20 @@ def test_a_step_never_waits_for_the_device(settings):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert int(step.first_bad_step) == -1
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+def test_a_step_fed_from_files_never_waits_for_the_device(tmp_path):
+    whole = open_data(str(write_folder(tmp_path / "photos")), image_size=16, stream=True)
+    step = Step(EAGER, Task.of(whole, FewLabels(2), seed=0), torch.device("cuda"), workers=0)
+    for number in range(3):
+        step(number)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for number in range(3, 6):
+            step(number)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 def test_a_debiaser_can_be_captured_and_replayed():

@@ -60,10 +60,9 @@ def test_bad_files_are_named_in_the_log_and_the_results(tmp_path):
         for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()
         for name in json.loads(line).get("skipped", {})
     }
-    in_training = named & set(bad)
-    assert named == in_training
-    assert reached.get("skipped", []) == sorted(named)
-    assert len(in_training) + (4 - reached["test"]) == 2  # each of the two was met in training, or left out of the test
+    assert named <= set(bad)
+    assert reached["skipped"] == bad
+    assert len(named) + (4 - reached["test"]) == 2  # each of the two was met in training, or left out of the test
     assert math.isfinite(reached["accuracy"])
 
 

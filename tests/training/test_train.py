@@ -18,7 +18,7 @@ from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
 
 def test_a_run_leaves_a_complete_folder(tmp_path):
     returned = train(TINY, tmp_path / "run")
-    names = {path.name for path in (tmp_path / "run").iterdir()}
+    names = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
     assert names == {"config.json", "log.jsonl", "checkpoint", "model.safetensors", "predictions.csv", "results.json"}
     assert [line["step"] for line in log(tmp_path / "run")] == [5, 10, 12]
     assert returned["recipe"] == TINY.to_json()
