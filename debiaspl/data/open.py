@@ -33,7 +33,9 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
     """
     place = Path(data).expanduser()
     if not place.exists() and ("/" in data or data.startswith(("~", "."))):
-        raise DataError(f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known set.")
+        raise DataError(
+            f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known set."
+        )
     if data in SETS or data == "digits" or not place.exists():
         return _sized(load(data, root), image_size)
     if (place / INDEX).exists():
