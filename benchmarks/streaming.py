@@ -1,7 +1,8 @@
 """Is streaming limited by decoding alone, and is its memory flat? python benchmarks/streaming.py [--images 100000]
 
-Writes synthetic JPEGs as tar shards into a temporary folder, then, in one run with the same number of worker processes:
-decodes all of them and does nothing else; and streams all of them as training does (shuffled, cropped, as batches).
+Writes synthetic JPEGs as tar shards into a temporary folder, then, in one run with the same number of worker processes
+and by turns: decodes all of them and does nothing else; and streams all of them as training does (shuffled, cropped, as
+batches).
 Prints both rates, the ratio, and the resident memory of all processes at 10 % and at 100 % of the stream.
 """
 
@@ -22,11 +23,12 @@ from PIL import Image
 
 from debiaspl.data import IndexStream, LazyImages
 from debiaspl.data.decode import decode, pillow_keeps_quiet
-from debiaspl.data.feed import FileFeed
+from debiaspl.data.feed import AHEAD, FileFeed
 from debiaspl.data.open import read_place
-from debiaspl.data.shards import TarShards, find_shards, index_shards
+from debiaspl.data.shards import TarShards
 
 SIDE, CROP, BATCH, PER_SHARD = 128, 64, 448, 10_000
+ROUNDS = 5
 
 
 def write_shards(folder: Path, images: int) -> None:
@@ -44,25 +46,25 @@ def write_shards(folder: Path, images: int) -> None:
                     tar.addfile(member, io.BytesIO(data))
 
 
-def decode_part(files: TarShards, part: int, parts: int, up: Barrier) -> None:
+def decode_part(files: TarShards, positions: range, up: Barrier) -> None:
     up.wait()
     with pillow_keeps_quiet:
-        for position in range(part, len(files), parts):
+        for position in positions:
             decode(files.read(position), None)
 
 
-def decode_rate(folder: Path, images: int, workers: int) -> float:
-    files = index_shards(find_shards(folder)).files
+def seconds_to_decode(files: TarShards, part: range, workers: int) -> float:
     context = multiprocessing.get_context("spawn")
     up = context.Barrier(workers + 1)
-    processes = [context.Process(target=decode_part, args=(files, part, workers, up)) for part in range(workers)]
+    shares = [part[number::workers] for number in range(workers)]
+    processes = [context.Process(target=decode_part, args=(files, share, up)) for share in shares]
     for process in processes:
         process.start()
     up.wait()  # the workers are up before the clock starts
     started = time.perf_counter()
     for process in processes:
         process.join()
-    return images / (time.perf_counter() - started)
+    return time.perf_counter() - started
 
 
 def resident_mib() -> float:
@@ -73,21 +75,36 @@ def resident_mib() -> float:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def stream(folder: Path, images: int, workers: int) -> tuple[float, float, float]:
+def measure(folder: Path, images: int, workers: int) -> dict[str, float]:
+    """Decoding and streaming by turns, so that whatever else the machine does meets both alike."""
     lazy = read_place(folder, CROP).images
     assert isinstance(lazy, LazyImages)
+    assert isinstance(lazy.files, TarShards)
     feed = FileFeed(lazy, IndexStream(images, BATCH, seed=0), 1, torch.device("cpu"), workers)
-    steps = images // BATCH
-    first = steps // 10
-    feed[0]  # the workers are up before the clock starts
-    started = time.perf_counter()
-    early = 0.0
-    for step in range(1, steps):
-        feed[step]
-        if step == first:
-            early = resident_mib()
-    rate = (steps - 1) * BATCH / (time.perf_counter() - started)
-    return rate, early, resident_mib()
+    decoding = streaming = 0.0
+    resident: list[float] = []
+    streamed = step = 0
+    per_round = images // ROUNDS
+    for number in range(ROUNDS):
+        decoding += seconds_to_decode(lazy.files, range(number * per_round, (number + 1) * per_round), workers)
+        for _ in range(workers * AHEAD + 1):  # what was made while the others decoded does not count
+            feed[step]
+            step += 1
+        started = time.perf_counter()
+        while step * BATCH < (number + 1) * per_round:
+            feed[step]
+            step += 1
+            streamed += BATCH
+            if step == max(images // BATCH // 10, 1):
+                resident.append(resident_mib())
+        streaming += time.perf_counter() - started
+    resident.append(resident_mib())
+    return {
+        "decode_only_per_s": ROUNDS * per_round / decoding,
+        "stream_per_s": streamed / streaming,
+        "resident_mib_at_10_percent": resident[0],
+        "resident_mib_at_100_percent": resident[-1],
+    }
 
 
 def main() -> None:
@@ -100,23 +117,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_shards(folder, options.images)
-        decoding = decode_rate(folder, options.images, options.workers)
-        streaming, early, late = stream(folder, options.images, options.workers)
-    measured = {
-        "images": options.images,
-        "workers": options.workers,
-        "decode_only_per_s": round(decoding),
-        "stream_per_s": round(streaming),
-        "ratio": round(streaming / decoding, 3),
-        "resident_mib_at_10_percent": round(early),
-        "resident_mib_at_100_percent": round(late),
-    }
+        measured = measure(folder, options.images, options.workers)
+    ratio = measured["stream_per_s"] / measured["decode_only_per_s"]
     if options.json:
-        print(json.dumps(measured, indent=2))
+        facts = {"images": options.images, "workers": options.workers, "ratio": round(ratio, 3)}
+        print(json.dumps(facts | {name: round(value) for name, value in measured.items()}, indent=2))
         return
     print(f"{options.images:,} JPEGs of {SIDE} x {SIDE}, {options.workers} workers")
-    print(f"decode only  {decoding:9,.0f} images/s")
-    print(f"stream       {streaming:9,.0f} images/s, {streaming / decoding:.0%} of that")
+    print(f"decode only  {measured['decode_only_per_s']:9,.0f} images/s")
+    print(f"stream       {measured['stream_per_s']:9,.0f} images/s, {ratio:.0%} of that")
+    early, late = measured["resident_mib_at_10_percent"], measured["resident_mib_at_100_percent"]
     print(f"resident     {early:9,.0f} MiB at 10 %, {late:,.0f} MiB at 100 %")
 
 
