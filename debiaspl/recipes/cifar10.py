@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from debiaspl.training import Choice, Recipe
 
-COST = "2^19 steps a fold; 2.7 h on an H200 at 18.8 ms"  # results/step-eager
+COST = "2^19 steps a fold; 3.7 h on an H200 at 25.4 ms"  # results/step-eager
 
 PAPER = Recipe(
     name="cifar10",
