@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from debiaspl.debias import Correction
+from debiaspl.models import Network
 
 
 class Views(NamedTuple):
@@ -19,10 +20,14 @@ class Views(NamedTuple):
 
 
 class Models(NamedTuple):
-    """The network being trained, and the network that labels the weak views: an average of the student, or itself."""
+    """The network being trained, and the network that labels the weak views: an average of the student, or itself.
 
-    student: nn.Module
-    teacher: nn.Module
+    Called with images, a network gives logits; ``network.embed(images)`` are its features, (N, D), and
+    ``network.head(features)`` their logits.
+    """
+
+    student: Network
+    teacher: Network
 
 
 @dataclass(frozen=True)
@@ -37,25 +42,64 @@ class Batch:
     """Weak views of the unlabeled images, each (U, C, H, W)."""
     strong: tuple[Tensor, ...] = ()
     """Strong views of the same images in the same order."""
+    positions: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
+    """Which unlabeled images these are, (U,): places in the unlabeled set, for what is remembered of each image."""
+    progress: Tensor = field(default_factory=lambda: torch.zeros(()))
+    """Share of the training that is done, a scalar from 0 to below 1, for what grows as it goes on."""
+    generator: torch.Generator | None = None
+    """What random numbers are drawn from: the run's own generator, on the device of the images."""
 
 
 class Algorithm(nn.Module, ABC):
     """``losses(models, batch)`` gives named losses whose sum is minimised.
 
     It is a pure tensor program: static shapes, no ``.item()``, nothing that waits for the device. Whatever it learns
-    across steps is a buffer. What it wants to be seen it hands to ``report``.
+    across steps is a buffer, what it trains beside the student a parameter. What it wants to be seen it hands to
+    ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (the
+    width of ``network.embed``), ``num_unlabeled`` and ``class_counts`` (labels of each class).
     """
 
     views = Views()
+    teacher = "student"
+    """Who labels the weak views when the recipe does not say: the ``student``, or its ``average``."""
+    needs_average = False
+    """Has no meaning when the student labels for itself."""
+    makes_pseudo_labels = True
+    """Learns from images that nobody has labeled."""
+    hard_labels = True
+    """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
+    own_correction = "none"
+    """The correction that its paper has built in, by name."""
+    generations = 1
+    """How often the student is trained from its first weights, each time with what ``adopt`` took over."""
 
     def __init__(self, correction: Correction | None = None) -> None:
         super().__init__()
         self.correction = Correction() if correction is None else correction
         self.monitors: dict[str, Tensor] = {}
+        name, other = type(self).__name__, type(self.correction).__name__
+        if self.correction.corrects_pseudo_labels_alone and not self.makes_pseudo_labels:
+            raise ValueError(
+                f"{name} makes no pseudo-labels, and {other} corrects nothing else: the pair would do nothing. "
+                "Use correction=none, or a correction of the labeled loss or of the classifier."
+            )
+        if self.correction.needs_hard_labels and not self.hard_labels:
+            raise ValueError(
+                f"{name} learns from soft or mixed targets, and {other} needs one class per image for its margin. "
+                f"Use {other} with an algorithm of hard labels, such as fixmatch."
+            )
 
     @abstractmethod
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         """Named losses, weighted: their sum is what the step minimises."""
+
+    def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
+        """Between two generations: a label for each unlabeled image, (N,), -1 where it stays without.
+
+        ``probabilities``, (N, C), are what the averaged student of generation ``generation`` (from 0) predicts for all
+        unlabeled images. Those given a label are labeled images of the next generation.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
 
     def report(self, **monitors: Tensor) -> None:
         """Show these tensors: scalars are averaged over steps. Three names are known: ``kept`` and ``pseudo_label``,
@@ -90,7 +134,7 @@ def predict(models: Models, batch: Batch, joint: bool) -> tuple[Tensor, tuple[Te
     return parts[0], weak, tuple(parts[1 : len(own)])
 
 
-def _together(model: nn.Module, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _together(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Logits of several views from one pass."""
     logits: Tensor = model(torch.cat(list(views)))
     return torch.split(logits, [len(images) for images in views])

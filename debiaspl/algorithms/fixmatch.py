@@ -51,10 +51,9 @@ class FixMatch(Algorithm):
         label_sets = [self.correction.probabilities(view) for view in logits_weak] if len(logits_weak) > 1 else []
         label_sets.insert(0, self.correction(mean_weak))
 
-        strong = [self.correction.margin(view) for view in logits_strong]
-        terms = [self._consistency(probabilities, view) for probabilities in label_sets for view in strong]
+        terms = [self._consistency(probabilities, view) for probabilities in label_sets for view in logits_strong]
         losses = {
-            "labeled": F.cross_entropy(logits, batch.labels),
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
             "unlabeled": self.unlabeled_weight * torch.stack(terms).mean(),
         }
         if self.cld_weight:
@@ -73,5 +72,5 @@ class FixMatch(Algorithm):
     def _consistency(self, probabilities: Tensor, logits_strong: Tensor) -> Tensor:
         """Cross-entropy with the hard labels, over the confident ones, divided by the size of the whole batch."""
         confidence, label = probabilities.max(-1)
-        keep = (confidence >= self.threshold).to(logits_strong.dtype)
-        return (F.cross_entropy(logits_strong, label, reduction="none") * keep).mean()
+        keep = confidence >= self.threshold
+        return (F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep).mean()

@@ -36,7 +36,7 @@ class PseudoLabel(Algorithm):
                 labeling = models.teacher(batch.weak[0])
         confidence, label = self.correction(labeling).max(-1)
         keep = confidence >= self.threshold
-        unlabeled = F.cross_entropy(self.correction.margin(logits_weak), label, reduction="none") * keep
+        unlabeled = F.cross_entropy(self.correction.margin(logits_weak, label), label, reduction="none") * keep
 
         self.report(
             kept=keep,
@@ -45,6 +45,6 @@ class PseudoLabel(Algorithm):
             marginal=at_least_float32(labeling).softmax(-1).mean(0),
         )
         return {
-            "labeled": F.cross_entropy(logits, batch.labels),
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
             "unlabeled": self.unlabeled_weight * unlabeled.mean(),
         }

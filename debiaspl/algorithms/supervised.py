@@ -9,10 +9,11 @@ from debiaspl.algorithms.algorithm import Algorithm, Batch, Models
 class Supervised(Algorithm):
     """Cross-entropy on the labeled images; unlabeled images are not looked at.
 
-    A correction learns from the predictions on the labeled images, and its margin applies to their loss.
+    A correction of the labeled loss or of the classifier applies; one of pseudo-labels has nothing to correct here.
     """
 
+    makes_pseudo_labels = False
+
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        logits = models.student(batch.labeled)
-        self.correction(logits)
-        return {"labeled": F.cross_entropy(self.correction.margin(logits), batch.labels)}
+        logits = self.correction.labeled_margin(models.student(batch.labeled), batch.labels)
+        return {"labeled": F.cross_entropy(logits, batch.labels)}

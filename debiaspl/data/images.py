@@ -21,6 +21,8 @@ class StoredImages(Protocol):
 
     def select(self, positions: Tensor) -> Self: ...
 
+    def joined(self, other: Self) -> Self: ...
+
     def __getitem__(self, positions: Tensor) -> Tensor: ...
 
 
@@ -79,6 +81,18 @@ class ImageSet:
         images = self.images[here] if isinstance(self.images, Tensor) else self.images.select(here)
         own = chosen.to(self.labels.device)
         return replace(self, images=images, labels=self.labels[own], truth=self.truth[own], ids=ids)
+
+    def joined(self, other: "ImageSet") -> "ImageSet":
+        """These images, then the other ones: another part of the same set."""
+        images: Tensor | StoredImages
+        if isinstance(self.images, Tensor):
+            assert isinstance(other.images, Tensor)
+            images = torch.cat((self.images, other.images))
+        else:
+            assert not isinstance(other.images, Tensor)
+            images = self.images.joined(other.images)
+        labels, truth = (torch.cat(pair) for pair in ((self.labels, other.labels), (self.truth, other.truth)))
+        return replace(self, images=images, labels=labels, truth=truth, ids=self.ids + other.ids)
 
     def without_labels(self) -> "ImageSet":
         """The same images with every label hidden; the truth stays for monitors."""

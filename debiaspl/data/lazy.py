@@ -62,6 +62,10 @@ class LazyImages:
     def select(self, positions: Tensor) -> "LazyImages":
         return replace(self, positions=self.positions[positions])
 
+    def joined(self, other: "LazyImages") -> "LazyImages":
+        """With further images of the same files."""
+        return replace(self, positions=torch.cat((self.positions, other.positions)))
+
     def __getitem__(self, positions: Tensor) -> Tensor:
         """The centre of each image; a file that cannot be read is an error here."""
         loaded = self.load(positions, crops=1, seed=None)

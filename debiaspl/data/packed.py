@@ -49,6 +49,10 @@ class PackedImages:
     def select(self, positions: Tensor) -> "PackedImages":
         return replace(self, positions=self.positions[positions])
 
+    def joined(self, other: "PackedImages") -> "PackedImages":
+        """With further images of the same files."""
+        return replace(self, positions=torch.cat((self.positions, other.positions)))
+
     def __getitem__(self, positions: Tensor) -> Tensor:
         wanted = self.positions[positions].numpy()
         found = np.empty((len(wanted), *self.picture), np.uint8)

@@ -2,15 +2,10 @@
 
 from collections.abc import Callable
 
-from debiaspl.debias.correction import Correction
+from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
 
+# By name; each is built with what its constructor names of the data (num_classes, class_counts), and its own settings.
+CORRECTIONS: dict[str, Callable[..., Correction]] = {"none": Correction, "debiaser": Debiaser}
 
-def _none(num_classes: int) -> Correction:
-    return Correction()
-
-
-# By name; each is built with the number of classes and its own settings.
-CORRECTIONS: dict[str, Callable[..., Correction]] = {"none": _none, "debiaser": Debiaser}
-
-__all__ = ["CORRECTIONS", "Correction", "Debiaser"]
+__all__ = ["CORRECTIONS", "Correction", "Debiaser", "Traits"]

@@ -1,17 +1,45 @@
 """The null correction, and the shape all corrections share."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the paper's Table 1 asks of a method against bias. True is what one would wish for."""
+
+    helps_training: bool
+    """Improves what is learned, rather than the finished classifier alone."""
+    needs_no_class_distribution: bool
+    """Works without being told how many images each class truly has."""
+    adapts: bool
+    """Follows the model as training goes on."""
+    works_on_balanced: bool
+    """Does something for data whose classes are equally large."""
+    allows_shift: bool
+    """Labeled and unlabeled images may have different class distributions."""
 
 
 class Correction(nn.Module):
     """What stands between a model's predictions and the pseudo-labels made from them. This one changes nothing.
 
     ``correction(weak_logits)`` gives the probabilities that pseudo-labels are taken from and, in training mode, learns
-    from the batch; ``correction.margin(strong_logits)`` gives the logits that the loss sees.
+    from the batch; ``correction.margin(strong_logits, labels)`` gives the logits that the loss sees.
 
     A sibling overrides ``probabilities`` and ``margin``, and ``learn`` if it adapts. Whatever it learns is a buffer.
+    Two more places are open to it: ``labeled_margin``, for the loss of labeled images, and ``classifier``, for what is
+    done to the finished classifier. What it must be told of the data it names in its constructor: ``num_classes``, and
+    ``class_counts``, the labels of each class, if it cannot do without.
     """
+
+    traits: Traits | None = None
+    """Table 1 of the paper; None where there is nothing to compare."""
+    corrects_pseudo_labels_alone = False
+    """Does nothing where there are no pseudo-labels."""
+    needs_hard_labels = False
+    """Its margin belongs to one class, so that it has no meaning for soft or mixed targets."""
 
     def forward(self, weak_logits: Tensor) -> Tensor:
         """Probabilities for pseudo-labels, from what was known before this batch; then learn from the batch."""
@@ -27,9 +55,17 @@ class Correction(nn.Module):
     def learn(self, weak_logits: Tensor) -> None:
         """Learn from one batch of raw logits of the weak views."""
 
-    def margin(self, strong_logits: Tensor) -> Tensor:
-        """The logits of the strong views as the loss should see them."""
+    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        """The logits of the strong views as the loss should see them; ``labels`` are their hard targets, if any."""
         return at_least_float32(strong_logits)
+
+    def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        """The logits of labeled images as the loss should see them."""
+        return at_least_float32(logits)
+
+    def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
+        """The finished classifier as it should be used; ``mean_features``, (D,), is the mean over training images."""
+        return head
 
 
 def at_least_float32(logits: Tensor) -> Tensor:

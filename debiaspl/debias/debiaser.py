@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, distributed
 
-from debiaspl.debias.correction import Correction, at_least_float32
+from debiaspl.debias.correction import Correction, Traits, at_least_float32
 
 
 class Debiaser(Correction):
@@ -27,6 +27,14 @@ class Debiaser(Correction):
         momentum: how slowly the prior follows the model, in [0, 1).
     """
 
+    traits = Traits(
+        helps_training=True,
+        needs_no_class_distribution=True,
+        adapts=True,
+        works_on_balanced=True,
+        allows_shift=True,
+    )
+    corrects_pseudo_labels_alone = True
     prior: Tensor
 
     def __init__(self, num_classes: int, strength: float = 0.5, momentum: float = 0.99) -> None:
@@ -52,7 +60,7 @@ class Debiaser(Correction):
         self._check(weak_logits, "weak_logits")
         return (at_least_float32(weak_logits.detach()) - self._bias()).softmax(-1)
 
-    def margin(self, strong_logits: Tensor) -> Tensor:
+    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         self._check(strong_logits, "strong_logits")
         return at_least_float32(strong_logits) + self._bias()
 

@@ -5,6 +5,8 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
+from debiaspl.models.network import Network
+
 
 class Average(nn.Module):
     """An exponential moving average of a network: ``average.model``, in eval mode and without gradients.
@@ -17,12 +19,12 @@ class Average(nn.Module):
     ``norm_momentum`` near 0.1 with it.
     """
 
-    def __init__(self, model: nn.Module, decay: float = 0.999, statistics: bool = False) -> None:
+    def __init__(self, model: Network, decay: float = 0.999, statistics: bool = False) -> None:
         super().__init__()
         if not 0 <= decay < 1:
             raise ValueError(f"decay is {decay!r}, expected a number in [0, 1): 0 is no averaging, 1 would never move.")
         self.decay, self.statistics = decay, statistics
-        self.model = deepcopy(model).eval().requires_grad_(False)
+        self.model: Network = deepcopy(model).eval().requires_grad_(False)
 
     def train(self, mode: bool = True) -> "Average":
         """Stays in eval mode: the average is never trained."""

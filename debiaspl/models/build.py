@@ -4,15 +4,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from torch import nn
-
+from debiaspl.models.network import Network
 from debiaspl.models.small import SmallNet
 from debiaspl.models.wrn import WideResNet
 
-MODELS: dict[str, Callable[..., nn.Module]] = {"small": SmallNet, "wrn": WideResNet}
+MODELS: dict[str, Callable[..., Network]] = {"small": SmallNet, "wrn": WideResNet}
 
 
-def build(name: str, num_classes: int, channels: int = 3, **settings: Any) -> nn.Module:
+def build(name: str, num_classes: int, channels: int = 3, **settings: Any) -> Network:
     """A network: ``small``, or a wide ResNet by depth and width, such as ``wrn-28-2``."""
     wide = re.fullmatch(r"wrn-(\d+)-(\d+)", name)
     if wide:

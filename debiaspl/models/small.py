@@ -2,8 +2,10 @@
 
 from torch import Tensor, nn
 
+from debiaspl.models.network import Network
 
-class SmallNet(nn.Module):
+
+class SmallNet(Network):
     """Four convolutions that halve the image twice, then the mean; made for 8x8 to 32x32 images, quick on a CPU."""
 
     def __init__(self, num_classes: int, channels: int = 1, width: int = 16, norm_momentum: float = 0.1) -> None:
@@ -23,8 +25,9 @@ class SmallNet(nn.Module):
                 nn.ReLU(inplace=True),
             ]
         self.features = nn.Sequential(*layers)
-        self.head = nn.Linear(4 * width, num_classes)
+        self.num_features = 4 * width
+        self.head = nn.Linear(self.num_features, num_classes)
 
-    def forward(self, images: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.features(images).mean((2, 3)))
-        return logits
+    def embed(self, images: Tensor) -> Tensor:
+        features: Tensor = self.features(images).mean((2, 3))
+        return features

@@ -5,10 +5,12 @@ from itertools import pairwise
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl.models.network import Network
+
 SLOPE = 0.1
 
 
-class WideResNet(nn.Module):
+class WideResNet(Network):
     """WRN-depth-width for 32x32 images; WRN-28-2 has 1.47 M parameters for ten classes.
 
     As in FixMatch: leaky ReLU, batch norm that remembers 999 parts in 1,000, and pre-activation blocks; the shortcut of
@@ -41,13 +43,13 @@ class WideResNet(nn.Module):
                 )
         self.blocks = nn.Sequential(*stages)
         self.norm = nn.BatchNorm2d(widths[3], momentum=norm_momentum, eps=1e-3)
-        self.head = nn.Linear(widths[3], num_classes)
+        self.num_features = widths[3]
+        self.head = nn.Linear(self.num_features, num_classes)
         self._initialise()
 
-    def forward(self, images: Tensor) -> Tensor:
+    def embed(self, images: Tensor) -> Tensor:
         features = self.blocks(self.stem(images))
-        logits: Tensor = self.head(F.leaky_relu(self.norm(features), SLOPE).mean((2, 3)))
-        return logits
+        return F.leaky_relu(self.norm(features), SLOPE).mean((2, 3))
 
     def _initialise(self) -> None:
         for module in self.modules():

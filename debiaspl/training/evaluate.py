@@ -55,6 +55,16 @@ class Evaluation:
         return text.getvalue()
 
 
+@torch.no_grad()
+def predict_all(model: nn.Module, images: ImageSet) -> Tensor:
+    """Probabilities of every image, (N, C), in float32; even ones for a file that cannot be read."""
+    found = torch.full((len(images), images.num_classes), 1 / images.num_classes, device=images.labels.device)
+    for drawn in in_order(images, BATCH):
+        pictures = scale(drawn.pictures[0].to(images.labels.device))
+        found[drawn.positions.to(found.device)] = model(pictures).float().softmax(-1)
+    return found
+
+
 @torch.inference_mode()
 def evaluate(model: nn.Module, images: ImageSet) -> Evaluation:
     """Predict every image that can be read, in float32, with a model in eval mode."""

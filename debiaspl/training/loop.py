@@ -86,7 +86,7 @@ def _train(recipe: Recipe, run: Run, step: Step, go_on: str) -> dict[str, Any]:
                 _refuse_bad(step, run)
                 record = _record(step, number)
                 if evaluation_due:
-                    record["accuracy"] = evaluate(step.average.model, step.task.test).accuracy
+                    record["accuracy"] = evaluate(step.finished(), step.task.test).accuracy
                 log.write(record | {"seconds": round(seconds(), 3)})
                 progress.show(number, record)
             if last or number % recipe.checkpoint_every == 0:
@@ -95,9 +95,10 @@ def _train(recipe: Recipe, run: Run, step: Step, go_on: str) -> dict[str, Any]:
                 save()
                 raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
 
-    evaluation = evaluate(step.average.model, step.task.test)
-    results = measured(recipe, step, evaluation, run.log()) | {"timing": timing(seconds(), step.device)}
-    run.finish(step.average.model.state_dict(), about(recipe, step), evaluation.to_csv(), results)
+    model = step.finished()
+    evaluation = evaluate(model, step.task.test)
+    results = measured(recipe, step, model, evaluation, run.log()) | {"timing": timing(seconds(), step.device)}
+    run.finish(model.state_dict(), about(recipe, step), evaluation.to_csv(), results)
     return results
 
 

@@ -5,6 +5,7 @@ import platform
 from typing import Any
 
 import torch
+from torch import nn
 
 from debiaspl._version import __version__
 from debiaspl.training.evaluate import Evaluation, evaluate
@@ -13,7 +14,9 @@ from debiaspl.training.recipe import Recipe
 from debiaspl.training.step import Step
 
 
-def measured(recipe: Recipe, step: Step, evaluation: Evaluation, log: list[dict[str, Any]]) -> dict[str, Any]:
+def measured(
+    recipe: Recipe, step: Step, model: nn.Module, evaluation: Evaluation, log: list[dict[str, Any]]
+) -> dict[str, Any]:
     """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
     recalls = [recall for recall in evaluation.recall if recall is not None]
     results: dict[str, Any] = {
@@ -29,7 +32,7 @@ def measured(recipe: Recipe, step: Step, evaluation: Evaluation, log: list[dict[
         "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
     if step.task.validation is not None:
-        held_out = evaluate(step.average.model, step.task.validation)
+        held_out = evaluate(model, step.task.validation)
         results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
     skipped = {name for record in log for name in record.get("skipped", {})} | set(evaluation.skipped)
     if skipped:

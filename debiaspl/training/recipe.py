@@ -1,23 +1,12 @@
 """Recipes: everything that decides what a run computes, as frozen dataclasses."""
 
 import difflib
-import inspect
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
 from typing import Any
 
-from debiaspl.algorithms import ALGORITHMS
-from debiaspl.augment import RandAugment
-from debiaspl.data import PROTOCOLS
-from debiaspl.debias import CORRECTIONS
-from debiaspl.models import MODELS
-
-STRONG: dict[str, Callable[..., RandAugment]] = {
-    "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
-    "benchmark": partial(RandAugment, **asdict(RandAugment.benchmark())),
-}
+from debiaspl.training.parts import PARTS, build, find, listed, settings_of
 
 
 @dataclass(frozen=True)
@@ -31,6 +20,10 @@ class Choice:
         # JSON knows no tuples: a choice that was written and read again is equal to what it was.
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
         object.__setattr__(self, "settings", settings)
+
+    def build(self, kind: str, **known: Any) -> Any:
+        """The part itself; ``known`` is what the run can tell it."""
+        return build(kind, self.name, self.settings, **known)
 
 
 @dataclass(frozen=True)
@@ -85,8 +78,9 @@ class Recipe:
     """Moving average of the weights, which is what is evaluated."""
     average_statistics: bool = False
     """EMAN: average the statistics of batch norm too."""
-    teacher: str = "student"
-    """Who labels the weak views: the ``student`` in training mode, or the ``average`` in eval mode."""
+    teacher: str = "auto"
+    """Who labels the weak views: the ``student`` in training mode, the ``average`` in eval mode, or, ``auto``, whom the
+    algorithm's paper says."""
 
     log_every: int = 100
     """Steps between lines of log.jsonl."""
@@ -105,16 +99,18 @@ class Recipe:
         for name in ("steps", "labeled_batch", "unlabeled_batch", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
-        if self.teacher not in ("student", "average"):
-            raise ValueError(f"teacher is {self.teacher!r}, expected 'student' or 'average'.")
-        for part, parts in PARTS.items():
+        if self.teacher not in ("auto", "student", "average"):
+            raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
+        for part in PARTS:
             choice = getattr(self, part)
-            settings = settings_of(parts, choice.name, part)
+            settings = settings_of(part, choice.name)
             unknown = sorted(set(choice.settings) - set(settings))
             if unknown:
                 raise ValueError(
-                    f"{part} {choice.name!r} has no setting {', '.join(unknown)}; it has {_listed(settings)}."
+                    f"{part} {choice.name!r} has no setting {', '.join(unknown)}; it has {listed(settings)}."
                 )
+        if self.teacher == "student" and find("algorithm", self.algorithm.name).needs_average:
+            raise ValueError(f"{self.algorithm.name} learns from an averaged teacher; found teacher=student.")
 
     def to_json(self) -> dict[str, Any]:
         """As plain values; ``Recipe.from_json`` of them is an equal recipe."""
@@ -147,13 +143,13 @@ class Recipe:
             return self._replaced(key, parse(key, text, getattr(self, key)))
         if key in PARTS:
             # Settings that the new part knows too are kept: threshold stays when fixmatch becomes pseudolabel.
-            known = settings_of(PARTS[key], text, key)
+            known = settings_of(key, text)
             kept = {name: value for name, value in getattr(self, key).settings.items() if name in known}
             return self._replaced(key, Choice(text, kept))
         part_named, _, setting = key.rpartition(".")
         for part in [part_named] if part_named else PARTS:
             choice = getattr(self, part, None)
-            known = settings_of(PARTS[part], choice.name, part) if isinstance(choice, Choice) else {}
+            known = settings_of(part, choice.name) if isinstance(choice, Choice) else {}
             if choice is not None and setting in known:
                 value = parse(key, text, known[setting])
                 return self._replaced(part, Choice(choice.name, {**choice.settings, setting: value}))
@@ -165,31 +161,11 @@ class Recipe:
 
     def _unknown(self, key: str) -> str:
         everything = [item.name for item in fields(self)]
-        for part, parts in PARTS.items():
-            everything += settings_of(parts, getattr(self, part).name, part)
+        for part in PARTS:
+            everything += settings_of(part, getattr(self, part).name)
         close = difflib.get_close_matches(key, everything, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {_listed(everything)}."
-
-
-PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
-    "protocol": PROTOCOLS,
-    "network": MODELS,
-    "algorithm": ALGORITHMS,
-    "correction": CORRECTIONS,
-    "strong": STRONG,
-}
-
-# Arguments that the run itself supplies.
-_SUPPLIED = {"self", "num_classes", "channels", "correction", "args", "kwargs"}
-
-
-def settings_of(parts: Mapping[str, Callable[..., Any]], name: str, kind: str) -> dict[str, Any]:
-    """The settings of a part by name, with their defaults: the arguments of what builds it."""
-    if name not in parts:
-        raise ValueError(f"there is no {kind} named {name!r}; there are {_listed(parts)}.")
-    arguments = inspect.signature(parts[name]).parameters
-    return {key: argument.default for key, argument in arguments.items() if key not in _SUPPLIED}
+        return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {listed(everything)}."
 
 
 def parse(key: str, text: str, like: Any) -> Any:
@@ -209,7 +185,3 @@ def parse(key: str, text: str, like: Any) -> Any:
     except (KeyError, ValueError):
         expected = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
         raise ValueError(f"{key} is {text!r}, expected {expected}.") from None
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(set(names))) or "none"

@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from debiaspl.algorithms import ALGORITHMS, Algorithm, Batch, Models
+from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.augment import Weak
-from debiaspl.data import Drawn, ImageSet, LazyImages, Task, feed
-from debiaspl.debias import CORRECTIONS
-from debiaspl.models import MODELS, Average, scale
+from debiaspl.data import UNLABELED, Drawn, ImageSet, LazyImages, Task, feed
+from debiaspl.models import Average, Network, scale
 from debiaspl.training.errors import RunError
+from debiaspl.training.evaluate import predict_all
+from debiaspl.training.finish import finished
 from debiaspl.training.monitor import Monitor
-from debiaspl.training.recipe import STRONG, Recipe
+from debiaspl.training.recipe import Recipe
 from debiaspl.training.schedule import cosine
 
 
@@ -22,12 +24,12 @@ class Step:
     """``step(k)`` takes training step k. ``state()`` is all that the next step depends on."""
 
     def __init__(self, recipe: Recipe, task: Task, device: torch.device, workers: int = 0) -> None:
-        self.recipe, self.device, self.task = recipe, device, task.to(device)
-        self.student = _network(recipe, task).to(device)
+        self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
+        self.student = _network(recipe, task, recipe.seed).to(device)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
-        self.algorithm = _algorithm(recipe, task.labeled.num_classes).to(device)
-        teacher = self.average.model if recipe.teacher == "average" else self.student
-        self.models = Models(self.student, teacher)
+        self.algorithm = _algorithm(recipe, task, self.student).to(device)
+        teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
+        self.models = Models(self.student, self.average.model if teacher == "average" else self.student)
         self.optimizer = torch.optim.SGD(
             _parameter_groups([self.student, self.algorithm], recipe.weight_decay),
             lr=recipe.learning_rate,
@@ -37,25 +39,33 @@ class Step:
         )
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
-        seeds = 2 * recipe.seed, 2 * recipe.seed + 1
-        self.labeled = feed(self.task.labeled, recipe.labeled_batch, 1, seeds[0], device, workers)
-        self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seeds[1], device, workers)
+        self.labeled_images = self.task.labeled
+        self.labeled = feed(self.labeled_images, recipe.labeled_batch, 1, 2 * recipe.seed, device, workers)
+        seed = 2 * recipe.seed + 1
+        self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
         # Images that come from files are cropped where they are decoded.
         self.weak = Weak(flip=recipe.flip, pad=0 if isinstance(task.labeled.images, LazyImages) else 1 / 8)
-        self.strong = STRONG[recipe.strong.name](**recipe.strong.settings)
+        self.strong = recipe.strong.build("strong")
         self.monitor = Monitor()
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
+        self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
+        self.generation_length = -(-recipe.steps // self.algorithm.generations)
 
     def __call__(self, number: int) -> None:
-        batch, truth = self._draw(number)
+        generation, number_here = divmod(number, self.generation_length)
+        if generation and number_here == 0:
+            self._begin_generation(generation)
+        progress = number_here / self.generation_length
+
+        batch, truth = self._draw(number, progress)
         with self._precision():
             losses = self.algorithm.losses(self.models, batch)
         total = torch.stack(list(losses.values())).sum()
 
         for group in self.optimizer.param_groups:
-            group["lr"] = self.recipe.learning_rate * cosine(number, self.recipe.steps)
+            group["lr"] = self.recipe.learning_rate * cosine(number_here, self.generation_length)
         self.optimizer.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
         self.optimizer.step()
@@ -65,22 +75,49 @@ class Step:
         bad = (self.first_bad_step < 0) & ~total.detach().isfinite()
         self.first_bad_step.copy_(torch.where(bad, number, self.first_bad_step))
 
-    def _draw(self, number: int) -> tuple[Batch, Tensor]:
+    def _draw(self, number: int, progress: float) -> tuple[Batch, Tensor]:
         """The views of step ``number``, and, for the monitors alone, what its unlabeled images truly are."""
         views = self.algorithm.views
-        known = self._drawn(self.labeled[number], self.task.labeled)
+        known = self._drawn(self.labeled[number], self.labeled_images)
         images = self.weak(known.pictures[0], self.generator)
         weak: list[Tensor] = []
         strong: list[Tensor] = []
-        truth = self.task.unlabeled.truth[:0]
+        positions = torch.empty(0, dtype=torch.int64, device=self.device)
         if any(views):
             drawn = self._drawn(self.unlabeled[number], self.task.unlabeled)
-            truth = self.task.unlabeled.truth[drawn.positions]
+            positions = drawn.positions
             weak = [scale(self.weak(picture, self.generator)) for picture in drawn.pictures[: views.weak]]
             rest = [self.weak(picture, self.generator) for picture in drawn.pictures[views.weak :]]
             strong = [scale(self.strong(picture, self.generator)) for picture in rest]
-        labels = self.task.labeled.labels[known.positions]
-        return Batch(scale(images), labels, tuple(weak), tuple(strong)), truth
+        batch = Batch(
+            labeled=scale(images),
+            labels=self.labeled_images.labels[known.positions],
+            weak=tuple(weak),
+            strong=tuple(strong),
+            positions=positions,
+            progress=torch.full((), progress, device=self.device),
+            generator=self.generator,
+        )
+        return batch, self.task.unlabeled.truth[positions]
+
+    def _begin_generation(self, generation: int) -> None:
+        """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
+        probabilities = predict_all(self.average.model, self.task.unlabeled)
+        self._adopt(self.algorithm.adopt(probabilities, generation - 1))
+        fresh = _network(self.recipe, self.task, self.recipe.seed + generation)
+        self.student.load_state_dict(fresh.state_dict())
+        self.average.model.load_state_dict(fresh.state_dict())
+        self.optimizer.state.clear()
+
+    def _adopt(self, labels: Tensor) -> None:
+        """Take unlabeled images over into the labeled ones, with these labels; -1: not this one."""
+        self.adopted = labels.to(self.device)
+        chosen = (self.adopted >= 0).nonzero().flatten().cpu()
+        part = self.task.unlabeled.select(chosen)
+        part = replace(part, labels=self.adopted[chosen.to(self.device)], truth=part.truth)
+        self.labeled_images = self.task.labeled.joined(part) if len(chosen) else self.task.labeled
+        size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
+        self.labeled = feed(self.labeled_images, size, 1, seed, self.device, self.workers)
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
         """What was drawn; files that could not be read are remembered by name, for the next line of the log."""
@@ -91,6 +128,10 @@ class Step:
         """bf16 on a GPU, float32 on a CPU."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
 
+    def finished(self) -> Network:
+        """The averaged student, with the classifier that the correction makes of its own."""
+        return finished(self.average.model, self.algorithm.correction, self.task.unlabeled)
+
     def state(self) -> dict[str, Tensor]:
         """Everything that changes from step to step, by name."""
         state = {f"student.{name}": value for name, value in self.student.state_dict().items()}
@@ -99,6 +140,8 @@ class Step:
         for index, values in self.optimizer.state_dict()["state"].items():
             state |= {f"optimizer.{index}.{name}": value for name, value in values.items() if value is not None}
         state |= {f"monitor.{name}": value for name, value in self.monitor.sums.items()}
+        if self.algorithm.generations > 1:
+            state["adopted"] = self.adopted
         return state | {"generator": self.generator.get_state()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
@@ -114,26 +157,37 @@ class Step:
                 optimizer["state"].setdefault(int(index), {})[key] = value
             self.optimizer.load_state_dict(optimizer)
             self.generator.set_state(state["generator"])
+            if self.algorithm.generations > 1:
+                self._adopt(state["adopted"])
         except (KeyError, RuntimeError, ValueError) as error:
             raise RunError(f"the checkpoint does not fit this recipe: {error}") from error
         self.monitor.sums = {name: value.to(self.device) for name, value in _under("monitor.", state).items()}
 
 
-def _network(recipe: Recipe, task: Task) -> nn.Module:
+def _network(recipe: Recipe, task: Task, seed: int) -> Network:
+    images = task.labeled
     # First weights come from torch's global generator; a copy of it is seeded, the user's own is left alone.
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(recipe.seed)
-        images = task.labeled
-        network = MODELS[recipe.network.name](images.num_classes, images.channels, **recipe.network.settings)
+        torch.manual_seed(seed)
+        network: Network = recipe.network.build("network", num_classes=images.num_classes, channels=images.channels)
     for parameter in network.parameters():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     return network
 
 
-def _algorithm(recipe: Recipe, num_classes: int) -> Algorithm:
-    correction = CORRECTIONS[recipe.correction.name](num_classes, **recipe.correction.settings)
-    return ALGORITHMS[recipe.algorithm.name](correction=correction, **recipe.algorithm.settings)
+def _algorithm(recipe: Recipe, task: Task, student: Network) -> Algorithm:
+    known: dict[str, Any] = {
+        "num_classes": task.labeled.num_classes,
+        "num_features": student.num_features,
+        "num_unlabeled": len(task.unlabeled),
+        "class_counts": tuple(task.labeled.counts()),
+    }
+    correction = recipe.correction.build("correction", **known)
+    with torch.random.fork_rng(devices=[]):  # heads have first weights too
+        torch.manual_seed(recipe.seed)
+        algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
+    return algorithm
 
 
 def _parameter_groups(modules: Iterable[nn.Module], weight_decay: float) -> list[dict[str, Any]]:

@@ -119,13 +119,9 @@ def test_supervised_is_cross_entropy_and_looks_at_labeled_images_alone():
     torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
 
 
-def test_supervised_with_a_debiaser_has_its_margin():
-    drawn, used = batch(), models()
-    algorithm = Supervised(biased_debiaser())
-    loss = algorithm.losses(used, drawn)["labeled"]
-    logits = used.student(drawn.labeled)
-    torch.testing.assert_close(loss, F.cross_entropy(algorithm.correction.margin(logits), drawn.labels))
-    assert not torch.equal(loss, F.cross_entropy(logits, drawn.labels))
+def test_supervised_refuses_a_correction_of_pseudo_labels_that_it_never_makes():
+    with pytest.raises(ValueError, match=r"Supervised makes no pseudo-labels.*correction=none"):
+        Supervised(biased_debiaser())
 
 
 def test_the_mean_is_over_the_whole_batch_not_over_the_kept_part():
@@ -158,7 +154,7 @@ def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
     assert teacher.weight.grad is None
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", ["fixmatch", "pseudolabel"])
 def test_every_algorithm_takes_every_correction_and_its_null_case_is_none(name):
     drawn, used = batch(), models()
     plain = ALGORITHMS[name](correction=Correction()).losses(used, drawn)

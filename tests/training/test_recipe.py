@@ -53,7 +53,7 @@ def test_a_new_part_keeps_the_settings_it_knows():
         ("network.strength=1", "no setting 'network.strength'"),
         ("nothing.strength=1", "no setting 'nothing.strength'"),
         ("steps=0", "steps is 0, expected at least 1"),
-        ("teacher=mean", "teacher is 'mean', expected 'student' or 'average'"),
+        ("teacher=mean", "teacher is 'mean', expected 'student', 'average' or 'auto'"),
     ],
 )
 def test_wrong_settings_teach(setting, message):

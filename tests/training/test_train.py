@@ -87,7 +87,8 @@ def task() -> Task:
 @pytest.mark.parametrize("algorithm", ["fixmatch", "pseudolabel", "supervised"])
 def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeypatch, algorithm):
     """Defect 5: true labels of the target set must not reach a loss."""
-    recipe = changed(replace(EAGER, algorithm=Choice(algorithm)), *(["threshold=0.1"] * (algorithm != "supervised")))
+    settings = ["correction=none"] if algorithm == "supervised" else ["threshold=0.1"]
+    recipe = changed(replace(EAGER, algorithm=Choice(algorithm)), *settings)
     train(recipe, tmp_path / "honest")
     original = loop_module._task
 
@@ -184,7 +185,6 @@ def test_the_schedule_is_the_papers():
     "settings",
     [
         ["algorithm=supervised", "correction=none"],
-        ["algorithm=supervised"],
         ["algorithm=pseudolabel"],
         ["views=2"],
         ["cld_weight=0.2"],
