@@ -121,17 +121,27 @@ def predict(models: Models, batch: Batch, joint: bool) -> tuple[Tensor, tuple[Te
     batch norm sees all of them (``joint``, as in FixMatch), or in a batch of their own, which spares a backward pass
     through rows that have no loss. A teacher that is not the student labels the weak views by itself.
     """
-    own = [batch.labeled, *batch.strong]
-    if joint and batch.weak and models.teacher is models.student:
-        parts = _together(models.student, [*own, *batch.weak])
-        weak = tuple(part.detach() for part in parts[len(own) :])
-    else:
-        weak = ()
-        if batch.weak:
-            with torch.no_grad():
-                weak = _together(models.teacher, batch.weak)
-        parts = _together(models.student, own)
-    return parts[0], weak, tuple(parts[1 : len(own)])
+    if not joint or not batch.weak or models.teacher is not models.student:
+        weak = predict_weak(models, batch.weak)
+        labeled, strong = predict_own(models, batch.labeled, batch.strong)
+        return labeled, weak, strong
+    own = 1 + len(batch.strong)
+    parts = _together(models.student, [batch.labeled, *batch.strong, *batch.weak])
+    return parts[0], tuple(part.detach() for part in parts[own:]), parts[1:own]
+
+
+def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Logits of weak views from whoever labels them, in a batch of their own, without gradients."""
+    if not weak:
+        return ()
+    with torch.no_grad():
+        return _together(models.teacher, weak)
+
+
+def predict_own(models: Models, labeled: Tensor, strong: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Logits of the labeled and of the strong views from the student, in one batch."""
+    parts = _together(models.student, [labeled, *strong])
+    return parts[0], parts[1:]
 
 
 def _together(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:

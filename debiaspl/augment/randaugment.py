@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from debiaspl.augment.batch import check_images, uniform
-from debiaspl.augment.cutout import hide_, squares
+from debiaspl.augment.cutout import GREY, hide_, squares
 from debiaspl.augment.magnitude import continuous, stepped
 from debiaspl.augment.mix import mix
 from debiaspl.augment.operations import CODES, OPERATIONS, check_names
+from debiaspl.kernels import holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,10 @@ class RandAugment:
                 f"there are draws for {draws.operation.shape[1]} images, but {images.shape[0]} images. "
                 "Draw with a batch of this size."
             )
+        if holds(images) and self.draws:
+            from debiaspl.kernels.views_triton import operate
+
+            return operate(images.contiguous(), draws.operation, draws.value, draws.box, GREY)
         return hide_(mix(images, draws.operation, draws.value), draws.box)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.augment.batch import check_images, uniform
+from debiaspl.kernels import holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,10 @@ class Weak:
         check_images(images)
         count, channels, height, width = images.shape
         across, down = self._border(width), self._border(height)
+        if holds(images):
+            from debiaspl.kernels.views_triton import crop
+
+            return crop(images.contiguous(), None, crops.flip, crops.top, crops.left, down, across)
         rows = _windows(height, down, images.device).index_select(0, crops.top).unsqueeze(1)
         columns = _windows(width, across, images.device).index_select(0, crops.left + crops.flip * (2 * across + 1))
         first = torch.arange(0, count * channels * height, height, device=images.device).view(count, channels, 1)

@@ -24,17 +24,25 @@ class Drawn(NamedTuple):
     """The images of one step."""
 
     positions: Tensor
-    """Their places in the set."""
+    """Their places in the set, on the CPU."""
     pictures: tuple[Tensor, ...]
-    """uint8, (N, C, H, W) each, on the device: one for every view asked for."""
+    """uint8, (N, C, H, W) each, on the device: one for every view asked for. None where they are looked up."""
     skipped: dict[int, str]
     """Place -> why a file could not be read, and another image stands in for it."""
 
 
 class Feed(Protocol):
-    """``feed[k]`` is what step k sees; it depends on the seed and k alone."""
+    """``feed[k]`` is what step k sees; it depends on the seed and k alone.
+
+    Where the images lie on the device, it is their positions alone: ``look_up(positions)``, with the positions on the
+    device, are the pictures then. So a step that was recorded once can be replayed for other positions.
+    """
+
+    looks_up: bool
 
     def __getitem__(self, number: int) -> Drawn: ...
+
+    def look_up(self, positions: Tensor) -> tuple[Tensor, ...]: ...
 
 
 def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> Feed:
@@ -70,14 +78,17 @@ class MemoryFeed:
 
     def __init__(self, images: Tensor | StoredImages, stream: IndexStream, views: int, device: torch.device) -> None:
         self.images, self.stream, self.views, self.device = images, stream, views, device
+        self.looks_up = self.images.device.type == device.type
 
     def __getitem__(self, number: int) -> Drawn:
         positions = self.stream[number]
-        # non_blocking: a plain copy would wait until the device has done all that was asked of it before.
-        there = positions.to(self.device, non_blocking=True)
-        here = there if self.images.device.type == self.device.type else positions
-        picture = self.images[here].to(self.device, non_blocking=True)
-        return Drawn(there, (picture,) * self.views, {})
+        if self.looks_up:
+            return Drawn(positions, (), {})
+        picture = self.images[positions].pin_memory().to(self.device, non_blocking=True)
+        return Drawn(positions, (picture,) * self.views, {})
+
+    def look_up(self, positions: Tensor) -> tuple[Tensor, ...]:
+        return (self.images[positions],) * self.views
 
 
 class FileFeed:
@@ -89,6 +100,8 @@ class FileFeed:
     Pictures travel in a few pieces of shared memory that are made once and used in turn: tensors that are sent one by
     one stay in a worker's memory for the next 128 of them, which is gigabytes for batches of photos.
     """
+
+    looks_up = False
 
     def __init__(self, images: LazyImages, stream: IndexStream, views: int, device: torch.device, workers: int) -> None:
         self.images, self.stream, self.views = images, stream, views
@@ -116,7 +129,10 @@ class FileFeed:
         room = self._batches.room(number)
         pinned = self.device.type == "cuda"
         pictures = room.pin_memory().to(self.device, non_blocking=True) if pinned else room.clone()
-        return Drawn(torch.tensor(positions).to(self.device, non_blocking=True), tuple(pictures), skipped)
+        return Drawn(torch.tensor(positions), tuple(pictures), skipped)
+
+    def look_up(self, positions: Tensor) -> tuple[Tensor, ...]:
+        raise NotImplementedError("pictures from files come with their positions")
 
     def _loader(self, start: int) -> DataLoader[_Summary]:
         shape = self.views, self.stream.batch, *self.images.shape[1:]

@@ -3,7 +3,13 @@
 import torch
 from torch import Tensor
 
+from debiaspl.kernels import holds
 
-def scale(images: Tensor) -> Tensor:
-    """uint8 0..255 to float32 -1..1, as FixMatch scales its images; channels last, the layout convolutions prefer."""
-    return images.to(torch.float32, memory_format=torch.channels_last).div_(127.5).sub_(1)
+
+def scale(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """uint8 0..255 to -1..1, as FixMatch scales its images; channels last, the layout convolutions prefer."""
+    if holds(images):
+        from debiaspl.kernels import views_triton
+
+        return views_triton.scale(images.contiguous(), dtype)
+    return images.to(torch.float32, memory_format=torch.channels_last).div_(127.5).sub_(1).to(dtype)

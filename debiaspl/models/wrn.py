@@ -2,12 +2,13 @@
 
 from itertools import pairwise
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network
 
 SLOPE = 0.1
+EPS = 1e-3
 
 
 class WideResNet(Network):
@@ -41,15 +42,19 @@ class WideResNet(Network):
                         norm_momentum=norm_momentum,
                     )
                 )
-        self.blocks = nn.Sequential(*stages)
-        self.norm = nn.BatchNorm2d(widths[3], momentum=norm_momentum, eps=1e-3)
+        self.blocks = nn.ModuleList(stages)
+        self.norm = NormActivate(widths[3], norm_momentum, EPS, SLOPE)
         self.num_features = widths[3]
         self.head = nn.Linear(self.num_features, num_classes)
         self._initialise()
 
     def embed(self, images: Tensor) -> Tensor:
-        features = self.blocks(self.stem(images))
-        return F.leaky_relu(self.norm(features), SLOPE).mean((2, 3))
+        features, inner = self.stem(images), None
+        for block in self.blocks:
+            features, inner = block(features, inner)
+        _, active = self.norm(features, inner)
+        mean: Tensor = active.mean((2, 3))
+        return mean
 
     def _initialise(self) -> None:
         for module in self.modules():
@@ -60,22 +65,21 @@ class WideResNet(Network):
 
 
 class Block(nn.Module):
-    """Norm, activation, convolution, twice, beside a shortcut."""
+    """Norm, activation, convolution, twice, beside a shortcut. The two are not added here: the next norm does that."""
 
     def __init__(
         self, incoming: int, outgoing: int, stride: int, activate_shortcut: bool, norm_momentum: float
     ) -> None:
         super().__init__()
-        self.norm1 = nn.BatchNorm2d(incoming, momentum=norm_momentum, eps=1e-3)
+        self.norm1 = NormActivate(incoming, norm_momentum, EPS, SLOPE)
         self.conv1 = nn.Conv2d(incoming, outgoing, 3, stride, padding=1, bias=False)
-        self.norm2 = nn.BatchNorm2d(outgoing, momentum=norm_momentum, eps=1e-3)
+        self.norm2 = NormActivate(outgoing, norm_momentum, EPS, SLOPE)
         self.conv2 = nn.Conv2d(outgoing, outgoing, 3, padding=1, bias=False)
         widens = incoming != outgoing or stride != 1
         self.shortcut = nn.Conv2d(incoming, outgoing, 1, stride, bias=False) if widens else nn.Identity()
         self.activate_shortcut = activate_shortcut
 
-    def forward(self, features: Tensor) -> Tensor:
-        active = F.leaky_relu(self.norm1(features), SLOPE)
-        inner = self.conv2(F.leaky_relu(self.norm2(self.conv1(active)), SLOPE))
-        total: Tensor = self.shortcut(active if self.activate_shortcut else features) + inner
-        return total
+    def forward(self, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor]:
+        total, active = self.norm1(features, inner)
+        _, between = self.norm2(self.conv1(active))
+        return self.shortcut(active if self.activate_shortcut else total), self.conv2(between)

@@ -38,7 +38,7 @@ class Checkpoint:
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write the checkpoint, then forget all but the newest two: one stays if the newest is ever found damaged."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in checkpoint.tensors.items()}
+    tensors = {name: own_memory(tensor) for name, tensor in checkpoint.tensors.items()}
     header = {
         "format": FORMAT,
         "step": checkpoint.step,
@@ -50,6 +50,11 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     for _, old in _numbered(folder)[:-KEEP]:
         old.unlink()
     return path
+
+
+def own_memory(tensor: Tensor) -> Tensor:
+    """A copy on the CPU: parameters are parts of larger tensors, which safetensors would take for shared ones."""
+    return tensor.detach().to("cpu", copy=True).contiguous()
 
 
 def newest(folder: Path) -> Checkpoint | None:

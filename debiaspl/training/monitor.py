@@ -35,15 +35,19 @@ class Monitor:
     def _sum(self, name: str, value: Tensor) -> None:
         # float64: the sum over a window must not depend on where a stop has cut it.
         value = value.detach().to(torch.float64 if value.is_floating_point() else torch.int64)
-        if name in self.sums:
-            self.sums[name] += value
-        else:
-            self.sums[name] = value.clone()
+        if name not in self.sums:
+            self.sums[name] = torch.zeros_like(value)
+        self.sums[name] += value
+
+    def load(self, sums: Mapping[str, Tensor], device: torch.device) -> None:
+        """Go on with the sums of a checkpoint."""
+        self.sums = {name: value.to(device, copy=True) for name, value in sums.items()}
 
     def summary(self) -> dict[str, Any]:
         """What the log shows of these steps; empties the sums."""
         sums: dict[str, Any] = {name: value.tolist() for name, value in self.sums.items()}
-        self.sums = {}
+        for value in self.sums.values():
+            value.zero_()  # in place: a recorded step adds to these very tensors
         steps = sums["steps"]
         losses = {name.partition("/")[2]: value / steps for name, value in sums.items() if name.startswith("losses/")}
         record: dict[str, Any] = {"losses": losses}

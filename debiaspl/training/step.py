@@ -1,48 +1,50 @@
 """One training step, and everything that changes in it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.augment import Weak
-from debiaspl.data import UNLABELED, Drawn, ImageSet, LazyImages, Task, feed
+from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, LazyImages, Task, feed
 from debiaspl.models import Average, Network, scale
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.finish import finished
+from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
 from debiaspl.training.recipe import Recipe
+from debiaspl.training.recording import Recording
 from debiaspl.training.schedule import cosine
+from debiaspl.training.update import Update
 
 
 class Step:
-    """``step(k)`` takes training step k. ``state()`` is all that the next step depends on."""
+    """``step(k)`` takes training step k. ``state()`` is all that the next step depends on.
 
-    def __init__(self, recipe: Recipe, task: Task, device: torch.device, workers: int = 0) -> None:
+    A step is told a few numbers by the host; all else happens on the device, the drawing of views included, with the
+    same program every time. On a GPU that program is recorded once and then replayed, unless ``record`` is False.
+    """
+
+    def __init__(self, recipe: Recipe, task: Task, device: torch.device, workers: int = 0, record: bool = True) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
         self.student = _network(recipe, task, recipe.seed).to(device)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = _algorithm(recipe, task, self.student).to(device)
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
         self.models = Models(self.student, self.average.model if teacher == "average" else self.student)
-        self.optimizer = torch.optim.SGD(
-            _parameter_groups([self.student, self.algorithm], recipe.weight_decay),
-            lr=recipe.learning_rate,
-            momentum=recipe.sgd_momentum,
-            nesterov=recipe.sgd_momentum > 0,
-            foreach=True,
-        )
+        self.update = Update(self.student, self.algorithm, self.average, recipe.sgd_momentum, recipe.weight_decay)
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled
         self.labeled = feed(self.labeled_images, recipe.labeled_batch, 1, 2 * recipe.seed, device, workers)
         seed = 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
+        self.inputs = Inputs(recipe.labeled_batch, recipe.unlabeled_batch, device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
         # Images that come from files are cropped where they are decoded.
         self.weak = Weak(flip=recipe.flip, pad=0 if isinstance(task.labeled.images, LazyImages) else 1 / 8)
@@ -52,62 +54,70 @@ class Step:
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
         self.generation_length = -(-recipe.steps // self.algorithm.generations)
+        self._run = Recording(self._compute, self.generator) if record and device.type == "cuda" else self._compute
 
     def __call__(self, number: int) -> None:
         generation, number_here = divmod(number, self.generation_length)
         if generation and number_here == 0:
             self._begin_generation(generation)
         progress = number_here / self.generation_length
+        self.learning_rate = self.recipe.learning_rate * cosine(number_here, self.generation_length)
+        labeled = self._drawn(self.labeled[number], self.labeled_images)
+        unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
+        self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)
+        self._run()
 
-        batch, truth = self._draw(number, progress)
-        with self._precision():
-            losses = self.algorithm.losses(self.models, batch)
-        total = torch.stack(list(losses.values())).sum()
-
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.recipe.learning_rate * cosine(number_here, self.generation_length)
-        self.optimizer.zero_grad()
-        total.backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
-        self.optimizer.step()
-        self.average.update(self.student)
+    def _compute(self) -> None:
+        """All that happens on the device: the same operations on the same tensors, whatever the step."""
+        batch, truth = self._draw()
+        # A convolution that adds in no fixed order would end a resumed run with other bits; a fixed one costs nothing.
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+            with self._precision():
+                losses = self.algorithm.losses(self.models, batch)
+            total = torch.stack(list(losses.values())).sum()
+            self.update(total, self.inputs.rate if self.device.type == "cuda" else self.learning_rate)
 
         self.monitor.add(losses, self.algorithm.monitors, truth, self.task.labeled.num_classes)
         bad = (self.first_bad_step < 0) & ~total.detach().isfinite()
-        self.first_bad_step.copy_(torch.where(bad, number, self.first_bad_step))
+        self.first_bad_step.copy_(torch.where(bad, self.inputs.number, self.first_bad_step))
 
-    def _draw(self, number: int, progress: float) -> tuple[Batch, Tensor]:
-        """The views of step ``number``, and, for the monitors alone, what its unlabeled images truly are."""
-        views = self.algorithm.views
-        known = self._drawn(self.labeled[number], self.labeled_images)
-        images = self.weak(known.pictures[0], self.generator)
+    def _draw(self) -> tuple[Batch, Tensor]:
+        """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
+        views, dtype = self.algorithm.views, torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        known, (picture,) = self._pictures("labeled", self.labeled)
+        images = self.weak(picture, self.generator)
         weak: list[Tensor] = []
         strong: list[Tensor] = []
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
         if any(views):
-            drawn = self._drawn(self.unlabeled[number], self.task.unlabeled)
-            positions = drawn.positions
-            weak = [scale(self.weak(picture, self.generator)) for picture in drawn.pictures[: views.weak]]
-            rest = [self.weak(picture, self.generator) for picture in drawn.pictures[views.weak :]]
-            strong = [scale(self.strong(picture, self.generator)) for picture in rest]
+            positions, pictures = self._pictures("unlabeled", self.unlabeled)
+            weak = [scale(self.weak(picture, self.generator), dtype) for picture in pictures[: views.weak]]
+            rest = [self.weak(picture, self.generator) for picture in pictures[views.weak :]]
+            strong = [scale(self.strong(picture, self.generator), dtype) for picture in rest]
         batch = Batch(
-            labeled=scale(images),
-            labels=self.labeled_images.labels[known.positions],
+            labeled=scale(images, dtype),
+            labels=self.labeled_images.labels[known],
             weak=tuple(weak),
             strong=tuple(strong),
             positions=positions,
-            progress=torch.full((), progress, device=self.device),
+            progress=self.inputs.progress,
             generator=self.generator,
         )
         return batch, self.task.unlabeled.truth[positions]
+
+    def _pictures(self, name: str, source: Feed) -> tuple[Tensor, tuple[Tensor, ...]]:
+        positions = self.inputs.positions(name)
+        return positions, source.look_up(positions) if source.looks_up else self.inputs.pictures(name)
 
     def _begin_generation(self, generation: int) -> None:
         """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
         probabilities = predict_all(self.average.model, self.task.unlabeled)
         self._adopt(self.algorithm.adopt(probabilities, generation - 1))
-        fresh = _network(self.recipe, self.task, self.recipe.seed + generation)
-        self.student.load_state_dict(fresh.state_dict())
-        self.average.model.load_state_dict(fresh.state_dict())
-        self.optimizer.state.clear()
+        fresh = _network(self.recipe, self.task, self.recipe.seed + generation).state_dict()
+        self.update.load_exact(self.student, fresh)
+        self.average.model.load_state_dict(fresh)
+        for momentum in self.update.momenta().values():
+            momentum.zero_()
 
     def _adopt(self, labels: Tensor) -> None:
         """Take unlabeled images over into the labeled ones, with these labels; -1: not this one."""
@@ -118,6 +128,8 @@ class Step:
         self.labeled_images = self.task.labeled.joined(part) if len(chosen) else self.task.labeled
         size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
         self.labeled = feed(self.labeled_images, size, 1, seed, self.device, self.workers)
+        if isinstance(self._run, Recording):
+            self._run.forget()  # it reads the images of before
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
         """What was drawn; files that could not be read are remembered by name, for the next line of the log."""
@@ -134,11 +146,10 @@ class Step:
 
     def state(self) -> dict[str, Tensor]:
         """Everything that changes from step to step, by name."""
-        state = {f"student.{name}": value for name, value in self.student.state_dict().items()}
+        state = {f"student.{name}": value for name, value in self.update.exact_state(self.student).items()}
         state |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
-        state |= {f"algorithm.{name}": value for name, value in self.algorithm.state_dict().items()}
-        for index, values in self.optimizer.state_dict()["state"].items():
-            state |= {f"optimizer.{index}.{name}": value for name, value in values.items() if value is not None}
+        state |= {f"algorithm.{name}": value for name, value in self.update.exact_state(self.algorithm).items()}
+        state |= {f"momentum.{name}": value for name, value in self.update.momenta().items()}
         state |= {f"monitor.{name}": value for name, value in self.monitor.sums.items()}
         if self.algorithm.generations > 1:
             state["adopted"] = self.adopted
@@ -147,21 +158,18 @@ class Step:
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a state that ``state()`` gave."""
         try:
-            self.student.load_state_dict(_under("student.", state))
+            self.update.load_exact(self.student, _under("student.", state))
             self.average.model.load_state_dict(_under("average.", state))
-            self.algorithm.load_state_dict(_under("algorithm.", state))
-            optimizer = self.optimizer.state_dict()
-            optimizer["state"] = {}
-            for name, value in _under("optimizer.", state).items():
-                index, _, key = name.partition(".")
-                optimizer["state"].setdefault(int(index), {})[key] = value
-            self.optimizer.load_state_dict(optimizer)
+            self.update.load_exact(self.algorithm, _under("algorithm.", state))
+            self.update.load_momenta(_under("momentum.", state))
             self.generator.set_state(state["generator"])
             if self.algorithm.generations > 1:
                 self._adopt(state["adopted"])
         except (KeyError, RuntimeError, ValueError) as error:
             raise RunError(f"the checkpoint does not fit this recipe: {error}") from error
-        self.monitor.sums = {name: value.to(self.device) for name, value in _under("monitor.", state).items()}
+        self.monitor.load(_under("monitor.", state), self.device)
+        if isinstance(self._run, Recording):
+            self._run.forget()
 
 
 def _network(recipe: Recipe, task: Task, seed: int) -> Network:
@@ -188,15 +196,6 @@ def _algorithm(recipe: Recipe, task: Task, student: Network) -> Algorithm:
         torch.manual_seed(recipe.seed)
         algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
     return algorithm
-
-
-def _parameter_groups(modules: Iterable[nn.Module], weight_decay: float) -> list[dict[str, Any]]:
-    """Weights decay; norms and biases, the parameters of one dimension, do not."""
-    parameters = [parameter for module in modules for parameter in module.parameters()]
-    return [
-        {"params": [parameter for parameter in parameters if parameter.ndim > 1], "weight_decay": weight_decay},
-        {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
-    ]
 
 
 def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

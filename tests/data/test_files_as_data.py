@@ -175,11 +175,12 @@ def test_a_feed_gives_the_same_bits_with_any_number_of_workers_and_from_any_step
 
 def test_a_feed_from_memory_gives_the_images_of_the_stream(tmp_path):
     images = open_data(str(write_folder(tmp_path)), image_size=16).train
-    drawn = feed(images, batch=4, views=2, seed=1, device=CPU, workers=0)[3]
+    source = feed(images, batch=4, views=2, seed=1, device=CPU, workers=0)
     positions = IndexStream(len(images), 4, seed=1)[3]
-    assert torch.equal(drawn.positions, positions)
-    assert torch.equal(drawn.pictures[0], images.images[positions])
-    assert torch.equal(drawn.pictures[1], drawn.pictures[0])
+    assert torch.equal(source[3].positions, positions)
+    first, second = source.look_up(positions)
+    assert torch.equal(first, images.images[positions])
+    assert torch.equal(second, first)
 
 
 class Slow:

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from debiaspl.kernels.norm import NormActivate
 from debiaspl.models import Average, build, scale
 from tests.reference import paper
 
@@ -18,13 +19,17 @@ def test_wrn_28_2_has_the_papers_size():
 
 def test_wrn_follows_fixmatch():
     model = build("wrn-28-2", 10, 3)
-    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [module for module in model.modules() if isinstance(module, NormActivate)]
     convolutions = [module for module in model.modules() if isinstance(module, nn.Conv2d)]
     assert len(norms) == 25
     assert len(convolutions) == 25 + 3
     assert {norm.momentum for norm in norms} == {0.001}
     images = torch.zeros(1, 3, 32, 32)
-    assert model.eval().blocks(model.stem(images)).shape == (1, 128, 8, 8)
+    features, inner = model.eval().stem(images), None
+    for block in model.blocks:
+        features, inner = block(features, inner)
+    assert features.shape == inner.shape == (1, 128, 8, 8)
+    assert model.embed(images).shape == (1, model.num_features)
 
 
 def test_only_the_first_shortcut_starts_from_the_activated_input():

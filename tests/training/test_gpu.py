@@ -1,5 +1,7 @@
 """The same on a GPU: a run, its resuming, and a step that does not wait for the device."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -17,34 +19,88 @@ pytestmark = [
 ]
 
 
-def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, monkeypatch):
-    train(EAGER, tmp_path / "whole", device="cuda")
+WIDE = changed(EAGER, "network=wrn", "depth=10", "width=2", "steps=16", "checkpoint_every=5")
+
+
+def digits() -> Task:
+    return Task.of(load("digits"), FewLabels(1), seed=0)
+
+
+def bits(step: Step) -> dict[str, bytes]:
+    return {name: value.cpu().contiguous().numpy().tobytes() for name, value in step.state().items()}
+
+
+@pytest.mark.parametrize("recipe", [EAGER, WIDE], ids=["small", "wrn"])
+@pytest.mark.parametrize("stop", [2, 9])
+def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, monkeypatch, recipe, stop):
+    """Stopped before the step was recorded, and after."""
+    train(recipe, tmp_path / "whole", device="cuda")
     calls = iter(range(100))
     original = Step.__call__
 
     def broken(self, number):
-        if next(calls) == 9:
+        if next(calls) == stop:
             raise RunError("stopped for the test")
         original(self, number)
 
     monkeypatch.setattr(Step, "__call__", broken)
     with pytest.raises(RunError, match="stopped for the test"):
-        train(EAGER, tmp_path / "run", device="cuda")
+        train(recipe, tmp_path / "run", device="cuda")
     monkeypatch.undo()
-    train(EAGER, tmp_path / "run", device="cuda", resume=True)
+    train(recipe, tmp_path / "run", device="cuda", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("settings", [[], ["joint=true"], ["teacher=average"], ["views=2"], ["algorithm=pseudolabel"]])
+@pytest.mark.parametrize("recipe", [EAGER, WIDE], ids=["small", "wrn"])
+def test_a_recorded_run_is_the_eager_run(recipe, settings):
+    """Not alike, but the same bits: weights, average, momentum, prior, monitors and the place of the generator."""
+    recipe = changed(recipe, *settings)
+    eager, recorded = (Step(recipe, digits(), torch.device("cuda"), record=record) for record in (False, True))
+    for number in range(12):
+        eager(number)
+        recorded(number)
+        found, expected = bits(recorded), bits(eager)
+        assert found.keys() == expected.keys()
+        assert [name for name in expected if found[name] != expected[name]] == [], f"after step {number}"
+
+
+def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
+    """Same weights, same views (drawn elsewhere, so given), one step: the two differ by rounding to bfloat16."""
+    here, there = (Step(WIDE, digits(), torch.device(name), record=False) for name in ("cpu", "cuda"))
+    here.generator.manual_seed(1)
+    drawn = []
+    original = here._draw
+    here._draw = lambda: drawn.append(original()) or drawn[-1]
+    here(0)
+    (batch, truth) = drawn[0]
+    moved = replace(
+        batch,
+        **{name: getattr(batch, name).cuda() for name in ("labeled", "labels", "positions", "progress")},
+        weak=tuple(view.cuda() for view in batch.weak),
+        strong=tuple(view.cuda() for view in batch.strong),
+        generator=there.generator,
+    )
+    there._draw = lambda: (moved, truth.cuda())
+    there(0)
+    before = Step(WIDE, digits(), torch.device("cpu")).state()
+    for name, value in here.state().items():
+        if name.startswith("student.") and value.ndim > 1:
+            change, other = value - before[name], there.state()[name].cpu() - before[name]
+            assert F.cosine_similarity(change.flatten(), other.flatten(), dim=0) > 0.95, name
+            assert 0.9 < other.norm() / change.norm() < 1.1, name
+
+
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+@pytest.mark.parametrize("record", [True, False])
 @pytest.mark.parametrize("settings", [[], ["algorithm=pseudolabel"], ["views=2", "cld_weight=0.2"], ["joint=true"]])
-def test_a_step_never_waits_for_the_device(settings):
-    task = Task.of(load("digits"), FewLabels(1), seed=0)
-    step = Step(changed(EAGER, *settings), task, torch.device("cuda"))
-    for number in range(3):
+def test_a_step_never_waits_for_the_device(settings, record):
+    step = Step(changed(EAGER, *settings), digits(), torch.device("cuda"), record=record)
+    for number in range(5):  # the recording itself may wait
         step(number)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for number in range(3, 6):
+        for number in range(5, 8):
             step(number)
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -55,11 +111,11 @@ def test_a_step_never_waits_for_the_device(settings):
 def test_a_step_fed_from_files_never_waits_for_the_device(tmp_path):
     whole = open_data(str(write_folder(tmp_path / "photos")), image_size=16, stream=True)
     step = Step(EAGER, Task.of(whole, FewLabels(2), seed=0), torch.device("cuda"), workers=0)
-    for number in range(3):
+    for number in range(5):  # the recording itself may wait
         step(number)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        for number in range(3, 6):
+        for number in range(5, 8):
             step(number)
     finally:
         torch.cuda.set_sync_debug_mode("default")

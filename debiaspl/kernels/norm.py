@@ -1,0 +1,64 @@
+"""Batch norm between a sum and a leaky ReLU, as pre-activation residual networks have it."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.kernels import triton_works
+
+WIDEST = 2048
+"""Channels that a tile of the kernel holds."""
+
+
+class NormActivate(nn.Module):
+    """``total, active = norm(features, inner)``: total is their sum, active the normalised and activated total.
+
+    On a GPU the three are two passes over memory each way instead of eight. State and settings are those of
+    ``nn.BatchNorm2d``, but for its count of batches: nobody asks for it when the momentum is given.
+    """
+
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, channels: int, momentum: float, eps: float, slope: float) -> None:
+        super().__init__()
+        self.channels, self.momentum, self.eps, self.slope = channels, momentum, eps, slope
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_var", torch.ones(channels))
+
+    def forward(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        return self.fused(features, inner) if self._fits(features) else self.plain(features, inner)
+
+    def plain(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The twin."""
+        total = features if inner is None else features + inner
+        learned = self.running_mean, self.running_var, self.weight, self.bias
+        normalised = F.batch_norm(total, *learned, self.training, self.momentum, self.eps)
+        return total, F.leaky_relu(normalised, self.slope)
+
+    def _fits(self, features: Tensor) -> bool:
+        needs_gradient = torch.is_grad_enabled() and features.requires_grad
+        return (
+            features.is_cuda
+            and triton_works()
+            and (self.training or not needs_gradient)
+            and self.channels <= WIDEST
+            and features.is_contiguous(memory_format=torch.channels_last)
+        )
+
+    def fused(self, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor]:
+        from debiaspl.kernels import norm_triton
+
+        if inner is not None:
+            inner = inner.contiguous(memory_format=torch.channels_last)
+        learned = self.weight, self.bias, self.running_mean, self.running_var
+        if not self.training:
+            return norm_triton.apply(features, inner, *learned, self.eps, self.slope)
+        settings = self.momentum, self.eps, self.slope
+        both: tuple[Tensor, Tensor] = norm_triton.NormActivate.apply(features, inner, *learned, *settings)  # type: ignore[no-untyped-call]
+        return both
+
+    def extra_repr(self) -> str:
+        return f"{self.channels}, momentum={self.momentum}, eps={self.eps}, slope={self.slope}"

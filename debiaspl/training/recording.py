@@ -1,0 +1,44 @@
+"""A program on a GPU, recorded once and replayed: a thousand kernels for the price of one launch."""
+
+from collections.abc import Callable
+
+import torch
+
+EAGER = 3
+"""Calls before the recording. They compile what is compiled when first needed, and make what is made once."""
+
+
+class Recording:
+    """``recording()`` does what the program does. The first calls run it as it is; a later one records it.
+
+    Recording runs nothing, and a replay is the same kernels on the same tensors as the program itself, so that it does
+    not matter for the result which of the calls was which: nothing has to be restored.
+
+    The program must do the same operations on the same tensors each time, and must not wait for the device. Random
+    numbers come from ``generator``, whose place a replay moves as the program would.
+    """
+
+    def __init__(self, program: Callable[[], None], generator: torch.Generator) -> None:
+        self.program, self.generator = program, generator
+        self.forget()
+
+    def forget(self) -> None:
+        """Record again: the tensors that the program uses are others now."""
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._calls = 0
+
+    def __call__(self) -> None:
+        if self._graph is None and self._calls >= EAGER:
+            self._graph = self._record()
+        if self._graph is None:
+            self.program()
+        else:
+            self._graph.replay()
+        self._calls += 1
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        graph.register_generator_state(self.generator)
+        with torch.cuda.graph(graph):
+            self.program()
+        return graph

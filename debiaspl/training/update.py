@@ -1,0 +1,175 @@
+"""From a loss to new weights: SGD with Nesterov momentum, and the average of the weights, over flat tensors.
+
+All parameters of a kind lie behind each other in one tensor, which they are views of. So a step is a few operations
+whatever the depth of the network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its
+weights, made in the same pass; the float32 weights are here, and are what is averaged, saved and evaluated.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.kernels import triton_works
+from debiaspl.models import Average, Network
+
+ALIGNED = 64
+"""Elements: every parameter begins on a boundary that fast kernels ask for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Parameters that are treated alike."""
+
+    parameters: tuple[nn.Parameter, ...]
+    """What the network computes with, and what gradients are taken of."""
+    weight_decay: float
+    values: Tensor
+    """Their float32 values, flat."""
+    exact: tuple[Tensor, ...]
+    """The same, as views with the parameters' shapes."""
+    momentum: Tensor
+    gradients: Tensor
+    gradient_views: tuple[Tensor, ...]
+    average: Tensor | None
+    """The averages of the values, flat; heads of an algorithm have none."""
+    work: Tensor | None
+    """What the parameters are views of, where that is not the values themselves."""
+
+
+class Update:
+    """``update(loss, rate)`` moves every parameter against its gradient, and the average after them."""
+
+    def __init__(
+        self, student: Network, algorithm: nn.Module, average: Average, momentum: float, weight_decay: float
+    ) -> None:
+        self.student, self.average, self.friction = student, average, momentum
+        half = next(student.parameters()).is_cuda
+        self.groups: list[Group] = []
+        for decays in (True, False):
+            # Weights decay; norms and biases, the parameters of one dimension, do not.
+            chosen = {name: p for name, p in student.named_parameters() if (p.ndim > 1) == decays}
+            averages = [average.model.get_parameter(name) for name in chosen]
+            decay = weight_decay if decays else 0.0
+            self.groups.append(_group(list(chosen.values()), averages, decay, half and decays))
+            own = [p for p in algorithm.parameters() if (p.ndim > 1) == decays]
+            if own:
+                self.groups.append(_group(own, [], decay, half and decays))
+        self._flatten_statistics()
+
+    def _flatten_statistics(self) -> None:
+        """Batch norm's statistics of the student and of its average as two flat tensors; counters stay as they are."""
+        pairs = list(zip(self.student.buffers(), self.average.model.buffers(), strict=True))
+        floats = [pair for pair in pairs if pair[0].is_floating_point()]
+        self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
+        self._statistics = _move([student for student, _ in floats], torch.float32)
+        self._average_statistics = _move([average for _, average in floats], torch.float32)
+
+    def __call__(self, loss: Tensor, rate: Tensor | float) -> None:
+        parameters = [parameter for group in self.groups for parameter in group.parameters]
+        gradients = iter(torch.autograd.grad(loss, parameters, materialize_grads=True))
+        with torch.no_grad():
+            for group in self.groups:
+                torch._foreach_copy_(group.gradient_views, [next(gradients) for _ in group.parameters])
+                self._move_group(group, rate)
+            self._move_statistics()
+
+    def _move_group(self, group: Group, rate: Tensor | float) -> None:
+        pace = 1 - self.average.decay
+        if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
+            from debiaspl.kernels.update_triton import update
+
+            tensors = group.values, group.gradients, group.momentum, group.average, group.work
+            update(*tensors, rate, group.weight_decay, self.friction, pace)
+            return
+        gradient = group.gradients.float().add(group.values, alpha=group.weight_decay)
+        group.momentum.mul_(self.friction).add_(gradient)
+        direction = gradient.add_(group.momentum, alpha=self.friction)
+        if isinstance(rate, Tensor):
+            group.values.addcmul_(direction, rate.float(), value=-1)
+        else:
+            group.values.add_(direction, alpha=-rate)
+        if group.average is not None:
+            group.average.lerp_(group.values, pace)
+        if group.work is not None:
+            group.work.copy_(group.values)
+
+    def _move_statistics(self) -> None:
+        if self.average.statistics:
+            self._average_statistics.lerp_(self._statistics, 1 - self.average.decay)
+        else:
+            self._average_statistics.copy_(self._statistics)
+        for student, average in self._counters:
+            average.copy_(student)
+
+    def exact_state(self, module: nn.Module) -> dict[str, Tensor]:
+        """The student, or the algorithm, as ``state_dict`` gives it, with the float32 values of its parameters."""
+        exact = {id(p): value for group in self.groups for p, value in zip(group.parameters, group.exact, strict=True)}
+        state: dict[str, Tensor] = dict(module.state_dict())
+        return state | {name: exact[id(parameter)] for name, parameter in module.named_parameters()}
+
+    def load_exact(self, module: nn.Module, state: Mapping[str, Tensor]) -> None:
+        """Take over what ``exact_state`` gave, in place."""
+        module.load_state_dict(state)
+        own = self.exact_state(module)
+        for name, _ in module.named_parameters():
+            own[name].copy_(state[name])
+
+    def momenta(self) -> dict[str, Tensor]:
+        return {str(number): group.momentum for number, group in enumerate(self.groups)}
+
+    def load_momenta(self, state: Mapping[str, Tensor]) -> None:
+        for name, momentum in self.momenta().items():
+            if state[name].shape != momentum.shape:
+                raise ValueError(
+                    f"momentum {name} has {state[name].numel()} numbers, expected {momentum.numel()}: another network."
+                )
+            momentum.copy_(state[name])
+
+
+def _group(parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weight_decay: float, half: bool) -> Group:
+    dtype = torch.bfloat16 if half else torch.float32
+    values = torch.zeros(_length(parameters), device=parameters[0].device)
+    exact = _views(values, parameters)
+    for view, parameter in zip(exact, parameters, strict=True):
+        view.copy_(parameter.data)
+    work = values.to(dtype) if half else None
+    for parameter, view in zip(parameters, _views(values if work is None else work, parameters), strict=True):
+        parameter.data = view
+    gradients = torch.zeros_like(values, dtype=dtype)
+    return Group(
+        parameters=tuple(parameters),
+        weight_decay=weight_decay,
+        values=values,
+        exact=exact,
+        momentum=torch.zeros_like(values),
+        gradients=gradients,
+        gradient_views=_views(gradients, parameters),
+        average=_move(averages, torch.float32) if averages else None,
+        work=work,
+    )
+
+
+def _move(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    """One flat tensor with the values of all, which they become views of."""
+    if not tensors:
+        return torch.zeros(0)
+    flat = torch.zeros(_length(tensors), dtype=dtype, device=tensors[0].device)
+    for tensor, view in zip(tensors, _views(flat, tensors), strict=True):
+        view.copy_(tensor.data)
+        tensor.data = view
+    return flat
+
+
+def _length(tensors: Sequence[Tensor]) -> int:
+    return sum(-(-tensor.numel() // ALIGNED) * ALIGNED for tensor in tensors)
+
+
+def _views(flat: Tensor, like: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Parts of the flat tensor with the shapes and strides of these, which are dense in memory."""
+    views, start = [], 0
+    for tensor in like:
+        views.append(flat.as_strided(tensor.shape, tensor.stride(), start))
+        start += -(-tensor.numel() // ALIGNED) * ALIGNED
+    return tuple(views)

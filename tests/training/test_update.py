@@ -1,0 +1,97 @@
+"""The flat update against torch's own optimiser and the plain average, on networks with and without heads beside."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+
+from debiaspl.models import Average, build
+from debiaspl.training.update import Update
+
+
+class Beside(nn.Module):
+    """What an algorithm trains beside the student."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.projection = nn.Linear(32, 5)
+
+
+def pair(statistics: bool = False) -> tuple:
+    torch.manual_seed(0)
+    student, beside = build("small", 7, 1, width=8), Beside()
+    for parameter in student.parameters():
+        if parameter.ndim == 4:  # as a run lays them out
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+    average = Average(student, 0.9, statistics)
+    return student, beside, average
+
+
+def loss(student: nn.Module, beside: nn.Module, images: torch.Tensor) -> torch.Tensor:
+    features = student.embed(images)
+    return student.head(features).square().mean() + beside.projection(features).abs().mean()
+
+
+@pytest.mark.parametrize("statistics", [False, True])
+def test_it_is_sgd_and_an_average_bit_for_bit(statistics):
+    student, beside, average = pair(statistics)
+    twin, twin_beside = deepcopy(student), deepcopy(beside)
+    twin_average = Average(twin, 0.9, statistics)
+    parameters = [*twin.parameters(), *twin_beside.parameters()]
+    optimizer = torch.optim.SGD(
+        [
+            {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.01},
+            {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+        ],
+        lr=1.0,
+        momentum=0.9,
+        nesterov=True,
+    )
+    update = Update(student, beside, average, momentum=0.9, weight_decay=0.01)
+    generator = torch.Generator().manual_seed(1)
+    for number in range(4):
+        images, rate = torch.randn(6, 1, 8, 8, generator=generator), 0.1 / (number + 1)
+        update(loss(student, beside, images), rate)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad()
+        loss(twin, twin_beside, images).backward()
+        optimizer.step()
+        twin_average.update(twin)
+    for own, other in ((student, twin), (beside, twin_beside), (average.model, twin_average.model)):
+        for name, value in other.state_dict().items():
+            torch.testing.assert_close(own.state_dict()[name], value, rtol=1e-6, atol=1e-7, msg=name)
+
+
+def test_exact_state_round_trip_and_momenta():
+    student, beside, average = pair()
+    update = Update(student, beside, average, 0.9, 0.01)
+    images = torch.randn(6, 1, 8, 8, generator=torch.Generator().manual_seed(2))
+    update(loss(student, beside, images), 0.1)
+    saved = {name: value.clone() for name, value in update.exact_state(student).items()}
+    momenta = {name: value.clone() for name, value in update.momenta().items()}
+    update(loss(student, beside, images), 0.1)
+    assert any(not torch.equal(value, saved[name]) for name, value in update.exact_state(student).items())
+    update.load_exact(student, saved)
+    update.load_momenta(momenta)
+    assert all(torch.equal(value, saved[name]) for name, value in update.exact_state(student).items())
+    assert all(torch.equal(value, momenta[name]) for name, value in update.momenta().items())
+    # The network computes with what was loaded, not with a copy of it.
+    assert torch.equal(dict(student.named_parameters())["head.weight"], saved["head.weight"])
+
+
+def test_a_momentum_of_another_network_is_refused():
+    student, beside, average = pair()
+    update = Update(student, beside, average, 0.9, 0.01)
+    wrong = {name: value[:-64] for name, value in update.momenta().items()}
+    with pytest.raises(ValueError, match="another network"):
+        update.load_momenta(wrong)
+
+
+def test_parameters_begin_where_fast_kernels_want_them():
+    student, beside, average = pair()
+    Update(student, beside, average, 0.9, 0.01)
+    assert {parameter.data_ptr() % 64 for parameter in student.parameters()} == {0}
+    shaped = [parameter for parameter in student.parameters() if parameter.ndim == 4]
+    assert all(parameter.is_contiguous(memory_format=torch.channels_last) for parameter in shaped)
