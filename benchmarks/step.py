@@ -1,0 +1,165 @@
+"""Milliseconds of one training step, ours and written the usual way, in one run on one machine.
+
+    python benchmarks/step.py --out results/speed/h200.json      # a GPU
+    python benchmarks/step.py --device cpu                       # small batches, a ratio of images per second
+
+The work: WRN-28-2, 64 labeled and 448 unlabeled images with a weak and a strong view each, augmentation included. The
+pictures are noise of CIFAR-10's size: no part of the step is faster or slower for other ones. Ours is measured over
+whole steps as the training loop takes them; start-up is what passes before the first recorded step, with nothing
+compiled before.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="debiaspl-triton-")  # a cold start, as a user has it
+
+import torch
+from usual import UsualStep
+
+from debiaspl.data import FewLabels, ImageSet, Task
+from debiaspl.data.formats.definition import TrainTest
+from debiaspl.models import WideResNet
+from debiaspl.recipes import recipe
+from debiaspl.training.step import Step
+
+MODES = {
+    "joint": ["joint=true"],
+    "faithful": ["joint=false"],
+    "fast": ["joint=false", "teacher=average", "average_statistics=true", "norm_momentum=0.1", "strong_share=0.5"],
+}
+FLOOR_MS = {"joint": 1.9, "faithful": 1.3, "fast": 1.3}
+"""Bytes that must move over the memory's rate, or operations over the arithmetic's, whichever is more; computed."""
+
+
+def noise(count: int) -> ImageSet:
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    return ImageSet(pixels, torch.arange(count) % 10, tuple("abcdefghij"))
+
+
+def timed(call, count: int, device: torch.device) -> float:
+    """Milliseconds a call."""
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
+    start = time.perf_counter()
+    for number in range(count):
+        call(number)
+    wait()
+    return 1000 * (time.perf_counter() - start) / count
+
+
+def ours(settings: list[str], task: Task, device: torch.device, steps: int) -> dict[str, float]:
+    began = time.perf_counter()
+    step = Step(recipe("cifar10-40").with_settings(settings), task, device)
+    ready = 5 if device.type == "cuda" else 1
+    timed(step, ready, device)
+    startup = time.perf_counter() - began
+    rounds = sorted(timed(lambda number: step(ready + number), steps, device) for _ in range(5))
+    return {"ms": round(rounds[2], 2), "spread_ms": round(rounds[-1] - rounds[0], 2), "startup_s": round(startup, 1)}
+
+
+def usual(task: Task, device: torch.device, workers: int, batches: tuple[int, int], steps: int, depth: int) -> float:
+    step = UsualStep(task.labeled, task.unlabeled, device, workers, batches, WideResNet(10, depth=depth))
+    timed(lambda number: step(), max(2, steps // 4), device)  # the workers get ahead, then keep their pace
+    return round(timed(lambda number: step(), steps, device), 2)
+
+
+def kernels(task: Task, device: torch.device) -> list[dict[str, object]]:
+    """The faithful step's kernels, the longest first: what is left to be done."""
+    from torch.profiler import ProfilerActivity, profile
+
+    step = Step(recipe("cifar10-40").with_settings(MODES["faithful"]), task, device)
+    timed(step, 5, device)
+    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
+        timed(lambda number: step(5 + number), 5, device)
+    found = [(event.self_device_time_total / 5e3, event.count / 5, event.key) for event in seen.key_averages()]
+    return [
+        {"ms": round(ms, 3), "calls": calls, "kernel": name[:90]}
+        for ms, calls, name in sorted(found, reverse=True)[:25]
+    ]
+
+
+def on_gpu(task: Task, workers: int) -> dict[str, object]:
+    device = torch.device("cuda")
+    measured = {name: ours(settings, task, device, 200) for name, settings in MODES.items()}
+    memory = torch.cuda.max_memory_reserved() / 2**30
+    left = kernels(task, device)
+    baseline = usual(task, device, workers, (64, 448), 60, 28)
+    return {
+        **{f"{name}_ms": numbers["ms"] for name, numbers in measured.items()},
+        "baseline_ms": baseline,
+        "joint_ratio": round(baseline / measured["joint"]["ms"], 1),
+        "faithful_ratio": round(baseline / measured["faithful"]["ms"], 1),
+        "fast_ratio": round(baseline / measured["fast"]["ms"], 1),
+        "floor_share": round(FLOOR_MS["faithful"] / measured["faithful"]["ms"], 3),
+        "joint_floor_share": round(FLOOR_MS["joint"] / measured["joint"]["ms"], 3),
+        "fast_floor_share": round(FLOOR_MS["fast"] / measured["fast"]["ms"], 3),
+        "peak_memory_gib": round(memory, 2),
+        "startup_s": measured["joint"]["startup_s"],
+        "spread_ms": {name: numbers["spread_ms"] for name, numbers in measured.items()},
+        "modes": MODES,
+        "baseline_workers": workers,
+        "kernels_of_faithful": left,
+        "gpu": torch.cuda.get_device_name(),
+    }
+
+
+def on_cpu(task: Task) -> dict[str, object]:
+    """Batches of 8 + 56 and WRN-10-2: a step of the whole recipe would take minutes. By turns, medians."""
+    device, batches = torch.device("cpu"), (8, 56)
+    settings = [*MODES["faithful"], "labeled_batch=8", "unlabeled_batch=56", "depth=10"]
+    step = Step(recipe("cifar10-40").with_settings(settings), task, device)
+    other = UsualStep(task.labeled, task.unlabeled, device, 0, batches, WideResNet(10, depth=10))
+    step(0), other()
+    rounds = [(timed(lambda n: step(1 + n), 5, device), timed(lambda n: other(), 5, device)) for _ in range(7)]
+    own, usually = (sorted(column)[3] for column in zip(*rounds, strict=True))
+    return {
+        "images_per_s": round(sum(batches) / own * 1000, 1),
+        "usual_images_per_s": round(sum(batches) / usually * 1000, 1),
+        "ratio": round(sorted(theirs / mine for mine, theirs in rounds)[3], 2),
+        "threads": torch.get_num_threads(),
+        "network": "WRN-10-2",
+        "batches": batches,
+    }
+
+
+def commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="of the usual way's data loader")
+    parser.add_argument("--commit", default=None, help="where the code comes from, if this is no checkout")
+    parser.add_argument("--out", type=Path, help="write the JSON here too")
+    settings = parser.parse_args()
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("PyTorch finds no GPU here; --device cpu measures the CPU.")
+    task = Task.of(TrainTest(noise(50_000 if settings.device == "cuda" else 2_000), noise(1_000)), FewLabels(4), 0)
+    measured = on_cpu(task) if settings.device == "cpu" else on_gpu(task, settings.workers)
+    measured |= {
+        "command": f"python benchmarks/step.py --device {settings.device}",
+        "commit": settings.commit or commit(),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+    }
+    text = json.dumps(measured, indent=2)
+    print(text)
+    if settings.out:
+        settings.out.parent.mkdir(parents=True, exist_ok=True)
+        settings.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

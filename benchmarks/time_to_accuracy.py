@@ -1,0 +1,113 @@
+"""Seconds until a recipe reaches an accuracy on the test set, start-up included; or what several reach in equal time.
+
+    python benchmarks/time_to_accuracy.py --target 0.8 --run "cifar10-250 joint=false steps=12000"
+    python benchmarks/time_to_accuracy.py --seconds 60 --folds 2 --run "cifar10-40" --run "cifar10-40 algorithm=uda"
+
+The clock of a run starts before its networks are made and stops at the evaluation that reaches the target; evaluations
+count. With --seconds the schedule is made to fit: a few steps are timed, and the recipe gets as many as the time holds.
+Evaluations on the way look at the averaged weights and decide nothing but when the clock stops.
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from debiaspl.data import Task, open_data
+from debiaspl.recipes import recipe as find
+from debiaspl.training import Recipe
+from debiaspl.training.evaluate import evaluate
+from debiaspl.training.step import Step
+
+TIMED = 60
+
+
+def milliseconds(recipe: Recipe, task: Task, device: torch.device) -> float:
+    """Of one step, once it is recorded."""
+    step = Step(recipe, task, device)
+    for number in range(6):
+        step(number)
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for number in range(6, 6 + TIMED):
+        step(number)
+    torch.cuda.synchronize()
+    return 1000 * (time.perf_counter() - start) / TIMED
+
+
+def run(recipe: Recipe, device: torch.device, target: float, seconds: float, points: int) -> dict[str, Any]:
+    whole = open_data(recipe.data)
+    began = time.perf_counter()
+    task = Task.of(whole, recipe.protocol.build("protocol"), recipe.seed, recipe.validation)
+    each = None
+    if seconds:
+        each = milliseconds(recipe, task, device)
+        left = seconds - (time.perf_counter() - began)
+        recipe = replace(recipe, steps=max(100, int(0.97 * 1000 * left / each)))
+    step, test = Step(recipe, task, device), task.test.to(device)
+    curve: list[dict[str, Any]] = []
+    for number in range(1, recipe.steps + 1):
+        step(number - 1)
+        if number % max(1, recipe.steps // points) == 0 or number == recipe.steps:
+            record = step.monitor.summary()
+            found = evaluate(step.finished(), test)
+            spent = round(time.perf_counter() - began, 1)
+            kept = {name: record.get(name) for name in ("kept", "pseudo_accuracy")}
+            curve.append({"step": number, "seconds": spent, "accuracy": found.accuracy, **kept})
+            if found.accuracy >= target:
+                break
+    return {
+        "accuracy": found.accuracy,
+        "recall": found.recall,
+        "seconds": curve[-1]["seconds"],
+        "reached_target": found.accuracy >= target,
+        "ms_per_step": each and round(each, 2),
+        "steps": recipe.steps,
+        "curve": curve,
+        "recipe": recipe.to_json(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", dest="runs", action="append", required=True, metavar="RECIPE [KEY=VALUE ...]")
+    parser.add_argument("--folds", type=int, default=1, help="seeds 0, 1, ...")
+    parser.add_argument("--target", type=float, default=2.0, help="accuracy, 0 to 1, at which a run ends")
+    parser.add_argument("--seconds", type=float, default=0.0, help="fit each schedule into this time")
+    parser.add_argument("--points", type=int, default=4, help="evaluations on the way")
+    parser.add_argument("--commit", default=None, help="where the code comes from, if this is no checkout")
+    parser.add_argument("--out", type=Path, help="write all as JSON here, after every run")
+    options = parser.parse_args()
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    outcome: dict[str, Any] = {
+        "seconds": options.seconds,
+        "target": options.target,
+        "commit": options.commit or found or "unknown",
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.machine(),
+        "runs": [],
+    }
+    for seed in range(options.folds):
+        for text in options.runs:
+            name, *settings = text.split()
+            recipe = find(name).with_settings([*settings, f"seed={seed}"])
+            measured = run(recipe, device, options.target, options.seconds, options.points)
+            outcome["runs"].append({"run": text, "seed": seed, **measured})
+            shown = {key: measured[key] for key in ("accuracy", "seconds", "steps", "ms_per_step")}
+            print(json.dumps({"run": text, "seed": seed, **shown}), flush=True)
+            if options.out:
+                options.out.parent.mkdir(parents=True, exist_ok=True)
+                options.out.write_text(json.dumps(outcome, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
