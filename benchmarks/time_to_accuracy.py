@@ -77,7 +77,8 @@ def run(recipe: Recipe, device: torch.device, target: float, seconds: float, poi
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", dest="runs", action="append", required=True, metavar="RECIPE [KEY=VALUE ...]")
-    parser.add_argument("--folds", type=int, default=1, help="seeds 0, 1, ...")
+    parser.add_argument("--folds", type=int, default=1, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--target", type=float, default=2.0, help="accuracy, 0 to 1, at which a run ends")
     parser.add_argument("--seconds", type=float, default=0.0, help="fit each schedule into this time")
     parser.add_argument("--points", type=int, default=4, help="evaluations on the way")
@@ -96,7 +97,7 @@ def main() -> None:
         "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.machine(),
         "runs": [],
     }
-    for seed in range(options.folds):
+    for seed in range(options.first, options.first + options.folds):
         for text in options.runs:
             name, *settings = text.split()
             recipe = find(name).with_settings([*settings, f"seed={seed}"])

@@ -21,6 +21,7 @@ def measured(
     recalls = [recall for recall in evaluation.recall if recall is not None]
     results: dict[str, Any] = {
         "recipe": recipe.to_json(),
+        "mode": mode(recipe, step),
         "evaluated": "the averaged weights after the last step, on the test set",
         "accuracy": evaluation.accuracy,
         "recall": evaluation.recall,
@@ -38,6 +39,16 @@ def measured(
     if skipped:
         results["skipped"] = sorted(skipped)
     return results | pseudo_labels(log)
+
+
+def mode(recipe: Recipe, step: Step) -> str:
+    """Whether the step is the one of the algorithm's paper, and who shares batch norm; docs/performance.md."""
+    algorithm = step.algorithm
+    other_teacher = recipe.teacher == "average" and algorithm.teacher == "student"
+    if other_teacher or getattr(algorithm, "strong_share", 1.0) < 1:
+        return "fast"
+    joint = getattr(algorithm, "joint", None)
+    return "faithful" if joint is None else f"faithful, {'joint' if joint else 'separate'}"
 
 
 def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:

@@ -123,9 +123,11 @@ class Step:
         """Take unlabeled images over into the labeled ones, with these labels; -1: not this one."""
         self.adopted = labels.to(self.device)
         chosen = (self.adopted >= 0).nonzero().flatten().cpu()
-        part = self.task.unlabeled.select(chosen)
-        part = replace(part, labels=self.adopted[chosen.to(self.device)], truth=part.truth)
-        self.labeled_images = self.task.labeled.joined(part) if len(chosen) else self.task.labeled
+        self.labeled_images = self.task.labeled
+        if len(chosen):
+            part = self.task.unlabeled.select(chosen)
+            part = replace(part, labels=self.adopted[chosen.to(self.device)], truth=part.truth)
+            self.labeled_images = self.task.labeled.joined(part)
         size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
         self.labeled = feed(self.labeled_images, size, 1, seed, self.device, self.workers)
         if isinstance(self._run, Recording):

@@ -135,6 +135,35 @@ def test_the_mean_is_over_the_whole_batch_not_over_the_kept_part():
     torch.testing.assert_close(loss, per_image[kept].sum() / UNLABELED)
 
 
+def test_a_share_of_the_strong_views_that_holds_all_kept_ones_changes_nothing():
+    """Without batch norm a view below the threshold takes part in nothing."""
+    drawn, used = batch(), models()
+    whole = FixMatch(biased_debiaser(), threshold=0.6, joint=False)
+    losses = whole.losses(used, drawn)
+    kept = int(whole.monitors["kept"].sum())
+    assert 1 < kept < UNLABELED
+    part = FixMatch(biased_debiaser(), threshold=0.6, joint=False, strong_share=kept / UNLABELED)
+    for name, value in part.losses(used, drawn).items():
+        torch.testing.assert_close(value, losses[name])
+    assert torch.equal(part.correction.prior, whole.correction.prior)
+    assert torch.equal(part.monitors["kept"], whole.monitors["kept"])
+
+
+def test_a_smaller_share_leaves_out_the_least_confident():
+    drawn, used = batch(), models()
+    part = FixMatch(threshold=0.0, joint=False, strong_share=0.25)
+    confidence, label = used.student(drawn.weak[0]).softmax(-1).max(-1)
+    rows = confidence.argsort(descending=True)[: UNLABELED // 4]
+    per_image = F.cross_entropy(used.student(drawn.strong[0][rows]), label[rows], reduction="none")
+    torch.testing.assert_close(part.losses(used, drawn)["unlabeled"], per_image.sum() / UNLABELED)
+
+
+@pytest.mark.parametrize("settings", [{"strong_share": 0.0}, {"strong_share": 0.5}])
+def test_a_share_needs_labels_first(settings):
+    with pytest.raises(ValueError, match="strong_share is"):
+        FixMatch(joint=True, **settings)
+
+
 @pytest.mark.parametrize("joint", [True, False])
 def test_weak_views_receive_no_gradient(joint):
     drawn, used = batch(), models()
