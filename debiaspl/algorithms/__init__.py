@@ -1,14 +1,35 @@
 """One file per algorithm: a batch of views in, named losses out."""
 
+from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.comatch import CoMatch
+from debiaspl.algorithms.crest import CReST, CReSTPlus
 from debiaspl.algorithms.fixmatch import FixMatch
+from debiaspl.algorithms.flexmatch import FlexMatch
+from debiaspl.algorithms.freematch import FreeMatch
+from debiaspl.algorithms.meanteacher import MeanTeacher
+from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.algorithms.pseudolabel import PseudoLabel
+from debiaspl.algorithms.remixmatch import ReMixMatch
+from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
+from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "supervised": Supervised,
     "pseudolabel": PseudoLabel,
+    "mean-teacher": MeanTeacher,
+    "uda": UDA,
+    "mixmatch": MixMatch,
+    "remixmatch": ReMixMatch,
     "fixmatch": FixMatch,
+    "flexmatch": FlexMatch,
+    "freematch": FreeMatch,
+    "softmatch": SoftMatch,
+    "comatch": CoMatch,
+    "crest": CReST,
+    "crest+": CReSTPlus,
+    "adamatch": AdaMatch,
 }
 
 __all__ = ["ALGORITHMS", "Algorithm", "Batch", "FixMatch", "Models", "PseudoLabel", "Supervised", "Views"]

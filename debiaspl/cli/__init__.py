@@ -4,8 +4,12 @@ from typing import Annotated
 
 import typer
 
+from debiaspl.cli.audit import audit_command
+from debiaspl.cli.compare import compare_command
+from debiaspl.cli.corrections import corrections_command
 from debiaspl.cli.data import data_app
 from debiaspl.cli.experiments import demo_command, recipes_command, train_command
+from debiaspl.cli.report import report_command, watch_command
 
 app = typer.Typer(
     name="debiaspl",
@@ -33,6 +37,11 @@ def _main(
 
 
 app.command("demo")(demo_command)
+app.command("compare")(compare_command)
 app.command("train")(train_command)
 app.command("recipes")(recipes_command)
+app.command("corrections")(corrections_command)
+app.command("audit")(audit_command)
+app.command("report")(report_command)
+app.command("watch")(watch_command)
 app.add_typer(data_app)

@@ -43,6 +43,7 @@ def demo_command(
             )
         console.print(_table(comparison))
         console.print(f"Runs, table, figure and results.json are in {out}", highlight=False, soft_wrap=True)
+        console.print(f"The report is {out / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
 
 
 def train_command(
@@ -58,16 +59,19 @@ def train_command(
 ) -> None:
     """Train one recipe."""
     with plain_errors():
+        from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find
+        from debiaspl.report.runs import write_report
         from debiaspl.training import train
 
-        chosen = find(recipe).with_settings(settings or [])
+        chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
         results = train(chosen, folder, resume, device, workers, root, command_to_go_on())
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         if "skipped" in results:
             typer.echo(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
+        typer.echo(f"The report is {write_report([folder], folder / 'report.html', RECIPES)}")
 
 
 def recipes_command(json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:

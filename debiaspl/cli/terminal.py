@@ -18,8 +18,9 @@ def plain_errors() -> Iterator[None]:
         raise typer.Exit(1) from None
     except (ValueError, ImportError, RuntimeError) as error:
         from debiaspl.training import Interrupted, RunError
+        from debiaspl.training.own_file import went_through
 
-        if isinstance(error, RuntimeError) and not isinstance(error, RunError):
+        if went_through(error) or (isinstance(error, RuntimeError) and not isinstance(error, RunError)):
             raise
         if isinstance(error, Interrupted):
             typer.echo(str(error), err=True)

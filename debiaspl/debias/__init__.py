@@ -2,10 +2,35 @@
 
 from collections.abc import Callable
 
+from debiaspl.debias.alignment import DistributionAlignment
+from debiaspl.debias.causal_norm import CausalNorm
 from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
+from debiaspl.debias.ldam import LDAM
+from debiaspl.debias.logit_adjustment import LogitAdjustment, PosthocLogitAdjustment
+from debiaspl.debias.tau_norm import TauNorm
 
 # By name; each is built with what its constructor names of the data (num_classes, class_counts), and its own settings.
-CORRECTIONS: dict[str, Callable[..., Correction]] = {"none": Correction, "debiaser": Debiaser}
+CORRECTIONS: dict[str, Callable[..., Correction]] = {
+    "none": Correction,
+    "debiaser": Debiaser,
+    "alignment": DistributionAlignment,
+    "logit-adjustment": LogitAdjustment,
+    "logit-adjustment-posthoc": PosthocLogitAdjustment,
+    "ldam": LDAM,
+    "tau-norm": TauNorm,
+    "causal-norm": CausalNorm,
+}
 
-__all__ = ["CORRECTIONS", "Correction", "Debiaser", "Traits"]
+__all__ = [
+    "CORRECTIONS",
+    "LDAM",
+    "CausalNorm",
+    "Correction",
+    "Debiaser",
+    "DistributionAlignment",
+    "LogitAdjustment",
+    "PosthocLogitAdjustment",
+    "TauNorm",
+    "Traits",
+]

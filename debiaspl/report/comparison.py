@@ -26,10 +26,10 @@ class Comparison:
             accuracy = [run["accuracy"] for run in runs]
             differences = [a - b["accuracy"] for a, b in zip(accuracy, self.results[self.baseline], strict=True)]
             methods[name] = {
-                "accuracy": _summary(accuracy),
-                "difference": _summary(differences),
-                "worst_recall": _summary([run["worst_recall"] for run in runs]),
-                "pseudo_imbalance": _summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
+                "accuracy": summary(accuracy),
+                "difference": summary(differences),
+                "worst_recall": summary([run["worst_recall"] for run in runs]),
+                "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
                 "pseudo_labels": [run.get("pseudo_labels") for run in runs],
             }
         return methods
@@ -46,8 +46,8 @@ class Comparison:
             rows.append(
                 (
                     name,
-                    _with_spread(numbers["accuracy"], ".1f"),
-                    "" if own else _with_spread(difference, "+.1f"),
+                    with_spread(numbers["accuracy"], ".1f"),
+                    "" if own else with_spread(difference, "+.1f"),
                     "" if own else f"{better} of {len(self.seeds)}",
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{imbalance['median']:.1f}" if imbalance else "-",
@@ -56,8 +56,7 @@ class Comparison:
         return rows
 
     def to_markdown(self) -> str:
-        lines = [self.header(), ("---",) * len(self.header()), *self.rows()]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+        return markdown([self.header(), *self.rows()])
 
 
 def compare(seeds: Sequence[int], results: Mapping[str, Sequence[Mapping[str, Any]]], baseline: str) -> Comparison:
@@ -67,13 +66,13 @@ def compare(seeds: Sequence[int], results: Mapping[str, Sequence[Mapping[str, An
     return Comparison(seeds, results, baseline)
 
 
-def _with_spread(summary: Mapping[str, Any], form: str) -> str:
+def with_spread(numbers: Mapping[str, Any], form: str) -> str:
     """In %; one seed has no spread."""
-    mean, deviation = 100 * summary["mean"], summary["deviation"]
+    mean, deviation = 100 * numbers["mean"], numbers["deviation"]
     return f"{mean:{form}}" if deviation is None else f"{mean:{form}} ± {100 * deviation:.1f}"
 
 
-def _summary(values: Sequence[float]) -> dict[str, Any] | None:
+def summary(values: Sequence[float]) -> dict[str, Any] | None:
     """Mean, sample standard deviation and median, with the values they come from; None of no values."""
     if not values:
         return None
@@ -83,3 +82,9 @@ def _summary(values: Sequence[float]) -> dict[str, Any] | None:
         "median": statistics.median(values),
         "per_seed": list(values),
     }
+
+
+def markdown(lines: Sequence[Sequence[str]]) -> str:
+    """A table; the first line is its header."""
+    header, *rows = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ("---",) * len(header), *rows)) + "\n"

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def train_all(
             # One job a worker: what waits in the pool could not be taken back when the runs are stopped.
             while len(futures) < len(jobs) and sum(not future.done() for future in futures) < count:
                 futures.append(pool.submit(_work, jobs[len(futures)]))
-            watch(sum(_steps_taken(job) for job in jobs))
+            watch(sum(_steps_taken(job, future) for job, future in zip_longest(jobs, futures)))
             time.sleep(0.1)
         if asked:
             raise Interrupted(f"Stopped; what was trained is saved. Go on with: {go_on}", asked)
@@ -85,7 +86,9 @@ def _ending(pool: ProcessPoolExecutor) -> Iterator[None]:
         pool.shutdown(cancel_futures=True)
 
 
-def _steps_taken(job: Job) -> int:
+def _steps_taken(job: Job, future: Future[Any] | None) -> int:
+    if future is not None and future.done():
+        return job.recipe.steps  # the log of a run that has ended is not read ten times a second
     log = Run(job.out).log()
     return int(log[-1]["step"]) if log else 0
 

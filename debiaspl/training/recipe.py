@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from debiaspl.training.parts import PARTS, build, find, listed, settings_of
+from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, settings_of
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,8 @@ class Choice:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ValueError(f"a part is named {self.name!r}, expected a text.")
         # JSON knows no tuples: a choice that was written and read again is equal to what it was.
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
         object.__setattr__(self, "settings", settings)
@@ -103,14 +105,12 @@ class Recipe:
             raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
         for part in PARTS:
             choice = getattr(self, part)
-            settings = settings_of(part, choice.name)
-            unknown = sorted(set(choice.settings) - set(settings))
-            if unknown:
-                raise ValueError(
-                    f"{part} {choice.name!r} has no setting {', '.join(unknown)}; it has {listed(settings)}."
-                )
-        if self.teacher == "student" and find("algorithm", self.algorithm.name).needs_average:
-            raise ValueError(f"{self.algorithm.name} learns from an averaged teacher; found teacher=student.")
+            # A recipe may come from somebody else's config.json: reading it must not execute a file that it names.
+            if is_at_hand(part, choice.name):
+                check_settings(part, choice.name, choice.settings)
+        name = self.algorithm.name
+        if self.teacher == "student" and is_at_hand("algorithm", name) and find("algorithm", name).needs_average:
+            raise ValueError(f"{name} learns from an averaged teacher; found teacher=student.")
 
     def to_json(self) -> dict[str, Any]:
         """As plain values; ``Recipe.from_json`` of them is an equal recipe."""
@@ -126,34 +126,57 @@ class Recipe:
         made: dict[str, Any] = {name: Choice(**value) if name in PARTS else value for name, value in values.items()}
         return cls(**made)
 
-    def with_settings(self, assignments: Iterable[str]) -> "Recipe":
+    def with_settings(self, assignments: Iterable[str], load_files: bool = False) -> "Recipe":
         """This recipe with ``key=value`` changes: a field (``steps=20``), a part (``algorithm=supervised``) or a
-        setting of one of its parts (``strength=0``, or ``correction.strength=0`` to be explicit)."""
+        setting of one of its parts (``strength=0``, or ``correction.strength=0`` to be explicit).
+
+        A part may be a class of a file, ``algorithm=mine.py:Mine``. That file is executed, so ``load_files`` must allow
+        it: do so for what a user has typed, never for what was read from a folder.
+        """
         recipe = self
         for assignment in assignments:
-            key, equals, text = assignment.partition("=")
+            key, equals, text = (part.strip() for part in assignment.partition("="))
             if not equals:
                 raise ValueError(f"found {assignment!r}, expected key=value, such as steps=1000.")
-            recipe = recipe._with(key.strip(), text.strip())
+            if key in PARTS and not load_files and not is_at_hand(key, text):
+                raise ValueError(
+                    f"{assignment} would execute a file. To allow it: with_settings(..., load_files=True)."
+                )
+            recipe = recipe._with(key, text)
         return recipe
 
-    def _with(self, key: str, text: str) -> "Recipe":
-        plain = {item.name for item in fields(self)} - set(PARTS)
-        if key in plain:
-            return self._replaced(key, parse(key, text, getattr(self, key)))
-        if key in PARTS:
-            # Settings that the new part knows too are kept: threshold stays when fixmatch becomes pseudolabel.
-            known = settings_of(key, text)
-            kept = {name: value for name, value in getattr(self, key).settings.items() if name in known}
-            return self._replaced(key, Choice(text, kept))
+    def owner(self, key: str) -> str | None:
+        """Whom ``with_settings`` would set this for: ``recipe``, a part, or nobody (None). A part's setting is written
+        ``strength`` or ``correction.strength``. Executes no file."""
+        if key in {item.name for item in fields(self)}:
+            return "recipe"
         part_named, _, setting = key.rpartition(".")
-        for part in [part_named] if part_named else PARTS:
-            choice = getattr(self, part, None)
-            known = settings_of(part, choice.name) if isinstance(choice, Choice) else {}
-            if choice is not None and setting in known:
-                value = parse(key, text, known[setting])
-                return self._replaced(part, Choice(choice.name, {**choice.settings, setting: value}))
-        raise ValueError(self._unknown(key))
+        for part in PARTS:
+            name = getattr(self, part).name
+            if part_named in ("", part) and is_at_hand(part, name) and setting in settings_of(part, name):
+                return part
+        return None
+
+    def _with(self, key: str, text: str) -> "Recipe":
+        owner = self.owner(key)
+        if owner is None:
+            raise ValueError(self._unknown(key))
+        if key in PARTS:
+            return self._replaced(key, Choice(text, self._kept(key, text)))
+        if owner == "recipe":
+            return self._replaced(key, parse(key, text, getattr(self, key)))
+        choice, setting = getattr(self, owner), key.rpartition(".")[2]
+        value = parse(key, text, settings_of(owner, choice.name)[setting])
+        return self._replaced(owner, Choice(choice.name, {**choice.settings, setting: value}))
+
+    def _kept(self, part: str, name: str) -> dict[str, Any]:
+        """Settings that stay when another part takes the place of this one: a threshold of 0.9, when fixmatch becomes
+        pseudolabel. A setting that spells out the old part's default does not: the new part has its own."""
+        old: Choice = getattr(self, part)
+        known = settings_of(part, name)
+        spelt_out = settings_of(part, old.name) if name != old.name and is_at_hand(part, old.name) else {}
+        changed = {key: value for key, value in old.settings.items() if key not in spelt_out or value != spelt_out[key]}
+        return {key: value for key, value in changed.items() if key in known}
 
     def _replaced(self, key: str, value: Any) -> "Recipe":
         changed: dict[str, Any] = {key: value}
@@ -161,10 +184,15 @@ class Recipe:
 
     def _unknown(self, key: str) -> str:
         everything = [item.name for item in fields(self)]
+        hint = ""
         for part in PARTS:
-            everything += settings_of(part, getattr(self, part).name)
+            name = getattr(self, part).name
+            if is_at_hand(part, name):
+                everything += settings_of(part, name)
+            else:
+                hint = f" To set what {name} has, name it once more, before its settings: {part}={name}."
         close = difflib.get_close_matches(key, everything, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
+        hint = f" Did you mean {close[0]}?" if close else hint
         return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {listed(everything)}."
 
 

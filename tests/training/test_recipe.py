@@ -7,6 +7,8 @@ import re
 
 import pytest
 
+from debiaspl.algorithms import ALGORITHMS
+from debiaspl.models import MODELS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.log import ProgressLine
@@ -41,6 +43,32 @@ def test_a_new_part_keeps_the_settings_it_knows():
     assert changed(TINY, "correction=none").correction == Choice("none")
 
 
+def test_a_new_part_has_its_own_defaults():
+    """The paper's recipes spell FixMatch's settings out; a MixMatch must not inherit its weight."""
+    paper = recipe("cifar10-40")
+    assert paper.algorithm.settings["unlabeled_weight"] == 1.0
+    assert changed(paper, "algorithm=pseudolabel").algorithm == Choice("pseudolabel")
+    assert changed(paper, "unlabeled_weight=2", "algorithm=pseudolabel").algorithm.settings == {"unlabeled_weight": 2.0}
+    assert changed(paper, "algorithm=fixmatch") == paper
+
+
+def test_a_setting_has_an_owner():
+    keys = {
+        "steps": "recipe",
+        "correction": "recipe",
+        "threshold": "algorithm",
+        "strength": "correction",
+        "correction.strength": "correction",
+        "algorithm.strength": None,
+        "stepps": None,
+        "nothing.strength": None,
+        "correction.": None,
+        "": None,
+    }
+    assert {key: TINY.owner(key) for key in keys} == keys
+    assert changed(TINY, "correction=none").owner("strength") is None
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -49,7 +77,8 @@ def test_a_new_part_keeps_the_settings_it_knows():
         ("steps=many", "steps is 'many', expected a whole number"),
         ("flip=maybe", "flip is 'maybe', expected true or false"),
         ("strength=strong", "strength is 'strong', expected a number"),
-        ("algorithm=fixmatsch", "no algorithm named 'fixmatsch'; there are fixmatch, pseudolabel, supervised"),
+        ("algorithm=fixmatsch", f"no algorithm named 'fixmatsch'; there are {', '.join(sorted(ALGORITHMS))}."),
+        ("network=resnet51", f"no network named 'resnet51'; there are {', '.join(sorted(MODELS))}."),
         ("network.strength=1", "no setting 'network.strength'"),
         ("nothing.strength=1", "no setting 'nothing.strength'"),
         ("steps=0", "steps is 0, expected at least 1"),

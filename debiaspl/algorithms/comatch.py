@@ -1,0 +1,142 @@
+"""CoMatch (Li, Xiong and Hoi, 2021): class probabilities and embeddings, each of which teaches the other."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class CoMatch(Algorithm):
+    """Labels are smoothed over what similar images were labeled, and images of similar labels must lie together.
+
+    A memory holds the embeddings z and the probabilities p of the last weak views, labeled ones with their true label.
+    The pseudo-label of a weak view is ``q = alpha p + (1 - alpha) sum_k a_k p_k``, where ``a = softmax(z z_k / t)``
+    over the memory, once that is full. It is learned in two ways:
+
+    * The first strong view learns q itself, a soft label, where max q reaches tau.
+    * Two strong views give the embedding graph ``exp(z_b z'_j / t)``, which must be the pseudo-label graph
+      ``q_b q_j``, without edges below T and with 1 from each image to itself. As in the authors' code all edges go from
+      the first view to the second; the paper prints those between two images from first to first.
+
+    The paper aligns p with a uniform marginal first; here that is a correction of its own.
+
+    Args:
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        threshold: labels less confident than this are not learned (tau).
+        unlabeled_weight: weight of the labels' loss (lambda_cls).
+        contrast_weight: weight of the graphs' loss (lambda_ctr).
+        own_share: share of an image's own prediction in its label (alpha); 1 is no smoothing.
+        temperature: of the similarity of two embeddings (t).
+        graph_threshold: labels less similar than this have no edge (T).
+        memory: images that are remembered (K); the paper: five batches.
+        embedding: width of the embeddings.
+    """
+
+    views = Views(weak=1, strong=2)
+    hard_labels = False
+    own_correction = "alignment"
+    embeddings: Tensor
+    probabilities: Tensor
+    written: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        num_features: int,
+        correction: Correction | None = None,
+        threshold: float = 0.95,
+        unlabeled_weight: float = 1.0,
+        contrast_weight: float = 1.0,
+        own_share: float = 0.9,
+        temperature: float = 0.2,
+        graph_threshold: float = 0.8,
+        memory: int = 2560,
+        embedding: int = 64,
+    ) -> None:
+        super().__init__(correction)
+        if not 0 <= own_share <= 1:
+            raise ValueError(f"own_share is {own_share}, expected a share in [0, 1]: 1 uses no memory, CoMatch 0.9.")
+        if not temperature > 0:
+            raise ValueError(f"temperature is {temperature}, expected a number above 0; CoMatch uses 0.2.")
+        if memory < 1 or embedding < 1:
+            raise ValueError(f"memory is {memory} and embedding {embedding}, expected at least 1 of each.")
+        self.threshold, self.graph_threshold = check_threshold(threshold), check_threshold(graph_threshold)
+        self.unlabeled_weight, self.contrast_weight = unlabeled_weight, contrast_weight
+        self.own_share, self.temperature, self.memory = own_share, temperature, memory
+        self.projection = nn.Sequential(
+            nn.Linear(num_features, num_features), nn.LeakyReLU(0.1), nn.Linear(num_features, embedding)
+        )
+        self.register_buffer("embeddings", torch.zeros(memory, embedding))
+        self.register_buffer("probabilities", torch.zeros(memory, num_classes))
+        self.register_buffer("written", torch.zeros((), dtype=torch.int64))
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        features, features_weak, features_strong, features_second = self._features(models, batch)
+        logits, logits_strong = models.student.head(features), models.student.head(features_strong)
+        logits_weak = models.teacher.head(features_weak).detach()
+        embedded, embedded_weak = self._embed(features).detach(), self._embed(features_weak).detach()
+
+        probabilities = self.correction(logits_weak)
+        smoothed = self._smoothed(probabilities, embedded_weak)
+        known = F.one_hot(batch.labels, probabilities.shape[-1]).to(probabilities.dtype)
+        self._remember(torch.cat([embedded_weak, embedded]), torch.cat([probabilities, known]))
+
+        confidence, label = smoothed.max(-1)
+        keep = confidence >= self.threshold
+        unlabeled = F.cross_entropy(self.correction.margin(logits_strong), smoothed, reduction="none") * keep
+        pair = self._embed(features_strong), self._embed(features_second)
+        self.report(
+            kept=keep,
+            confidence=confidence.mean(),
+            pseudo_label=label,
+            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+        )
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "contrast": self.contrast_weight * contrast(*pair, smoothed, self.temperature, self.graph_threshold),
+        }
+
+    def _features(self, models: Models, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Of the labeled, the weak and both strong views, in one batch; a teacher sees the weak ones by itself."""
+        views = [batch.labeled, *batch.strong]
+        if models.teacher is models.student:
+            views.append(batch.weak[0])
+        features = models.student.embed(torch.cat(views))
+        labeled, strong, second, *weak = torch.split(features, [len(view) for view in views])
+        if not weak:
+            with torch.no_grad():
+                weak = [models.teacher.embed(batch.weak[0])]
+        return labeled, weak[0], strong, second
+
+    def _embed(self, features: Tensor) -> Tensor:
+        return F.normalize(at_least_float32(self.projection(features)), dim=-1)
+
+    def _smoothed(self, probabilities: Tensor, embedded: Tensor) -> Tensor:
+        with torch.autocast(embedded.device.type, enabled=False):  # the temperature magnifies what bf16 rounds off
+            similarity = (embedded @ self.embeddings.T / self.temperature).softmax(-1)
+            recalled = similarity @ self.probabilities
+        full = self.written >= self.memory
+        return probabilities.lerp(recalled, full * (1 - self.own_share))
+
+    def _remember(self, embedded: Tensor, probabilities: Tensor) -> None:
+        """Written over the oldest rows."""
+        rows = len(embedded)
+        if rows > self.memory:
+            raise ValueError(f"memory is {self.memory}, but a batch has {rows} images; expected at least as many.")
+        places = (self.written + torch.arange(rows, device=embedded.device)) % self.memory
+        self.embeddings.index_copy_(0, places, embedded)
+        self.probabilities.index_copy_(0, places, probabilities)
+        self.written.add_(rows)
+
+
+def contrast(first: Tensor, second: Tensor, labels: Tensor, temperature: float, threshold: float) -> Tensor:
+    """Cross-entropy of the embedding graph, ``first`` to ``second``, with the graph of soft ``labels``."""
+    with torch.autocast(first.device.type, enabled=False):
+        graph = labels @ labels.T
+        graph = (graph * (graph >= threshold)).fill_diagonal_(1)
+        similarity = first @ second.T / temperature
+    return F.cross_entropy(similarity, graph / graph.sum(-1, keepdim=True))

@@ -1,0 +1,88 @@
+"""FlexMatch (Zhang et al., 2021): curriculum pseudo labelling, a threshold for each class."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, predict
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class FlexMatch(Algorithm):
+    """FixMatch with a lower threshold for classes that are learned less well.
+
+    How well a class is learned is told by how many images are confidently given to it: ``sigma(c)`` counts the images
+    whose latest prediction at or above tau was c. Relative to the best class it is ``beta(c) = sigma(c) / max sigma``,
+    and the threshold is ``M(beta(c)) tau`` with ``M(x) = x / (2 - x)``. While more images are without a confident
+    prediction than any class has, their number stands in for the maximum (the warm-up). A batch is judged by the
+    thresholds from before it.
+
+    Args:
+        num_classes: number of classes (C).
+        num_unlabeled: number of unlabeled images (N); the latest label of each is remembered.
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        threshold: of the class that is learned best, and of what is counted (tau).
+        unlabeled_weight: weight of the unlabeled loss (lambda).
+        warm_up: thresholds rise from 0 as images are labeled for the first time.
+        joint: weak views share the student's batch, and so its batch norm, with the others.
+    """
+
+    views = Views(weak=1, strong=1)
+    latest: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        num_unlabeled: int,
+        correction: Correction | None = None,
+        threshold: float = 0.95,
+        unlabeled_weight: float = 1.0,
+        warm_up: bool = True,
+        joint: bool = True,
+    ) -> None:
+        super().__init__(correction)
+        self.num_classes, self.warm_up, self.joint = num_classes, warm_up, joint
+        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
+        self.register_buffer("latest", torch.full((num_unlabeled,), -1))  # -1: never confident
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+
+        confidence, label = self.correction(logits_weak).max(-1)
+        thresholds = self.thresholds()
+        keep = confidence >= thresholds[label]
+        self._remember(batch.positions, label, confidence >= self.threshold)
+        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
+
+        self.report(
+            kept=keep,
+            confidence=confidence.mean(),
+            threshold=thresholds.mean(),
+            pseudo_label=label,
+            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+        )
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+        }
+
+    def thresholds(self) -> Tensor:
+        """Of each class, (C,), from the latest labels."""
+        counts = self.latest.new_zeros(self.num_classes + 1)
+        counts.scatter_add_(0, self.latest + 1, torch.ones_like(self.latest))
+        unused, learned = counts[0], counts[1:]
+        most = torch.maximum(learned.max(), unused) if self.warm_up else learned.max()
+        status = learned / most.clamp_min(1)
+        return self.threshold * status / (2 - status)
+
+    def _remember(self, positions: Tensor, label: Tensor, confident: Tensor) -> None:
+        if len(positions) != len(label):
+            raise ValueError(
+                f"the batch has {len(label)} unlabeled images and says of {len(positions)} which they are. FlexMatch "
+                "remembers a label of each: fill Batch.positions with their places in the unlabeled set."
+            )
+        # A small set can hold an image twice in one batch: the later place counts, where scatter would leave it open.
+        place = torch.arange(len(label), device=label.device).where(confident, -1)
+        last = torch.full_like(self.latest, -1).scatter_reduce_(0, positions, place, "amax")
+        self.latest.copy_(label[last.clamp_min(0)].where(last >= 0, self.latest))

@@ -1,0 +1,102 @@
+"""FreeMatch (Wang et al., 2023): self-adaptive thresholds, and a loss for fairness between classes."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class FreeMatch(Algorithm):
+    """FixMatch with thresholds that follow the model: nobody sets one.
+
+    Three moving averages over the weak views, each from 1 / C: of the confidence, which is the global threshold (tau),
+    of the probabilities (p-tilde) and of how often each class is the label (h-tilde). The threshold of class c is
+    ``tau p-tilde(c) / max p-tilde``. The averages take a batch in before it is judged.
+
+    The fairness loss is ``- H(norm(p-tilde / h-tilde), norm(p-bar / h-bar))`` (Eq. 11), H the cross-entropy, p-bar the
+    mean probabilities and h-bar the share of labels that the kept strong views get from the network. The sign is that
+    of the paper and of its released code, although it drives the two apart; a negative weight brings them together.
+    Classes that no kept strong view is given to are left out, for the formula would divide by 0.
+
+    Args:
+        num_classes: number of classes (C).
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        decay: how slowly thresholds follow the model (lambda).
+        unlabeled_weight: weight of the unlabeled loss (w_u).
+        fairness_weight: weight of the fairness loss (w_f).
+        joint: weak views share the student's batch, and so its batch norm, with the others.
+    """
+
+    views = Views(weak=1, strong=1)
+    global_threshold: Tensor
+    marginal: Tensor
+    histogram: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        correction: Correction | None = None,
+        decay: float = 0.999,
+        unlabeled_weight: float = 1.0,
+        fairness_weight: float = 0.01,
+        joint: bool = True,
+    ) -> None:
+        super().__init__(correction)
+        if not 0 <= decay < 1:
+            raise ValueError(
+                f"decay is {decay!r}, expected a number in [0, 1): with 0 thresholds are those of the last batch, with "
+                "1 they would never move. The paper uses 0.999, for runs of a million steps."
+            )
+        self.decay, self.joint = decay, joint
+        self.unlabeled_weight, self.fairness_weight = unlabeled_weight, fairness_weight
+        self.register_buffer("global_threshold", torch.full((), 1 / num_classes))
+        self.register_buffer("marginal", torch.full((num_classes,), 1 / num_classes))
+        self.register_buffer("histogram", torch.full((num_classes,), 1 / num_classes))
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+
+        probabilities = self.correction(logits_weak).float()
+        confidence, label = probabilities.max(-1)
+        self.global_threshold.lerp_(confidence.mean(), 1 - self.decay)
+        self.marginal.lerp_(probabilities.mean(0), 1 - self.decay)
+        self.histogram.lerp_(_one_hot(label, len(self.histogram)).mean(0), 1 - self.decay)
+
+        keep = confidence >= self.thresholds()[label]
+        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
+        losses = {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+        }
+        if self.fairness_weight:
+            losses["fairness"] = self.fairness_weight * self._fairness(logits_strong, keep)
+
+        self.report(
+            kept=keep,
+            confidence=confidence.mean(),
+            threshold=self.global_threshold,
+            pseudo_label=label,
+            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+        )
+        return losses
+
+    def thresholds(self) -> Tensor:
+        """Of each class, (C,)."""
+        return self.global_threshold * self.marginal / self.marginal.max()
+
+    def _fairness(self, logits_strong: Tensor, keep: Tensor) -> Tensor:
+        """Of the network's own predictions: a margin belongs to the labels of a loss, and here are none."""
+        wanted = self.marginal / self.histogram.clamp_min(torch.finfo(self.histogram.dtype).tiny)
+        strong = at_least_float32(logits_strong).softmax(-1)
+        mass = (strong * keep[:, None]).sum(0)
+        labels = (_one_hot(strong.argmax(-1), len(wanted)) * keep[:, None]).sum(0)
+        present = labels > 0
+        found = mass.where(present, 0) / labels.where(present, 1)  # p-bar / h-bar: the size of the batch cancels
+        return (wanted / wanted.sum() * (found / found.sum()).where(present, 1).log()).sum()
+
+
+def _one_hot(label: Tensor, num_classes: int) -> Tensor:
+    return F.one_hot(label, num_classes).to(torch.float32)

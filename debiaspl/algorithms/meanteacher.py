@@ -1,0 +1,60 @@
+"""Mean Teacher (Tarvainen and Valpola, 2017): the student must predict what the average of its past predicts."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.mixing import check_ramp, ramp
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class MeanTeacher(Algorithm):
+    """Two weak views: the student sees one, the teacher, a moving average of the student, the other. Their
+    probabilities are compared by their squared error (J, the mean over images and classes), whatever their confidence.
+
+    The average is the run's, in eval mode (``average_decay`` is the paper's alpha). The paper compares labeled images
+    too; here the unlabeled ones are compared, and the labeled loss is a mean over labeled images.
+
+    Args:
+        correction: what is done to the teacher's predictions before they are targets; nothing, if not given.
+        unlabeled_weight: weight of the squared error when it has grown; the paper: 100, beside a labeled loss that is
+            divided by the size of the whole batch.
+        ramp_up: share of the training over which the weight grows, as exp(-5 (1 - t)^2) with t from 0 to 1; the
+            paper: 40,000 of 150,000 steps.
+    """
+
+    views = Views(weak=2)
+    teacher = "average"
+    needs_average = True
+    hard_labels = False
+
+    def __init__(
+        self, correction: Correction | None = None, unlabeled_weight: float = 50.0, ramp_up: float = 0.27
+    ) -> None:
+        super().__init__(correction)
+        self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        seen_by_student, seen_by_teacher = batch.weak
+        both = models.student(torch.cat([batch.labeled, seen_by_student]))
+        logits, logits_student = both.tensor_split([len(batch.labeled)])
+        with torch.no_grad():
+            logits_teacher = models.teacher(seen_by_teacher)
+
+        target = self.correction(logits_teacher)
+        predicted = self.correction.margin(logits_student).softmax(-1)
+        growth = (-5 * (1 - ramp(batch.progress, self.ramp_up)).square()).exp()
+
+        confidence, label = target.max(-1)
+        self.report(
+            kept=torch.ones_like(label, dtype=torch.bool),
+            confidence=confidence.mean(),
+            pseudo_label=label,
+            marginal=at_least_float32(logits_teacher).softmax(-1).mean(0),
+        )
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": self.unlabeled_weight * growth * F.mse_loss(predicted, target),
+        }

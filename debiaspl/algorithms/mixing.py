@@ -1,0 +1,72 @@
+"""What several algorithms do to targets, images and weights: sharpen them, mix them, let them grow."""
+
+import torch
+from torch import Tensor
+
+from debiaspl.debias.correction import at_least_float32
+
+
+def sharpen(probabilities: Tensor, temperature: float) -> Tensor:
+    """``p ** (1 / T)``, made to sum to 1 again: 1 changes nothing, towards 0 the likeliest class takes all."""
+    # By logarithms: a power of 1 / T would let every class of an undecided row underflow to 0.
+    return (at_least_float32(probabilities).log() / temperature).softmax(-1)
+
+
+def mixup(
+    images: Tensor, targets: Tensor, alpha: float, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Each image and its target (N, C), mixed with those of another place of the batch (Zhang et al., 2018).
+
+    An image keeps a share of ``max(lambda, 1 - lambda)``, lambda ~ Beta(alpha, alpha), so that it stays nearer to
+    itself than to its partner, as in MixMatch; the share is drawn for each image. An ``alpha`` of 0 mixes nothing.
+    """
+    if alpha == 0:
+        return images, targets
+    share = major_share(len(images), alpha, images.device, generator)
+    # A sort of random keys is a permutation that a CUDA graph can replay.
+    partner = torch.rand(len(images), device=images.device, generator=generator).argsort()
+    return _between(images, partner, share), _between(targets, partner, share)
+
+
+def major_share(count: int, alpha: float, device: torch.device, generator: torch.Generator | None = None) -> Tensor:
+    """``max(lambda, 1 - lambda)`` for lambda ~ Beta(alpha, alpha), (count,): a gamma draw over the sum of two."""
+    # torch.distributions draws from the global generator alone.
+    shape = torch.full((2, count), alpha, device=device)
+    one, other = torch._standard_gamma(shape, generator=generator)
+    share: Tensor = torch.maximum(one, other) / (one + other)
+    return share
+
+
+def ramp(progress: Tensor, share: float) -> Tensor:
+    """From 0 to 1 in a straight line over the first ``share`` of the training, then 1; a share of 0 is 1 throughout."""
+    return (progress / share).clamp(max=1) if share else torch.ones_like(progress)
+
+
+def _between(rows: Tensor, partner: Tensor, share: Tensor) -> Tensor:
+    exact = at_least_float32(rows)
+    share = share.to(exact.dtype).view(-1, *[1] * (rows.ndim - 1))
+    return torch.lerp(exact[partner], exact, share).to(rows.dtype)
+
+
+def check_temperature(temperature: float) -> float:
+    if not 0 < temperature < float("inf"):
+        raise ValueError(
+            f"temperature is {temperature!r}, expected a number above 0: 1 leaves the labels as they are, "
+            "0.5 sharpens them; hard labels are what fixmatch learns from."
+        )
+    return temperature
+
+
+def check_alpha(alpha: float) -> float:
+    if not 0 <= alpha < float("inf"):
+        raise ValueError(f"alpha is {alpha!r}, expected a number >= 0: 0 mixes nothing, MixMatch uses 0.75.")
+    return alpha
+
+
+def check_ramp(share: float) -> float:
+    if not 0 <= share <= 1:
+        raise ValueError(
+            f"ramp_up is {share!r}, expected a share of the training in [0, 1]: with 0 the weight is whole from the "
+            "first step on, with 1 it grows to the last."
+        )
+    return share

@@ -1,0 +1,86 @@
+"""MixMatch (Berthelot et al., 2019): labels guessed from several views, then everything is mixed with everything."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class MixMatch(Algorithm):
+    """The label of an image is the mean prediction for its weak views, sharpened. Labeled and unlabeled views are then
+    mixed with one another (MixUp), and so are their labels: cross-entropy for what is labeled for the most part,
+    squared error of the probabilities for what is not.
+
+    The paper deals its images out over batches of one size ("interleaving"), so that batch norm sees labeled and
+    unlabeled images together in each. Here all mixed images pass the student as one batch, which is such a mixture by
+    itself. The views that labels are guessed from pass before them, unmixed and without gradients.
+
+    With a correction each view's probabilities are corrected before their mean is taken, the correction learns once,
+    from the mean of the logits, and the squared error sees the logits of the mixed images with its margin.
+
+    Args:
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        views: weak views of each unlabeled image (K).
+        temperature: of the guessed labels, p ** (1 / T); 1 leaves them as they are (T).
+        alpha: of Beta(alpha, alpha), from which the shares of a mixture are drawn; 0 mixes nothing (alpha).
+        unlabeled_weight: weight of the unlabeled loss (lambda_U); the paper: 75 for CIFAR-10, 50 to 250 elsewhere.
+        ramp_up: share of the training over which that weight grows from 0; the paper's is 16,000 of 2^20 steps.
+    """
+
+    hard_labels = False
+
+    def __init__(
+        self,
+        correction: Correction | None = None,
+        views: int = 2,
+        temperature: float = 0.5,
+        alpha: float = 0.75,
+        unlabeled_weight: float = 75.0,
+        ramp_up: float = 1 / 64,
+    ) -> None:
+        super().__init__(correction)
+        if views < 1:
+            raise ValueError(f"views is {views}, expected at least 1; MixMatch guesses labels from 2.")
+        self.views = Views(weak=views)
+        self.temperature, self.alpha = check_temperature(temperature), check_alpha(alpha)
+        self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        guess = self._guess(models, batch)
+        known = F.one_hot(batch.labels, guess.shape[-1]).to(guess.dtype)
+        images = torch.cat([batch.labeled, *batch.weak])
+        targets = torch.cat([known, *[guess] * len(batch.weak)])
+
+        images, targets = mixup(images, targets, self.alpha, batch.generator)
+        logits, logits_unlabeled = models.student(images).tensor_split([len(known)])
+        target, target_unlabeled = targets.tensor_split([len(known)])
+
+        predicted = self.correction.margin(logits_unlabeled).softmax(-1)
+        weight = self.unlabeled_weight * ramp(batch.progress, self.ramp_up)
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits), target),
+            "unlabeled": weight * F.mse_loss(predicted, target_unlabeled),
+        }
+
+    @torch.no_grad()
+    def _guess(self, models: Models, batch: Batch) -> Tensor:
+        """One soft label for each unlabeled image, (U, C), from all of its views."""
+        logits_weak = at_least_float32(models.teacher(torch.cat(batch.weak)))
+        by_view = (len(batch.weak), -1, logits_weak.shape[-1])
+        probabilities = self.correction.probabilities(logits_weak).reshape(by_view).mean(0)
+        mean_weak = logits_weak.reshape(by_view).mean(0)
+        if self.training:
+            self.correction.learn(mean_weak)
+
+        confidence, label = probabilities.max(-1)
+        self.report(
+            kept=torch.ones_like(label, dtype=torch.bool),
+            confidence=confidence.mean(),
+            pseudo_label=label,
+            marginal=mean_weak.softmax(-1).mean(0),
+        )
+        return sharpen(probabilities, self.temperature)

@@ -1,0 +1,116 @@
+"""ReMixMatch (Berthelot et al., 2020): the weak view anchors several strong ones; all are mixed; turns are told."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class ReMixMatch(Algorithm):
+    """MixMatch with three changes. The weak view alone gives the label, sharpened, of itself and of all strong views
+    (augmentation anchoring). Beside the mixed images the first strong view is learned unmixed. And a head of its own
+    must tell by how many quarters that view was turned.
+
+    The paper aligns the labels with the distribution of the classes before it sharpens them: that is a correction,
+    ``alignment``, and the one to choose for the paper's method. It draws strong views with a learned CTAugment, also of
+    the labeled images; here they are the recipe's, and labeled images come as weak views.
+
+    All images pass the student as one batch, as in ``MixMatch``.
+
+    Args:
+        num_features: width of the network's features, which the head for turns sees.
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        views: strong views of each unlabeled image (K); the paper: 8.
+        temperature: of the labels, p ** (1 / T); 1 leaves them as they are (T).
+        alpha: of Beta(alpha, alpha), from which the shares of a mixture are drawn; 0 mixes nothing (alpha).
+        unlabeled_weight: weight of the mixed unlabeled images (lambda_U).
+        unmixed_weight: weight of the first strong view, unmixed (lambda_U1-hat).
+        rotation_weight: weight of telling turns (lambda_r); with 0 nothing is turned.
+        ramp_up: share of the training over which unlabeled_weight and unmixed_weight grow from 0; in the authors' code
+            1/64 of it.
+    """
+
+    hard_labels = False
+    own_correction = "alignment"
+
+    def __init__(
+        self,
+        num_features: int,
+        correction: Correction | None = None,
+        views: int = 2,
+        temperature: float = 0.5,
+        alpha: float = 0.75,
+        unlabeled_weight: float = 1.5,
+        unmixed_weight: float = 0.5,
+        rotation_weight: float = 0.5,
+        ramp_up: float = 1 / 64,
+    ) -> None:
+        super().__init__(correction)
+        if views < 1:
+            raise ValueError(f"views is {views}, expected at least 1 strong view; the paper has 8, 2 cost less.")
+        self.views = Views(weak=1, strong=views)
+        self.temperature, self.alpha = check_temperature(temperature), check_alpha(alpha)
+        self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
+        self.unmixed_weight, self.rotation_weight = unmixed_weight, rotation_weight
+        self.rotation = nn.Linear(num_features, 4)
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        guess = self._guess(models, batch)
+        known = F.one_hot(batch.labels, guess.shape[-1]).to(guess.dtype)
+        views = (*batch.strong, *batch.weak)
+        targets = torch.cat([known, *[guess] * len(views)])
+        mixed, targets = mixup(torch.cat([batch.labeled, *views]), targets, self.alpha, batch.generator)
+        target, target_mixed = targets.tensor_split([len(known)])
+
+        images = [mixed, batch.strong[0]]
+        if self.rotation_weight:
+            turned, quarters = turn(batch.strong[0], batch.generator)
+            images.append(turned)
+        features = models.student.embed(torch.cat(images))
+        ends = [len(known), len(mixed), len(mixed) + len(guess)]
+        logits, logits_mixed, logits_first, _ = models.student.head(features).tensor_split(ends)
+
+        growth = ramp(batch.progress, self.ramp_up)
+        unlabeled = F.cross_entropy(self.correction.margin(logits_mixed), target_mixed)
+        unmixed = F.cross_entropy(self.correction.margin(logits_first), guess)
+        losses = {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits), target),
+            "unlabeled": self.unlabeled_weight * growth * unlabeled,
+            "unmixed": self.unmixed_weight * growth * unmixed,
+        }
+        if self.rotation_weight:
+            told = at_least_float32(self.rotation(features[ends[-1] :]))
+            losses["rotation"] = self.rotation_weight * F.cross_entropy(told, quarters)
+        return losses
+
+    @torch.no_grad()
+    def _guess(self, models: Models, batch: Batch) -> Tensor:
+        """One soft label for each unlabeled image, (U, C), from its weak view."""
+        logits_weak = models.teacher(batch.weak[0])
+        probabilities = self.correction(logits_weak)
+        confidence, label = probabilities.max(-1)
+        self.report(
+            kept=torch.ones_like(label, dtype=torch.bool),
+            confidence=confidence.mean(),
+            pseudo_label=label,
+            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+        )
+        return sharpen(probabilities, self.temperature)
+
+
+def turn(images: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+    """Each image turned by 0 to 3 quarters, to the left, and by how many."""
+    height, width = images.shape[-2:]
+    if height != width:
+        raise ValueError(
+            f"the images are {height} x {width}, expected squares: ReMixMatch turns them by quarters. "
+            "Set image_size, or rotation_weight=0."
+        )
+    quarters = torch.randint(4, (len(images),), device=images.device, generator=generator)
+    # Every turn of every image, of which one is picked: shapes that do not depend on what was drawn.
+    turns = torch.stack([images.rot90(count, (2, 3)) for count in range(4)])
+    return turns[quarters, torch.arange(len(images), device=images.device)], quarters

@@ -1,0 +1,85 @@
+"""SoftMatch (Chen et al., 2023): every pseudo-label counts, by a truncated Gaussian of its confidence."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class SoftMatch(Algorithm):
+    """FixMatch with a weight in place of the threshold.
+
+    A label at or above the mean confidence has weight 1, one below it ``exp(-(confidence - mu)^2 / (2 sigma^2))``.
+    mu and sigma^2 are moving averages of the mean and the variance of confidence over the weak views, from 1 / C and 1;
+    they take a batch in before it is weighted.
+
+    The paper's uniform alignment is the correction ``alignment`` with a uniform target. There it changes the weights
+    alone; as a correction it changes the labels too, as in ReMixMatch.
+
+    Args:
+        num_classes: number of classes (C).
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        decay: how slowly mu and sigma^2 follow the model (m).
+        sharpness: the Gaussian is narrower by this factor; 1 is the formula as printed, 2 the released code, and with
+            0 every label has weight 1.
+        unlabeled_weight: weight of the unlabeled loss, and so the largest weight of a label (lambda_max).
+        joint: weak views share the student's batch, and so its batch norm, with the others.
+    """
+
+    views = Views(weak=1, strong=1)
+    own_correction = "alignment"
+    mean: Tensor
+    variance: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        correction: Correction | None = None,
+        decay: float = 0.999,
+        sharpness: float = 2.0,
+        unlabeled_weight: float = 1.0,
+        joint: bool = True,
+    ) -> None:
+        super().__init__(correction)
+        if not 0 <= decay < 1:
+            raise ValueError(
+                f"decay is {decay!r}, expected a number in [0, 1): with 0 mean and variance are those of the last "
+                "batch, with 1 they would never move. The paper uses 0.999, for runs of a million steps."
+            )
+        if not 0 <= sharpness < float("inf"):
+            raise ValueError(f"sharpness is {sharpness!r}, expected a number >= 0; the released code uses 2.")
+        self.decay, self.sharpness = decay, sharpness
+        self.unlabeled_weight, self.joint = unlabeled_weight, joint
+        self.register_buffer("mean", torch.full((), 1 / num_classes))
+        self.register_buffer("variance", torch.ones(()))
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+
+        confidence, label = self.correction(logits_weak).float().max(-1)
+        self.mean.lerp_(confidence.mean(), 1 - self.decay)
+        # B / (B - 1) times the variance in the batch; a single image has none.
+        self.variance.lerp_(confidence.var(correction=min(1, len(confidence) - 1)), 1 - self.decay)
+        weight = self.weights(confidence)
+        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * weight
+
+        self.report(
+            kept=confidence >= self.mean,
+            confidence=confidence.mean(),
+            weight=weight.mean(),
+            pseudo_label=label,
+            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+        )
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+        }
+
+    def weights(self, confidence: Tensor) -> Tensor:
+        """From 0 to 1, the same shape."""
+        below = (confidence - self.mean).clamp_max(0) * self.sharpness
+        variance = self.variance.clamp_min(torch.finfo(self.variance.dtype).tiny)
+        return (-below.square() / (2 * variance)).exp()

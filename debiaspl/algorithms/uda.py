@@ -1,0 +1,86 @@
+"""UDA (Xie et al., 2020): the strong view must predict what the weak view predicts, only more sharply."""
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, predict
+from debiaspl.algorithms.mixing import check_temperature, sharpen
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+ANNEALING = ("off", "linear", "log", "exp")
+
+
+class UDA(Algorithm):
+    """Soft labels: the divergence KL(p || q) of the strong view's prediction q from the weak view's, sharpened, p.
+
+    Images are used where the weak view is confident before it is sharpened. With a temperature near 0 this is FixMatch.
+
+    Args:
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        threshold: labels less confident than this are not used (beta).
+        temperature: of the labels, p ** (1 / T); 1 leaves them as they are (tau).
+        unlabeled_weight: weight of the unlabeled loss (lambda).
+        annealing: training signal annealing. Labeled images whose class is predicted with more than eta are left out,
+            so that few labels are not learned by heart; eta grows from 1 / classes to 1, in a straight line
+            (``linear``), early (``log``, for labels that are hard to learn by heart) or late (``exp``). ``off``: all
+            labeled images are used.
+        joint: weak views share the student's batch, and so its batch norm, with the others.
+    """
+
+    views = Views(weak=1, strong=1)
+    hard_labels = False
+
+    def __init__(
+        self,
+        correction: Correction | None = None,
+        threshold: float = 0.8,
+        temperature: float = 0.4,
+        unlabeled_weight: float = 1.0,
+        annealing: str = "off",
+        joint: bool = True,
+    ) -> None:
+        super().__init__(correction)
+        if annealing not in ANNEALING:
+            raise ValueError(f"annealing is {annealing!r}, expected one of {', '.join(ANNEALING)}.")
+        self.threshold, self.temperature = check_threshold(threshold), check_temperature(temperature)
+        self.unlabeled_weight, self.annealing, self.joint = unlabeled_weight, annealing, joint
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+        probabilities = self.correction(logits_weak)
+        confidence, label = probabilities.max(-1)
+        keep = confidence >= self.threshold
+        target = sharpen(probabilities, self.temperature)
+        predicted = self.correction.margin(logits_strong).log_softmax(-1)
+        divergence = F.kl_div(predicted, target, reduction="none").sum(-1)
+
+        self.report(
+            kept=keep,
+            confidence=confidence.mean(),
+            pseudo_label=label,
+            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
+        )
+        return {
+            "labeled": self._labeled(logits, batch),
+            "unlabeled": self.unlabeled_weight * (divergence * keep).mean(),
+        }
+
+    def _labeled(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Cross-entropy, the mean over the images that are not yet predicted too well."""
+        margin = self.correction.labeled_margin(logits, batch.labels)
+        if self.annealing == "off":
+            return F.cross_entropy(margin, batch.labels)
+        right = at_least_float32(logits.detach()).softmax(-1).gather(1, batch.labels[:, None]).squeeze(1)
+        use = right <= self.limit(batch.progress, logits.shape[-1])
+        return (F.cross_entropy(margin, batch.labels, reduction="none") * use).sum() / use.sum().clamp_min(1)
+
+    def limit(self, progress: Tensor, classes: int) -> Tensor:
+        """How probable a label may be to be learned from (eta), at this share of the training."""
+        if self.annealing == "log":
+            growth = 1 - (-5 * progress).exp()
+        elif self.annealing == "exp":
+            growth = (5 * (progress - 1)).exp()
+        else:
+            growth = progress
+        return growth * (1 - 1 / classes) + 1 / classes

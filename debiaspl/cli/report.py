@@ -1,0 +1,46 @@
+"""``debiaspl report`` and ``debiaspl watch``: what runs show."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from debiaspl.cli.terminal import plain_errors
+
+
+def report_command(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or one that holds runs.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="PAGE", help="RUN/report.html unless given; ./report.html for several.")
+    ] = None,
+) -> None:
+    """Write the report of a run, or of several beside each other, as one self-contained page."""
+    with plain_errors():
+        from debiaspl.recipes import RECIPES
+        from debiaspl.report.runs import runs_in, write_report
+
+        folders = [folder for given in runs for folder in runs_in(given)]
+        page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
+        typer.echo(f"The report is {write_report(folders, page, RECIPES)}")
+
+
+def watch_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, going on or ended.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+) -> None:
+    """Serve the report of a run on this machine (127.0.0.1), following the run while it goes on."""
+    with plain_errors():
+        from debiaspl.recipes import RECIPES
+        from debiaspl.report.runs import WatchServer
+        from debiaspl.training import RunError
+
+        try:
+            server = WatchServer(run, RECIPES, port)
+        except OSError as error:
+            raise RunError(f"port {port} cannot be used: {error.strerror}. Choose another --port, or none.") from error
+        with server:
+            typer.echo(f"Watching {run} at {server.url} (Ctrl-C ends it)")
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                typer.echo("ended", err=True)

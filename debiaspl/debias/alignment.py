@@ -1,0 +1,77 @@
+"""Distribution alignment, from ReMixMatch (Berthelot et al., 2020)."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from debiaspl.debias.correction import Traits, at_least_float32
+from debiaspl.debias.counts import checked_counts
+from debiaspl.debias.running import RunningPrior, safe_log
+
+
+class DistributionAlignment(RunningPrior):
+    """Pseudo-labels are pulled so that, taken together, their classes are distributed like a known target.
+
+    ``alignment(weak_logits)`` is ``q * target / prior``, normalised, with ``q = softmax(f)``; in the paper's letters
+    p(y) is the target and p-tilde(y), the running mean of the model's raw predictions, is ``prior``. It is computed as
+    ``softmax(f + log(target) - log(prior))``, the same thing. The loss is left alone. Aligned to a uniform target, the
+    labels are those of a Debiaser of strength 1, which has no margin.
+
+    The paper's p-tilde is the mean over the last 128 batches. Here it is a moving average, as a Debiaser keeps it: one
+    vector instead of 128, nothing to index, combined over ranks in one message. A momentum of 127 / 129, about 0.985,
+    has both the mean age and the variance of that window. As in the paper's code it starts at 1 / C, and labels are
+    made with what was known before the batch.
+
+    Declared in ``traits`` is the paper's row. It holds for every target: a uniform or given one is a statement about
+    the true classes too, merely not one that is counted. Labeled and unlabeled images may then be distributed
+    differently, but someone must know how.
+
+    Args:
+        class_counts: labels of each class; the target unless another is named.
+        target: ``labeled``, ``uniform``, or a share for each class, such as ``0.5,0.3,0.2``; shares are normalised.
+        momentum: how slowly the prior follows the model, in [0, 1).
+    """
+
+    traits = Traits(
+        helps_training=True,
+        needs_no_class_distribution=False,
+        adapts=True,
+        works_on_balanced=True,
+        allows_shift=False,
+    )
+    corrects_pseudo_labels_alone = True
+    target: Tensor
+
+    def __init__(
+        self, class_counts: Sequence[int], target: str | Sequence[float] = "labeled", momentum: float = 0.985
+    ) -> None:
+        super().__init__(len(class_counts), momentum)
+        self.register_buffer("target", _shares(target, class_counts), persistent=False)
+
+    def probabilities(self, weak_logits: Tensor) -> Tensor:
+        self.check(weak_logits, "weak_logits")
+        return (at_least_float32(weak_logits.detach()) + (safe_log(self.target) - self.log_prior())).softmax(-1)
+
+    def extra_repr(self) -> str:
+        return f"num_classes={self.num_classes}, momentum={self.momentum}"
+
+
+def _shares(target: str | Sequence[float], class_counts: Sequence[int]) -> Tensor:
+    classes = len(class_counts)
+    if target == "uniform":
+        return torch.full((classes,), 1 / classes)
+    if target == "labeled":
+        counts = checked_counts(class_counts)
+        return counts / counts.sum()
+    try:
+        values = [float(share) for share in (target.split(",") if isinstance(target, str) else target)]
+    except (TypeError, ValueError):
+        values = []
+    if len(values) != classes or not all(0 <= value < float("inf") for value in values) or not sum(values):
+        raise ValueError(
+            f"target is {target!r}, expected 'labeled', 'uniform' or {classes} shares >= 0, one a class, with commas "
+            "between them."
+        )
+    shares = torch.tensor(values, dtype=torch.float64)
+    return (shares / shares.sum()).float()

@@ -1,0 +1,77 @@
+"""Logit adjustment (Menon et al., 2021), in the loss and after training."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.debias.correction import Correction, Traits, at_least_float32
+from debiaspl.debias.counts import checked_counts
+from debiaspl.debias.head import rewritten
+
+
+class _Adjustment(Correction):
+    """``tau * log(pi)``, where ``pi`` are the shares of the classes among the labels."""
+
+    adjustment: Tensor
+
+    def __init__(self, class_counts: Sequence[int], tau: float = 1.0) -> None:
+        super().__init__()
+        if not 0 <= tau < float("inf"):
+            raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 adjusts nothing, the paper uses 1.")
+        self.tau = float(tau)
+        counts = checked_counts(class_counts)
+        self.register_buffer("adjustment", self.tau * (counts / counts.sum()).log(), persistent=False)
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau}"
+
+
+class LogitAdjustment(_Adjustment):
+    """The loss sees ``z + tau * log(pi)``: while the network is trained, rare classes must win by more.
+
+    Both losses are adjusted, that of labeled and that of unlabeled images. Pseudo-labels are made from the plain
+    logits, which this loss trains to be balanced.
+
+    Args:
+        class_counts: labels of each class; their shares are the paper's pi.
+        tau: how much is adjusted; 1 makes the loss consistent for the balanced error, 0 adjusts nothing.
+    """
+
+    traits = Traits(
+        helps_training=True,
+        needs_no_class_distribution=False,
+        adapts=False,
+        works_on_balanced=False,
+        allows_shift=False,
+    )
+
+    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        return at_least_float32(strong_logits) + self.adjustment
+
+    def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        return at_least_float32(logits) + self.adjustment
+
+
+class PosthocLogitAdjustment(_Adjustment):
+    """The finished classifier gives ``f - tau * log(pi)``: its bias is raised for classes with few labels.
+
+    Training is left alone. That is where its traits differ from the paper's row, which is that of the loss.
+
+    Args:
+        class_counts: labels of each class; their shares are the paper's pi.
+        tau: how much is adjusted; 1 is what the paper's theory asks for, 0 adjusts nothing.
+    """
+
+    traits = Traits(
+        helps_training=False,
+        needs_no_class_distribution=False,
+        adapts=False,
+        works_on_balanced=False,
+        allows_shift=False,
+    )
+
+    @torch.no_grad()
+    def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
+        adjustment = self.adjustment.to(head.weight)
+        return rewritten(head, head.weight, -adjustment if head.bias is None else head.bias - adjustment)

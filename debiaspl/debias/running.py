@@ -1,0 +1,78 @@
+"""A running estimate of how often a model predicts each class: what the adaptive corrections learn."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, distributed
+
+from debiaspl.debias.correction import Correction, at_least_float32
+
+
+class RunningPrior(Correction):
+    """A correction whose ``prior`` follows the model: a moving average of the batch means of the **raw** probabilities.
+
+    Every row counts, whether its label will be kept or not, over all ranks when ``torch.distributed`` is initialised.
+    A batch with a logit that is not finite, on any rank, or without rows leaves the prior as it was.
+
+    Args:
+        num_classes: number of classes, C; the prior starts at 1 / C.
+        momentum: how slowly the prior follows the model, in [0, 1).
+    """
+
+    prior: Tensor
+
+    def __init__(self, num_classes: int, momentum: float) -> None:
+        super().__init__()
+        if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 2:
+            raise ValueError(f"num_classes is {num_classes!r}, expected a whole number of at least 2.")
+        if not 0 <= momentum < 1:
+            raise ValueError(
+                f"momentum is {momentum!r}, expected a number in [0, 1): with 0 the prior is that of the last batch, "
+                "with 1 it would never move. 0.99 is a good start."
+            )
+        self.num_classes = num_classes
+        self.momentum = float(momentum)
+        self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes, dtype=torch.float32))
+
+    @torch.no_grad()
+    def learn(self, weak_logits: Tensor) -> None:
+        self.check(weak_logits, "weak_logits")
+        logits = at_least_float32(weak_logits).reshape(-1, self.num_classes)
+        finite = logits.isfinite().all()
+        # Sum, number of rows and number of spoilt batches travel together: one message a step, ranks of any size.
+        rows = logits.new_full((1,), logits.shape[0])
+        spoilt = (~finite).to(logits.dtype).reshape(1)
+        total = torch.cat([logits.softmax(-1).sum(0).where(finite, 0), rows, spoilt])
+        if distributed.is_available() and distributed.is_initialized():
+            distributed.all_reduce(total)
+        count, spoilt = total[-2], total[-1]
+        batch_mean = (total[:-2] / count).to(self.prior.dtype)
+        # lerp rather than m * p + (1 - m) * q: with m near 1 the rounding of m itself would let the sum drift off 1.
+        moved = self.prior.lerp(batch_mean, 1 - self.momentum)
+        self.prior.copy_(torch.where((spoilt == 0) & (count > 0), moved, self.prior))
+
+    def log_prior(self) -> Tensor:
+        return safe_log(self.prior)
+
+    def check(self, logits: Tensor, name: str) -> None:
+        if not logits.is_floating_point():
+            raise TypeError(f"{name} has dtype {logits.dtype}, expected floating-point logits, not labels or counts.")
+        if logits.ndim < 2 or logits.shape[-1] != self.num_classes:
+            raise ValueError(
+                f"{name} has shape {tuple(logits.shape)}, expected (batch, {self.num_classes}): one row of logits per "
+                f"image, one column per class. This {type(self).__name__} was made with num_classes={self.num_classes}."
+            )
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningPrior":
+        # .half() and .bfloat16() on a model that holds this module: an average that moves by 1 % a step would stand
+        # still in 8 bits of precision, so the prior follows to the new device but stays in float32.
+        exact = self.prior
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch leaves it without types
+        if self.prior.dtype in (torch.float16, torch.bfloat16):
+            self.prior = exact.to(self.prior.device)
+        return self
+
+
+def safe_log(shares: Tensor) -> Tensor:
+    """A share that has decayed to 0 would give -inf; the smallest normal number gives -87."""
+    return shares.clamp_min(torch.finfo(shares.dtype).tiny).log()

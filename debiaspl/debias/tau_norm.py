@@ -1,0 +1,53 @@
+"""Tau-normalisation of the finished classifier (Kang et al., 2020)."""
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.debias.correction import Correction, Traits
+from debiaspl.debias.head import rewritten
+
+
+class TauNorm(Correction):
+    """Classes with many images grow long weights: each class's weights are divided by their norm to the power tau.
+
+    ``w_i / |w_i|^tau``, after training. The paper drops the bias; here it is divided along with the weights of its
+    class, so that tau 0 changes nothing. And all is multiplied by the mean norm to the tau: the same factor for every
+    class changes no decision, but confidences keep their size, and where all norms are equal nothing changes.
+
+    It is not in the paper's Table 1. Like Causal Norm there it needs no counts, and like it the rest is out of its
+    reach: it comes once, after the pseudo-labels have been made.
+
+    Args:
+        tau: 0 changes nothing, 1 makes all classes equally long; the paper chooses it in between, by validation.
+    """
+
+    traits = Traits(
+        helps_training=False,
+        needs_no_class_distribution=True,
+        adapts=False,
+        works_on_balanced=False,
+        allows_shift=False,
+    )
+
+    def __init__(self, tau: float = 0.7) -> None:
+        super().__init__()
+        if not 0 <= tau < float("inf"):
+            raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 changes nothing, 1 makes all norms equal.")
+        self.tau = float(tau)
+
+    @torch.no_grad()
+    def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
+        return tau_normalised(head, self.tau)
+
+    def extra_repr(self) -> str:
+        return f"tau={self.tau}"
+
+
+def tau_normalised(head: nn.Linear, tau: float) -> nn.Linear:
+    """Rows over their norm to the tau, times the mean norm to the tau."""
+    norms = head.weight.norm(dim=1)
+    # A class whose weights are all 0 stays as it is, instead of becoming NaN.
+    mean = norms.mean()
+    factor = torch.where(norms > 0, mean / norms, 1) ** tau
+    bias: Tensor | None = head.bias
+    return rewritten(head, head.weight * factor[:, None], None if bias is None else bias * factor)

@@ -1,0 +1,215 @@
+"""Every algorithm with and without a correction, the same task and seeds: the paper's claim of an add-on, as a matrix.
+
+debiaspl compare --data digits
+debiaspl compare --algorithms fixmatch,uda,mine.py:Mine --corrections none,own,debiaser --seeds 5
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from debiaspl.data import Task, open_data
+from debiaspl.recipes import RECIPES, digits
+from debiaspl.recipes import recipe as recipe_named
+from debiaspl.recipes.folder import prepare_folder
+from debiaspl.report.matrix import OWN, Matrix
+from debiaspl.training import Choice, Job, Recipe, Run, train_all
+from debiaspl.training.files import write_json, write_text
+from debiaspl.training.parts import find
+from debiaspl.training.step import Step
+
+SETTINGS: dict[str, tuple[str, ...]] = {}
+"""What an algorithm needs to make sense in the few steps of the digits recipes, the same for every correction."""
+
+CPU = torch.device("cpu")
+SHORT = tuple(recipe.name for recipe in digits.RECIPES)
+DECIDED = {"algorithm": "--algorithms", "correction": "--corrections", "data": "--data", "seed": "--seeds"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a comparison will train. Making it trains and writes nothing, and finds every mistake that can be found."""
+
+    base: Recipe
+    cells: Mapping[str, Mapping[str, Recipe]]
+    """Algorithm -> correction, as they were named -> the recipe of that pair."""
+    refused: Mapping[str, Mapping[str, str]]
+    """Algorithm -> correction -> why the pair makes no sense."""
+    seeds: Sequence[int]
+    corrections: Sequence[str]
+    settings: Sequence[str]
+
+    def notes(self) -> list[str]:
+        """Settings that not every algorithm has."""
+        notes = []
+        for setting in self.settings:
+            without = [
+                algorithm
+                for algorithm, row in self.cells.items()
+                if row and not any(recipe.owner(_key(setting)) for recipe in row.values())
+            ]
+            if without:
+                notes.append(f"{setting}: no setting of {', '.join(without)}, which ran without it.")
+        return notes
+
+    def changes(self) -> dict[str, dict[str, Any]]:
+        """Algorithm -> correction -> where the recipe of the pair is not the base."""
+        base = self.base.to_json()
+        return {
+            algorithm: {
+                correction: {key: value for key, value in recipe.to_json().items() if value != base[key]}
+                for correction, recipe in row.items()
+            }
+            for algorithm, row in self.cells.items()
+        }
+
+    def jobs(self, out: Path) -> dict[tuple[str, str, int], Job]:
+        """The runs by algorithm, correction as named, and seed. What ``own`` shares with another column is one run."""
+        jobs = {}
+        for algorithm, row in self.cells.items():
+            for correction, recipe in row.items():
+                name = re.sub(r"[^\w+.-]+", "-", f"{algorithm}-{recipe.correction.name}")
+                for seed in self.seeds:
+                    run = replace(recipe, name=f"{self.base.name}-{name}-seed{seed}", seed=seed)
+                    jobs[algorithm, correction, seed] = Job(run, out / f"{name}-seed{seed}")
+        return jobs
+
+
+def plan(
+    base: Recipe, algorithms: Sequence[str], corrections: Sequence[str], seeds: Sequence[int], settings: Iterable[str]
+) -> Plan:
+    """Lay the matrix out. Files of a user's own that are named among the parts are executed."""
+    settings = list(settings)
+    for kind, names in (("algorithm", algorithms), ("correction", corrections)):
+        if len(set(names)) < len(names) or not names:
+            raise ValueError(f"--{kind}s is {','.join(names)!r}, expected one name or more, each of them once.")
+    cells = {
+        algorithm: {correction: _cell(base, algorithm, correction, settings) for correction in corrections}
+        for algorithm in algorithms
+    }
+    _check_settings(cells, settings)
+    refused = _refused(cells)
+    sensible = {
+        algorithm: {correction: recipe for correction, recipe in row.items() if correction not in refused[algorithm]}
+        for algorithm, row in cells.items()
+    }
+    if not any(sensible.values()):
+        reasons = dict.fromkeys(reason for row in refused.values() for reason in row.values())
+        raise ValueError(f"no pair makes sense. {' '.join(reasons)}")
+    return Plan(base, sensible, refused, seeds, corrections, settings)
+
+
+def base_recipe(data: str | None, name: str | None) -> Recipe:
+    """What all runs have in common: the recipe of this name, on this data."""
+    if name is not None:
+        base = recipe_named(name)
+        return base if data is None else replace(base, data=data)
+    if data not in (None, "digits"):
+        fitting = [recipe.name for recipe in RECIPES.values() if recipe.data == data] or list(RECIPES)
+        raise ValueError(
+            f"--data {data} needs a --recipe, whose network, protocol and schedule all runs have in common: "
+            f"{', '.join(fitting)}."
+        )
+    return digits.ONE_LABEL
+
+
+def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]) -> Recipe:
+    """One pair: the base with these two parts, and of ``settings`` those that it has."""
+    name = find("algorithm", algorithm).own_correction if correction == OWN else correction
+    recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True)
+    if base.name in SHORT:
+        recipe = recipe.with_settings(SETTINGS.get(algorithm, ()))
+    return recipe.with_settings([item for item in settings if recipe.owner(_key(item)) or "=" not in item])
+
+
+def _key(setting: str) -> str:
+    return setting.partition("=")[0].strip()
+
+
+def _check_settings(cells: Mapping[str, Mapping[str, Recipe]], settings: Sequence[str]) -> None:
+    """Every setting belongs to some pair, and to the same kind of part wherever it belongs."""
+    recipes = [recipe for row in cells.values() for recipe in row.values()]
+    for key in map(_key, settings):
+        if key in DECIDED:
+            raise ValueError(f"{key} is what compare goes through; name it with {DECIDED[key]}, not with --set.")
+        owners = {owner: recipe for recipe in recipes if (owner := recipe.owner(key))}
+        if not owners:
+            recipes[-1].with_settings([f"{key}=0"])  # raises, and names what there is
+        if len(owners) > 1:
+            told = " and ".join(f"of the {owner} in {_pair(recipe)}" for owner, recipe in owners.items())
+            clear = " or ".join(f"{owner}.{key}" for owner in owners)
+            raise ValueError(f"{key} is a setting {told}. Say which is meant: {clear}.")
+
+
+def _pair(recipe: Recipe) -> str:
+    return f"{recipe.algorithm.name} with {recipe.correction.name}"
+
+
+def _refused(cells: Mapping[str, Mapping[str, Recipe]]) -> dict[str, dict[str, str]]:
+    """The pairs that cannot be built, with the reason."""
+    first = next(iter(next(iter(cells.values())).values()))
+    whole = open_data(first.data, first.image_size, first.stream)
+    task = Task.of(whole, first.protocol.build("protocol"), first.seed, first.validation)
+    refused: dict[str, dict[str, str]] = {algorithm: {} for algorithm in cells}
+    for algorithm, row in cells.items():
+        for correction, recipe in row.items():
+            try:
+                Step(recipe, task, CPU)
+            except ValueError as error:
+                # A setting that is wrong by itself, of either part, is raised here: it is no matter of the pair.
+                own = find("algorithm", algorithm).own_correction
+                Step(replace(recipe, correction=Choice(own)), task, CPU)
+                Step(replace(recipe, algorithm=Choice("fixmatch")), task, CPU)
+                refused[algorithm][correction] = str(error)
+    return refused
+
+
+def compare(
+    planned: Plan,
+    out: Path,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+    go_on: str = "compare(..., resume=True)",
+) -> tuple[Matrix, dict[str, Any]]:
+    """Train what was planned; ``out`` then holds the runs, the table and ``results.json``, which is also returned.
+
+    With ``resume`` runs that have ended are not repeated, also when the matrix has grown since. ``watch`` is told steps
+    done and steps in all.
+    """
+    prepare_folder(out, "compare", resume, overwrite)
+    jobs = planned.jobs(out)
+    different = list({job.out: job for job in jobs.values()}.values())
+    for job in different:
+        Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
+    total = sum(job.recipe.steps for job in different)
+    started = time.monotonic()
+    ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)
+    seconds = time.monotonic() - started
+
+    results = {job.out: result for job, result in zip(different, ended, strict=True)}
+    matrix = Matrix(
+        planned.seeds,
+        {
+            algorithm: {name: [results[jobs[algorithm, name, seed].out] for seed in planned.seeds] for name in row}
+            for algorithm, row in planned.cells.items()
+        },
+        planned.refused,
+        {algorithm: find("algorithm", algorithm).own_correction for algorithm in planned.cells},
+        planned.corrections,
+    )
+    numbers = {
+        "recipe": planned.base.to_json(),
+        "changes": planned.changes(),
+        **matrix.to_json(),
+        "timing": {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)},
+    }
+    write_text(out / "table.md", matrix.to_markdown())
+    write_json(out / "results.json", numbers)
+    return matrix, numbers

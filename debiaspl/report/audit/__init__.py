@@ -1,0 +1,6 @@
+"""How biased predictions are, and what debiasing them would change."""
+
+from debiaspl.report.audit.numbers import Audit, audit
+from debiaspl.report.audit.page import audit_page
+
+__all__ = ["Audit", "audit", "audit_page"]

@@ -1,0 +1,76 @@
+"""What debiasing would change: the paper's correction (Eq. 3) with the mean prediction as the prior."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.audit.shares import Shares, shares_of
+from debiaspl.report.confusion import Cells
+from debiaspl.report.predictions import Predictions, Scores
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Predictions after the correction."""
+
+    strength: float
+    prior: NDArray[np.float64]
+    """Mean of the raw probabilities."""
+    label: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    shares: Shares
+    moved: Cells
+    """From the class of the file to the class after the correction, without what stays."""
+    rows: NDArray[np.int64]
+    """Images that change class, the surest new label first."""
+    accuracy: float | None
+    """After the correction, where the truth is known."""
+
+
+def change(predictions: Predictions, strength: float) -> Change | None:
+    """None where nothing but labels is known: which class comes second decides, and labels do not tell it."""
+    scores = predictions.scores
+    if scores is None:
+        return None
+    prior = mean_prediction(scores)
+    label, confidence = corrected(scores, prior, strength)
+    rows = np.flatnonzero(label != predictions.label)
+    truth, accuracy = predictions.truth, None
+    if truth is not None:
+        accuracy = float((label == truth)[truth >= 0].mean())
+    return Change(
+        strength,
+        prior,
+        label,
+        confidence,
+        shares_of(label, scores.num_classes),
+        Cells.of(predictions.label, label, scores.num_classes).mistakes(),
+        rows[np.argsort(-confidence[rows], kind="stable")],
+        accuracy,
+    )
+
+
+def mean_prediction(scores: Scores) -> NDArray[np.float64]:
+    """How often the model predicts each class, by its raw probabilities."""
+    total = np.zeros(scores.num_classes)
+    for rows in scores.parts():
+        total += scores.probabilities(rows).sum(0, dtype=np.float64)
+    return total / len(scores)
+
+
+def corrected(
+    scores: Scores, prior: NDArray[np.float64], strength: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Labels and confidences as the training itself makes them: ``Debiaser`` with this prior."""
+    import torch
+
+    from debiaspl.debias import Debiaser
+
+    debiaser = Debiaser(scores.num_classes, strength)
+    debiaser.prior.copy_(torch.from_numpy(prior))
+    label, confidence = np.empty(len(scores), np.int64), np.empty(len(scores))
+    for rows in scores.parts():
+        best = debiaser.probabilities(torch.from_numpy(scores.logits(rows))).max(-1)
+        label[rows], confidence[rows] = best.indices.numpy(), best.values.numpy()
+    return label, confidence

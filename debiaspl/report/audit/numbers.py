@@ -1,0 +1,136 @@
+"""The audit: all numbers that its table, its JSON and its page show."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from debiaspl.report.audit.centroids import Alike, alike
+from debiaspl.report.audit.change import Change, change
+from debiaspl.report.audit.shares import Above, Shares, above_thresholds, shares_of
+from debiaspl.report.audit.truth import Agreement, Calibration, agreement, calibration
+from debiaspl.report.order import MOST_CLASSES
+from debiaspl.report.predictions import Predictions
+
+STRENGTH = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What predictions show. A part that needs what the file does not hold is None."""
+
+    predictions: Predictions
+    shares: Shares
+    thresholds: list[Above] | None
+    """Needs a confidence."""
+    agreement: Agreement | None
+    """Needs the truth."""
+    calibration: Calibration | None
+    """Needs the truth and a confidence."""
+    alike: Alike | None
+    """Needs embeddings."""
+    change: Change | None
+    """Needs probabilities or logits."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.predictions.classes
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, by name; docs/audit.md says what each is."""
+        numbers: dict[str, Any] = {
+            "source": self.predictions.origin,
+            "predictions": len(self.predictions),
+            "classes": list(self.classes),
+            "counts": self._by_class(self.shares.counts.tolist()),
+            "imbalance_ratio": self.shares.imbalance_ratio,
+            "effective_classes": self.shares.effective_classes,
+            "never_predicted": [self.classes[number] for number in self.shares.never],
+        }
+        if self.thresholds is not None:
+            numbers["thresholds"] = self.threshold_rows()
+        if self.agreement is not None:
+            numbers |= self._truth(self.agreement)
+        if self.calibration is not None:
+            numbers["calibration_error"] = self.calibration.error
+        if self.alike is not None:
+            numbers["nearest_classes"] = self._nearest(self.alike)
+        if self.change is not None:
+            numbers["debiased"] = self._debiased(self.change)
+        return numbers
+
+    def threshold_rows(self) -> list[dict[str, Any]] | None:
+        """What is left at and above each confidence; None without one."""
+        return None if self.thresholds is None else [_threshold(row) for row in self.thresholds]
+
+    def _truth(self, found: Agreement) -> dict[str, Any]:
+        small = len(self.classes) <= MOST_CLASSES
+        return {
+            "truth_known": found.known,
+            "accuracy": found.accuracy,
+            "accuracy_interval": list(found.interval),
+            "precision": self._by_class(found.precision),
+            "recall": self._by_class(found.recall),
+            # A matrix of more classes would be gigabytes of text.
+            "confusion": found.cells.dense().tolist() if small else None,
+        }
+
+    def _nearest(self, found: Alike) -> dict[str, Any]:
+        rows = {item.number: item for item in (*found.most, *found.least)}
+        return {
+            self.classes[number]: {
+                self.classes[other]: s for other, s in zip(item.others, item.similarity, strict=True)
+            }
+            for number, item in rows.items()
+        }
+
+    def _debiased(self, found: Change) -> dict[str, Any]:
+        return {
+            "strength": found.strength,
+            "counts": self._by_class(found.shares.counts.tolist()),
+            "imbalance_ratio": found.shares.imbalance_ratio,
+            "effective_classes": found.shares.effective_classes,
+            "never_predicted": [self.classes[number] for number in found.shares.never],
+            "changed": len(found.rows),
+            "accuracy": found.accuracy,
+        }
+
+    def _by_class(self, values: list[Any]) -> dict[str, Any]:
+        return dict(zip(self.classes, values, strict=True))
+
+
+def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
+    """Look at predictions from all sides that they allow.
+
+    Args:
+        predictions: what was predicted.
+        strength: how much of the bias the correction would remove (the paper's lambda).
+    """
+    classes, label, truth = len(predictions.classes), predictions.label, predictions.truth
+    confidence, embeddings = predictions.confidence, predictions.embeddings
+    shares = shares_of(label, classes)
+    calibrated = None
+    if truth is not None and confidence is not None:
+        known = truth >= 0
+        calibrated = calibration(confidence[known], np.asarray(label[known] == truth[known]))
+    return Audit(
+        predictions,
+        shares,
+        None if confidence is None else above_thresholds(label, confidence, classes, truth),
+        None if truth is None else agreement(truth, label, classes),
+        calibrated,
+        None if embeddings is None else alike(embeddings, label, truth, shares.counts),
+        change(predictions, strength),
+    )
+
+
+def _threshold(row: Above) -> dict[str, Any]:
+    return {
+        "threshold": row.threshold,
+        "kept": row.kept,
+        "kept_share": row.kept_share,
+        "imbalance_ratio": row.shares.imbalance_ratio,
+        "effective_classes": row.shares.effective_classes,
+        "never_predicted": len(row.shares.never),
+        "accuracy": row.accuracy,
+    }

@@ -1,0 +1,161 @@
+"""The audit as one page: what the page's script draws, as plain values."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.audit.findings import findings
+from debiaspl.report.audit.numbers import Audit
+from debiaspl.report.audit.picks import Picks, picks
+from debiaspl.report.audit.thumbnails import Find, thumbnails
+from debiaspl.report.confusion import matrix_of
+from debiaspl.report.order import MOST_CLASSES, confusion_order
+from debiaspl.report.pages import build_page, rounded, short_name
+
+MOST_PAIRS = 500
+"""Rows of a table of confusions or moves; the rest is too rare to be looked through."""
+
+
+def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str:
+    """One self-contained HTML page.
+
+    Args:
+        audit: the numbers.
+        command: what made it, for the reader who wants it again.
+        find: where images are at hand, finds one by its name.
+    """
+    return build_page(f"Audit of {audit.predictions.origin}", audit_values(audit, command, find))
+
+
+def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> dict[str, Any]:
+    """All that the page shows."""
+    shown = picks(audit)
+    names = [audit.predictions.name(row) for row in shown.rows]
+    return {
+        "kind": "audit",
+        "origin": audit.predictions.origin,
+        "command": command,
+        "findings": [vars(finding) for finding in findings(audit)],
+        "facts": _facts(audit),
+        "classes": _classes(audit),
+        "thresholds": audit.threshold_rows(),
+        "confusion": _confusion(audit),
+        "calibration": _calibration(audit),
+        "alike": _alike(audit),
+        "change": _change(audit),
+        "picks": _picks(audit, shown),
+        "pictures": {} if find is None else thumbnails(names, find),
+    }
+
+
+def _facts(audit: Audit) -> dict[str, Any]:
+    found = audit.agreement
+    return {
+        "predictions": len(audit.predictions),
+        "classes": len(audit.classes),
+        "imbalance_ratio": audit.shares.imbalance_ratio,
+        "effective_classes": audit.shares.effective_classes,
+        "never_predicted": len(audit.shares.never),
+        "accuracy": None if found is None else found.accuracy,
+        "interval": None if found is None else list(found.interval),
+        "truth_known": None if found is None else found.known,
+        "worst_recall": None if found is None else min(value for value in found.recall if value is not None),
+    }
+
+
+def _classes(audit: Audit) -> dict[str, Any]:
+    """Columns of the table of classes."""
+    found, counts = audit.agreement, audit.shares.counts
+    confidence = audit.predictions.confidence
+    mean = None
+    if confidence is not None:
+        total = np.bincount(audit.predictions.label, confidence, minlength=len(counts))
+        mean = [rounded(value / count) if count else None for value, count in zip(total, counts.tolist(), strict=True)]
+    return {
+        "name": [short_name(name) for name in audit.classes],
+        "predicted": counts.tolist(),
+        "times_even": rounded(audit.shares.times_even.tolist()),
+        "confidence": mean,
+        "truth": None if found is None else found.cells.of_true.tolist(),
+        "precision": None if found is None else rounded(found.precision),
+        "recall": None if found is None else rounded(found.recall),
+        "debiased": None if audit.change is None else audit.change.shares.counts.tolist(),
+    }
+
+
+def _confusion(audit: Audit) -> dict[str, Any] | None:
+    if audit.agreement is None:
+        return None
+    cells = audit.agreement.cells
+    mistakes = cells.mistakes()
+    pairs = _columns(mistakes.true, mistakes.predicted, mistakes.count)
+    drawn = None if cells.classes > MOST_CLASSES else matrix_of(cells)
+    return {"order": confusion_order(cells), "matrix": drawn, "mistakes": pairs, "all_mistakes": len(mistakes.count)}
+
+
+def _columns(*columns: NDArray[np.int64]) -> list[list[int]]:
+    return [column[:MOST_PAIRS].tolist() for column in columns]
+
+
+def _calibration(audit: Audit) -> dict[str, Any] | None:
+    found = audit.calibration
+    if found is None:
+        return None
+    return {
+        "error": found.error,
+        "gap": found.gap,
+        "bins": [vars(item) | {"interval": list(item.interval)} for item in found.bins],
+    }
+
+
+def _alike(audit: Audit) -> dict[str, Any] | None:
+    found = audit.alike
+    if found is None:
+        return None
+
+    def rows(items: list[Any]) -> list[dict[str, Any]]:
+        return [
+            {"class": item.number, "others": item.others, "similarity": rounded(item.similarity), "mean": item.mean}
+            for item in items
+        ]
+
+    return {"by_truth": found.by_truth, "most": rows(found.most), "least": rows(found.least), "without": found.without}
+
+
+def _change(audit: Audit) -> dict[str, Any] | None:
+    found = audit.change
+    if found is None:
+        return None
+    return {
+        "strength": found.strength,
+        "imbalance_ratio": found.shares.imbalance_ratio,
+        "effective_classes": found.shares.effective_classes,
+        "never_predicted": len(found.shares.never),
+        "changed": len(found.rows),
+        "accuracy": found.accuracy,
+        "moves": _columns(found.moved.true, found.moved.predicted, found.moved.count),
+        "all_moves": len(found.moved.count),
+    }
+
+
+def _picks(audit: Audit, shown: Picks) -> dict[str, Any]:
+    return {
+        "favoured": shown.favoured,
+        "uncertain": [_image(audit, row) for row in shown.uncertain.tolist()],
+        "changed": [_image(audit, row) for row in shown.changed.tolist()],
+        "mistaken": [_image(audit, row) for row in shown.mistaken.tolist()],
+    }
+
+
+def _image(audit: Audit, row: int) -> dict[str, Any]:
+    """One image: its name, and what is said of it."""
+    found, after = audit.predictions, audit.change
+    return {
+        "name": found.name(row),
+        "label": int(found.label[row]),
+        "confidence": None if found.confidence is None else rounded(float(found.confidence[row])),
+        "truth": None if found.truth is None or found.truth[row] < 0 else int(found.truth[row]),
+        "new": None if after is None else int(after.label[row]),
+        "new_confidence": None if after is None else rounded(float(after.confidence[row])),
+    }

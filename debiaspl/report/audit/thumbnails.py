@@ -1,0 +1,80 @@
+"""Small pictures of the images that a page shows, where the images are at hand."""
+
+import base64
+import io
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+SIDE = 64
+MOST_BYTES = 700_000
+"""Of all pictures of a page together, as text: the page stays small enough to send."""
+
+Find = Callable[[str], "Image.Image | None"]
+"""From the name of an image to the image; None if there is none."""
+
+
+def thumbnails(names: Iterable[str], find: Find) -> dict[str, str]:
+    """Pictures as data URIs, by name, as many as fit."""
+    made: dict[str, str] = {}
+    used = 0
+    for name in names:
+        image = find(name)
+        if image is None:
+            continue
+        content = io.BytesIO()
+        image.save(content, "WEBP", quality=75)
+        uri = "data:image/webp;base64," + base64.b64encode(content.getvalue()).decode()
+        used += len(uri)
+        if used > MOST_BYTES:
+            break
+        made[name] = uri
+    return made
+
+
+def images_in(folder: Path) -> Find:
+    """Images by their path in a folder. A name that leads out of the folder finds nothing."""
+    from debiaspl.data.decode import BadImage, open_image
+
+    home = folder.resolve()
+
+    def find(name: str) -> "Image.Image | None":
+        try:
+            path = (home / name).resolve()
+            if not path.is_relative_to(home) or not path.is_file():
+                return None
+            return open_image(path, (SIDE, SIDE))
+        except (BadImage, OSError, ValueError):  # a name with a zero byte is a ValueError
+            return None
+
+    return find
+
+
+def images_of_run(folder: Path) -> Find | None:
+    """Test images of a run by their names, if its data can be opened here."""
+    import numpy as np
+    import torch
+    from PIL import Image
+
+    from debiaspl.data import open_data
+
+    try:
+        recipe = json.loads((folder / "config.json").read_text())["recipe"]
+        test = open_data(recipe["data"], recipe["image_size"], recipe["stream"], None).test
+    except (OSError, ValueError, KeyError, TypeError, ImportError):
+        return None
+    places = {name: place for place, name in enumerate(test.ids)}
+
+    def find(name: str) -> "Image.Image | None":
+        if name not in places:
+            return None
+        pixels = test.images[torch.tensor([places[name]])][0].cpu().numpy().transpose(1, 2, 0)
+        image = Image.fromarray(np.repeat(pixels, 3, 2) if pixels.shape[2] == 1 else pixels)
+        image.thumbnail((SIDE, SIDE))
+        return image
+
+    return find

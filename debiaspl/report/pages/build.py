@@ -1,0 +1,91 @@
+"""One HTML page out of its parts: style, script and values, all inside it."""
+
+import base64
+import hashlib
+import html
+import json
+import math
+from functools import cache
+from importlib.resources import files
+from typing import Any, overload
+
+SCRIPTS = (
+    "kit.js",
+    "table.js",
+    "charts.js",
+    "lines.js",
+    "confusion.js",
+    "stripes.js",
+    "audit.js",
+    "audit_change.js",
+    "runs.js",
+    "runs_training.js",
+    "main.js",
+)
+LONGEST_NAME = 120
+
+
+def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
+    """The page for these values. A ``live`` one asks its own server for newer ones; any other asks nobody.
+
+    The security policy lets the browser run this very script, by its digest, and nothing else: were the name of a class
+    or a file ever taken for HTML, it could still do nothing.
+    """
+    style, script = _part("style.css"), _script()
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
+        f"connect-src '{'self' if live else 'none'}'; base-uri 'none'; form-action 'none'"
+    )
+    page = _part("page.html")
+    # One pass over the template: what is filled in is never searched for further marks.
+    filled = {
+        "policy": html.escape(policy),
+        "title": html.escape(title.encode(errors="replace").decode()),
+        "style": style,
+        "script": script,
+        "live": "true" if live else "false",
+        "values": embedded(values),
+    }
+    first, *rest = page.split("{{")
+    return first + "".join(filled[name] + text for name, _, text in (part.partition("}}") for part in rest))
+
+
+def embedded(values: Any) -> str:
+    """JSON that can stand inside a script element: no character of it can end the element or begin a comment."""
+    text = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def short_name(name: str) -> str:
+    """Long names are cut: a thousand of them must not fill the page."""
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+@overload
+def rounded(value: float) -> float: ...
+@overload
+def rounded(value: None) -> None: ...
+@overload
+def rounded(value: list[Any]) -> list[Any]: ...
+def rounded(value: Any) -> Any:
+    """To six digits: more than a page shows, and less than it would otherwise have to carry."""
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+@cache
+def _part(name: str) -> str:
+    return files("debiaspl.report.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    """The parts share one function's scope, so that nothing of theirs is global."""
+    return '"use strict";\n(() => {\n' + "\n".join(_part(name) for name in SCRIPTS) + "\n})();\n"
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,116 @@
+// What happened while the runs trained.
+
+// The last method, which is the one with the correction, has the plain line.
+function dashOf(place, methods) {
+  return DASHES[(methods.length - 1 - place) % DASHES.length];
+}
+
+function lineOf(run, key, tints, methods) {
+  const points = run.curves.step.map((step, number) => [step, run.curves[key][number]]).filter((point) => point[1] !== null);
+  return { name: methods[run.method].title, colour: tints[run.method], dash: dashOf(run.method, methods), width: 1.5, points };
+}
+
+// A line per run, in the colour and the dashes of its method; the legend names each method once.
+function trainingLines({ runs, methods, tints }, key, name, options) {
+  const series = runs.map((run) => lineOf(run, key, tints, methods)).filter((one) => one.points.length);
+  if (!series.length) return null;
+  const once = methods.map((method) => series.find((one) => one.name === method.title)).filter((one) => one);
+  const x = { name: "step", low: 0, write: write.count };
+  return lineChart(series, { label: `Lines: ${name} through training`, height: 230, legend: once, x, y: { name, ...options } });
+}
+
+function trainingTable({ runs }, key, name, how) {
+  const columns = [{ name: "run", text: true }, { name: "step", write: write.count }, { name, write: how }];
+  const rows = runs.flatMap((run) => run.curves.step.map((step, number) => [run.name, step, run.curves[key][number]]).filter((row) => row[2] !== null));
+  return rows.length ? dataTable(`${name} through training`, columns, rows, { page: 12 }) : null;
+}
+
+function trainingChart(values, key, caption, name, how, options) {
+  const lines = trainingLines(values, key, name, { write: how, ...options });
+  return lines ? chart(caption, lines, trainingTable(values, key, name, how)) : null;
+}
+
+function pseudoSection(values) {
+  const parts = [
+    trainingChart(values, "pseudo_imbalance", "Imbalance of the pseudo-labels that were learned from", "most to least used class", write.number, { log: true, low: 1 }),
+    stagesChart(values),
+    stripesOf(values, "pseudo", () => "Pseudo-labels"),
+  ].filter((part) => part);
+  if (!parts.length) return null;
+  return section(
+    "pseudo",
+    "Pseudo-labels through training",
+    paragraph("What the model taught itself with: the labels it gave to unlabeled images, as many as were confident enough. If the images are balanced, so should these be."),
+    parts,
+  );
+}
+
+function stagesChart({ methods, tints, classes }) {
+  const titles = ["first third", "second third", "last third"];
+  const shown = methods.map((method, place) => ({ ...method, place })).filter((method) => method.stages.some((shares) => shares));
+  if (!shown.length) return null;
+  const top = Math.max(...shown.flatMap((method) => method.stages.flatMap((shares) => shares || [])), 1);
+  const drawn = titles.map((title, stage) => {
+    const series = shown.filter((method) => method.stages[stage]).map((method) => ({
+      name: method.title, colour: tints[method.place], dash: dashOf(method.place, methods),
+      points: method.stages[stage].map((share, rank) => [rank + 1, share]),
+    }));
+    const options = {
+      label: `Lines: sorted shares of the classes in the ${title} of training`, height: 210, empty: "No label was kept.",
+      x: { name: "rank of the class", low: 1, high: Math.max(classes.length, 2), write: write.count },
+      y: { name: "× even share", low: 0, high: top * 1.05, write: write.number }, lines: [{ y: 1, name: "even" }],
+    };
+    return chart(`In the ${title}`, lineChart(series, options));
+  });
+  const columns = [{ name: "rank", write: write.count }, ...shown.flatMap((method) => titles.map((title) => ({ name: `${method.title}, ${title}`, write: write.times })))];
+  const rows = classes.map((_, rank) => [rank + 1, ...shown.flatMap((method) => method.stages.map((shares) => (shares ? shares[rank] : null)))]);
+  return [
+    el("h3", {}, "Shares of the classes among the pseudo-labels, largest first"),
+    el("div", { class: "pair" }, drawn),
+    el("details", {}, el("summary", {}, "The numbers as a table"), dataTable("Shares in times of an even share, mean over seeds", columns, rows)),
+  ];
+}
+
+// One picture a method; which of its seeds is shown can be chosen.
+function stripesOf({ runs, methods, classes }, key, title) {
+  const drawn = methods.map((method, place) => {
+    const own = runs.filter((run) => run.method === place && run[key]);
+    if (!own.length) return null;
+    const holder = el("div");
+    const show = (run) => holder.replaceChildren(chart(`${title(run)} of ${method.title}, seed ${run.seed}: a row is a class`, stripes(run[key].times_even, run[key].step, classes, `Stripes: shares of the classes through training, ${run.name}`), stripesTable(run[key], classes)));
+    show(own[0]);
+    if (own.length === 1) return holder;
+    const choice = el("select", { change: () => show(own[Number(choice.value)]) }, own.map((run, number) => el("option", { value: number }, run.name)));
+    return el("div", {}, el("div", { class: "tools" }, el("label", {}, "Run", choice)), holder);
+  });
+  return drawn.some((part) => part) ? el("div", { class: "pair" }, drawn.filter((part) => part)) : null;
+}
+
+function stripesTable({ step, times_even: values }, classes) {
+  const last = values.length - 1;
+  const places = [...new Set([0, Math.floor(last / 2), last])];
+  const columns = [{ name: "class", text: true }, ...places.map((place) => ({ name: `step ${write.count(step[place])}`, write: write.times }))];
+  return dataTable("Shares in times of an even share: first, middle and last", columns, classes.map((name, number) => [name, ...places.map((place) => values[place][number])]), { sort: places.length });
+}
+
+function priorSection(values) {
+  const drawn = stripesOf(values, "prior", (run) => (run.has_prior ? "Prior" : "Mean prediction"));
+  const lines = trainingChart(values, "imbalance", "Imbalance of the prior; of methods without one, of the mean prediction", "largest to smallest share", write.number, { log: true, low: 1 });
+  if (!drawn && !lines) return null;
+  return section("prior", "The prior: how often the model predicts each class", paragraph("DebiasPL follows the mean of the raw probabilities and takes it out of the labels. The closer to even, the less there is to take out."), lines, drawn);
+}
+
+function trainingSection(values) {
+  const percent = (value) => write.share(value).replace(".0", "");
+  const losses = [...new Set(values.runs.flatMap((run) => Object.keys(run.curves.losses)))];
+  const flat = { ...values, runs: values.runs.map((run) => ({ ...run, curves: { ...run.curves, ...Object.fromEntries(losses.map((name) => [`loss ${name}`, run.curves.losses[name] || run.curves.step.map(() => null)])) } })) };
+  const measured = values.runs.some((run) => run.curves.measured.length);
+  const onTheWay = { ...values, runs: values.runs.map((run) => ({ ...run, curves: { step: run.curves.measured.map((one) => one[0]), measured: run.curves.measured.map((one) => one[1]) } })) };
+  const parts = [
+    trainingChart(values, "kept", "Share of the labels that was confident enough", "share kept", percent, { low: 0, high: 1 }),
+    trainingChart(values, "pseudo_accuracy", "Share of the kept labels that was right", "pseudo-labels right", percent, { high: 1 }),
+    measured ? trainingChart(onTheWay, "measured", "Accuracy on the test set on the way; nothing was chosen by it", "accuracy", percent, {}) : null,
+    ...losses.map((name) => trainingChart(flat, `loss ${name}`, `Loss: ${name}`, "loss", write.number, { low: 0 })),
+  ].filter((part) => part);
+  return parts.length ? section("training", "How training went", el("div", { class: "pair" }, parts)) : section("training", "How training went", paragraph("The log has no line yet."));
+}

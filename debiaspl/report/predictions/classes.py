@@ -1,0 +1,108 @@
+"""Which classes there are, and the number of each."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.predictions.errors import PredictionsError, listed
+from debiaspl.report.predictions.raw import Raw
+
+UNKNOWN = -1
+NO_VALUE = ("", "-1", "nan", "None")
+"""How tables say that nobody knows the truth, unless a class is called so."""
+
+Texts = list[str]
+
+
+def values_of(column: NDArray[Any]) -> Texts:
+    """Class names or class numbers, as text; a whole number in floating point is that number."""
+    if np.issubdtype(column.dtype, np.floating):
+        return [str(int(value)) if value == int(value) else str(value) for value in _no_nan(column).tolist()]
+    return [value if isinstance(value, str) else str(value) for value in column.tolist()]
+
+
+def _no_nan(column: NDArray[Any]) -> NDArray[Any]:
+    return np.where(np.isfinite(column), column, UNKNOWN)
+
+
+def class_names(
+    raw: Raw, columns: int | None, given: Sequence[str] | None, label: Texts | None, truth: Texts | None
+) -> tuple[str, ...]:
+    """The classes as given, as the file names them, as its scores count them, or as they are seen in it."""
+    names = tuple(given) if given is not None else raw.classes
+    if names is None and columns is not None:
+        names = tuple(str(number) for number in range(columns))
+    if names is None:
+        names = _seen(label or [], truth)
+    if columns is not None and len(names) != columns:
+        raise PredictionsError(
+            f"there are {len(names):,} class names and {columns:,} columns of scores, expected one each."
+        )
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise PredictionsError(f"class names occur twice ({listed(twice)}), expected different ones.")
+    if len(names) < 2:
+        only = f"one class, {names[0]!r}" if names else "no class"
+        raise PredictionsError(
+            f"{raw.origin} shows {only}, expected two or more: a single one cannot be favoured over others. "
+            "If there are classes that were never predicted, name them all: --classes."
+        )
+    return names
+
+
+def _seen(label: Texts, truth: Texts | None) -> tuple[str, ...]:
+    """Classes that occur, sorted: as numbers, if all are."""
+    seen = set(label)
+    if truth is not None:
+        real = set(truth) - (set(NO_VALUE) - seen)
+        if real and not real & seen:
+            raise PredictionsError(
+                f"truth holds {listed(sorted(real), 3)}, label holds {listed(sorted(seen), 3)}, no class is in both, "
+                "expected the same names for the same classes. Another column: --truth."
+            )
+        seen |= real
+    seen -= {""}
+    return tuple(sorted(seen, key=int) if all(name.isdecimal() for name in seen) else sorted(seen))
+
+
+def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.int64]:
+    """The place of each value in the list of classes; class numbers stand for places where no class is called so."""
+    places = {name: place for place, name in enumerate(classes)}
+    none = {value: UNKNOWN for value in NO_VALUE if value not in places}
+    strange = sorted(set(values) - set(places) - set(none))
+    if strange and not set(values) & set(places) and all(_is_place(value, len(classes)) for value in strange):
+        places, strange = {str(place): place for place in range(len(classes))}, []
+    if strange:
+        raise PredictionsError(
+            f"{what} names {len(strange):,} class{'es' if len(strange) > 1 else ''} that the predictions do not know: "
+            f"{listed(strange, 5)}. They know {len(classes):,}: {listed(classes, 5)}. Give all classes the same names "
+            f"in both, or leave the {what} of such images empty."
+            if what == "truth"
+            else f"{what} names classes that are not in the list: {listed(strange, 5)}. The list has {len(classes):,}: "
+            f"{listed(classes, 5)}. Name them all: --classes."
+        )
+    lookup = none | places
+    return np.fromiter((lookup[value] for value in values), np.int64, len(values))
+
+
+def _is_place(value: str, classes: int) -> bool:
+    return value.isascii() and value.isdecimal() and int(value) < classes
+
+
+def parse_classes(text: str) -> tuple[str, ...]:
+    """Class names as written on a command line: a number of classes, names with commas between, or a file of names."""
+    if text.isascii() and text.isdecimal():
+        return tuple(str(number) for number in range(int(text)))
+    if "," in text:
+        return tuple(name.strip() for name in text.split(","))
+    try:
+        lines = Path(text).read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines()
+    except OSError as error:
+        raise PredictionsError(
+            f"--classes is {text!r}, expected a number of classes, their names with commas between, or a file with a "
+            f"name per line ({error.strerror})."
+        ) from error
+    return tuple(line.strip() for line in lines if line.strip())

@@ -1,0 +1,175 @@
+"""Predictions, checked: what the audit works with."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.predictions.classes import UNKNOWN, class_names, numbered, values_of
+from debiaspl.report.predictions.errors import PredictionsError, listed, rows_named
+from debiaspl.report.predictions.raw import Names, Raw
+from debiaspl.report.predictions.scores import Scores
+
+USUAL = {
+    "label": ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output"),
+    "truth": ("target", "y_true", "true", "ground_truth", "gt", "actual", "y"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One class per image, and whatever else is known."""
+
+    origin: str
+    """Where they come from, for people."""
+    classes: tuple[str, ...]
+    label: NDArray[np.int64]
+    """The predicted class of every image."""
+    file_names: tuple[str, ...] | None = None
+    confidence: NDArray[np.float64] | None = None
+    """The probability of the predicted class."""
+    truth: NDArray[np.int64] | None = None
+    """The true class; -1 where it is not known."""
+    scores: Scores | None = None
+    """Probabilities or logits of every class."""
+    embeddings: NDArray[Any] | None = None
+    """A vector per image."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def name(self, row: int) -> str:
+        """The image, for people."""
+        return f"row {row + 1:,}" if self.file_names is None else self.file_names[row]
+
+
+def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
+    """Check what was read, and give every class a number."""
+    names = names or Names()
+    if raw.rows == 0:
+        raise PredictionsError(f"{raw.origin} has no rows, expected one prediction per row.")
+    _refuse_unequal(raw)
+    scores = _scores(raw)
+    label, truth = _field(raw, names, "label"), _field(raw, names, "truth")
+    if label is None and scores is None:
+        raise PredictionsError(_no_label(raw))
+    texts = [None if column is None else values_of(column) for column in (label, truth)]
+    known = class_names(raw, None if scores is None else scores.num_classes, classes, *texts)
+    labels = None if texts[0] is None else numbered(texts[0], known, "label")
+    truths = None if texts[1] is None else numbered(texts[1], known, "truth")
+    if labels is not None and (labels == UNKNOWN).any():
+        rows = np.flatnonzero(labels == UNKNOWN).tolist()
+        raise PredictionsError(f"there is no label in {rows_named(rows)}, expected a predicted class in every row.")
+    if truths is not None and (truths == UNKNOWN).all():
+        truths = None
+    confidence = _confidence(raw, names)
+    if scores is not None:
+        labels, confidence = _from_scores(scores, labels, confidence)
+    assert labels is not None
+    file_names = _field(raw, names, "file_name")
+    return Predictions(
+        origin=raw.origin,
+        classes=known,
+        label=labels,
+        file_names=None if file_names is None else tuple(map(str, file_names.tolist())),
+        confidence=confidence,
+        truth=truths,
+        scores=scores,
+        embeddings=_embeddings(raw),
+    )
+
+
+def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
+    """The column of this meaning; one that was asked for by name must be there."""
+    asked: str | None = getattr(names, what)
+    if asked is not None and asked not in raw.fields:
+        close = difflib.get_close_matches(asked, raw.fields, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise PredictionsError(
+            f"{raw.origin} has no column {asked!r} for the {what.replace('_', ' ')}.{hint} "
+            f"It has {listed(raw.fields) or 'none'}."
+        )
+    return raw.fields.get(asked or what)
+
+
+def _no_label(raw: Raw) -> str:
+    found = listed([*raw.fields, *raw.matrices]) or "none"
+    usual = [name for name in raw.fields if name.lower() in USUAL["label"]]
+    close = usual or difflib.get_close_matches("label", raw.fields, n=1)
+    candidates = close or list(raw.fields)
+    hint = f"If {candidates[0]!r} is the predicted class: --label {candidates[0]}. " if candidates else ""
+    return (
+        f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit for "
+        f"each class (columns probability:CLASS or logit:CLASS, arrays probabilities or logits). {hint}"
+        "Other names: --label, --probabilities, --logits."
+    )
+
+
+def _refuse_unequal(raw: Raw) -> None:
+    lengths = {name: len(values) for name, values in (*raw.fields.items(), *raw.matrices.items())}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length:,}" for name, length in lengths.items())
+        raise PredictionsError(f"{raw.origin} has arrays of different lengths ({told}), expected one row per image.")
+
+
+def _scores(raw: Raw) -> Scores | None:
+    if "probabilities" in raw.matrices and "logits" in raw.matrices:
+        raise PredictionsError(f"{raw.origin} has probabilities and logits, expected one of them. Leave one out.")
+    for name in ("probabilities", "logits"):
+        if name in raw.matrices:
+            values = raw.matrices[name]
+            if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating):
+                raise PredictionsError(
+                    f"{name} have shape {values.shape} and type {values.dtype}, expected floating-point numbers, "
+                    "(images, classes)."
+                )
+            scores = Scores(values, are_logits=name == "logits")
+            scores.check()
+            return scores
+    return None
+
+
+def _from_scores(
+    scores: Scores, label: NDArray[np.int64] | None, confidence: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Labels and confidences that the file does not give."""
+    labels = np.empty(len(scores), np.int64) if label is None else label
+    sure = np.empty(len(scores), np.float64)
+    for rows in scores.parts():
+        probabilities = scores.probabilities(rows)
+        if label is None:
+            labels[rows] = probabilities.argmax(1)
+        sure[rows] = np.take_along_axis(probabilities, labels[rows, None], 1)[:, 0]
+    return labels, sure if confidence is None else confidence
+
+
+def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
+    column = _field(raw, names, "confidence")
+    if column is None:
+        return None
+    try:
+        values = column.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise PredictionsError(f"the confidence is not a number everywhere, expected 0 to 1: {error}.") from error
+    bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if len(bad):
+        raise PredictionsError(
+            f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}), "
+            "expected the probability of the predicted class. Percentages: divide by 100. Another column: --confidence."
+        )
+    return values
+
+
+def _embeddings(raw: Raw) -> NDArray[Any] | None:
+    values = raw.matrices.get("embeddings")
+    if values is None:
+        return None
+    if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating) or not np.isfinite(values).all():
+        raise PredictionsError(
+            f"embeddings have shape {values.shape} and type {values.dtype}, expected finite floating-point numbers, "
+            "(images, length of a vector)."
+        )
+    return values

@@ -1,0 +1,88 @@
+"""What a file holds, by its own names and unchecked; and the names a user may give to what he means."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MATRICES = ("probabilities", "logits", "embeddings")
+STEMS = {"probabilities": "probability", "logits": "logit", "embeddings": "embedding"}
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the columns or arrays of a file are called; None: the usual name, if it is there."""
+
+    label: str | None = None
+    """The predicted class; usually ``label``."""
+    truth: str | None = None
+    """The true class; usually ``truth``."""
+    confidence: str | None = None
+    """The probability of the predicted class; usually ``confidence``."""
+    file_name: str | None = None
+    """The image; usually ``file_name``."""
+    probabilities: str | None = None
+    """An array; in a table of one column per class, how these columns begin: usually ``probability:``."""
+    logits: str | None = None
+    """The same for logits; usually ``logit:``."""
+    embeddings: str | None = None
+    """The same for embeddings; usually ``embedding:``. Also a ``.npy`` file with a row per prediction."""
+
+    def beginnings(self, matrix: str) -> tuple[str, ...]:
+        """How the columns of a matrix begin in a table."""
+        given: str | None = getattr(self, matrix)
+        return (f"{STEMS[matrix]}:", f"{STEMS[matrix]}_") if given is None else (given,)
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """A table of predictions as it was read."""
+
+    origin: str
+    """Where it was read from, for people."""
+    fields: Mapping[str, NDArray[Any]]
+    """Columns with one value per prediction."""
+    matrices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """``probabilities``, ``logits`` and ``embeddings``: one row per prediction."""
+    classes: tuple[str, ...] | None = None
+    """Names of the classes in the order of the scores, where the file tells."""
+
+    @property
+    def rows(self) -> int:
+        return max((len(values) for values in (*self.fields.values(), *self.matrices.values())), default=0)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a table are single values, and which stand together as a matrix."""
+
+    single: tuple[int, ...]
+    groups: Mapping[str, tuple[int, ...]]
+    classes: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, header: list[str], names: Names) -> "Layout":
+        """Sort the columns of a table by how they begin."""
+        groups: dict[str, tuple[int, ...]] = {}
+        classes: tuple[str, ...] | None = None
+        wanted = {getattr(names, item) for item in ("label", "truth", "confidence", "file_name")}
+        for matrix in MATRICES:
+            for start in names.beginnings(matrix):
+                members = tuple(
+                    place for place, name in enumerate(header) if name.startswith(start) and name not in wanted
+                )
+                if len(members) > 1 and matrix not in groups:
+                    groups[matrix] = members
+                    if matrix != "embeddings":
+                        classes = tuple(header[place][len(start) :] for place in members)
+        grouped = {place for members in groups.values() for place in members}
+        return cls(tuple(place for place in range(len(header)) if place not in grouped), groups, classes)
+
+
+def as_text(values: list[str]) -> NDArray[Any]:
+    """A column of text that takes no more memory than its strings."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

@@ -1,0 +1,64 @@
+"""A file or a run folder -> predictions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.predictions.errors import PredictionsError
+from debiaspl.report.predictions.folder import classes_of_run, predictions_of_run
+from debiaspl.report.predictions.npz import read_npz
+from debiaspl.report.predictions.parquet import read_parquet
+from debiaspl.report.predictions.predictions import Predictions, predictions_from
+from debiaspl.report.predictions.raw import Names, Raw
+from debiaspl.report.predictions.table import read_csv
+
+
+def read_predictions(path: Path, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
+    """Read a CSV, ``.npz`` or Parquet file, or the folder of a run that has ended.
+
+    Args:
+        path: the file or folder.
+        names: what its columns are called, where they are not called as usual.
+        classes: all class names, in order, where the file does not tell them.
+    """
+    names = names or Names()
+    embeddings_file = _embeddings_file(names)
+    if embeddings_file is not None:
+        names = replace(names, embeddings=None)
+    if path.is_dir():
+        classes = classes_of_run(path) if classes is None else classes
+        raw = replace(read_csv(predictions_of_run(path), names), origin=str(path))
+    else:
+        raw = _read_file(path, names)
+    if embeddings_file is not None:
+        raw = replace(raw, matrices={**raw.matrices, "embeddings": _load_npy(embeddings_file)})
+    return predictions_from(raw, names, classes)
+
+
+def _read_file(path: Path, names: Names) -> Raw:
+    if not path.exists():
+        raise PredictionsError(f"there is no {path}, expected a CSV, .npz or Parquet file, or the folder of a run.")
+    readers = {".csv": read_csv, ".npz": read_npz, ".parquet": read_parquet, ".pq": read_parquet}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise PredictionsError(
+            f"{path} ends in {path.suffix or 'nothing'!r}, expected .csv, .npz or .parquet, or the folder of a run. "
+            "docs/audit.md says what such a file holds."
+        )
+    return reader(path, names)
+
+
+def _embeddings_file(names: Names) -> Path | None:
+    given = names.embeddings
+    return Path(given) if given is not None and given.endswith(".npy") else None
+
+
+def _load_npy(path: Path) -> NDArray[Any]:
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        raise PredictionsError(f"the embeddings in {path} cannot be read: {error}.") from error

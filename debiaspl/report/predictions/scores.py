@@ -1,0 +1,90 @@
+"""Probabilities or logits of every class, read in parts: the whole may be far larger than what is made of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.predictions.errors import PredictionsError, rows_named
+
+PART_NUMBERS = 2_000_000
+"""Scores looked at in one go: 8 MB of float32, which stays in reach of the processor."""
+SUM_TOLERANCE = 0.02
+"""Probabilities written with four digits, a thousand of them, are this far from a sum of 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A row per prediction, a column per class."""
+
+    values: NDArray[Any]
+    are_logits: bool
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def num_classes(self) -> int:
+        return int(self.values.shape[1])
+
+    def parts(self) -> Iterator[slice]:
+        """Rows, part by part."""
+        size = max(1, PART_NUMBERS // self.num_classes)
+        for start in range(0, len(self), size):
+            yield slice(start, min(start + size, len(self)))
+
+    def logits(self, rows: slice) -> NDArray[np.float32]:
+        """Logits of some rows; of probabilities, their logarithm, with the smallest normal number for 0."""
+        values = self.values[rows].astype(np.float32)
+        return values if self.are_logits else np.log(np.maximum(values, np.finfo(np.float32).tiny))
+
+    def probabilities(self, rows: slice) -> NDArray[np.float32]:
+        """Probabilities of some rows; they sum to 1."""
+        values = self.values[rows].astype(np.float32)
+        if self.are_logits:
+            values -= values.max(1, keepdims=True)
+            np.exp(values, out=values)
+        values /= values.sum(1, keepdims=True)
+        return values
+
+    def check(self) -> None:
+        """Refuse what are no scores."""
+        if self.num_classes < 2:
+            raise PredictionsError(
+                f"the scores have {self.num_classes} column, expected one for each of two or more classes. "
+                "With one probability for two classes, write p and 1 - p."
+            )
+        for rows in self.parts():
+            values = self.values[rows]
+            self._refuse_not_finite(values, rows.start)
+            if not self.are_logits:
+                self._refuse_no_probabilities(values, rows.start)
+
+    def _refuse_not_finite(self, values: NDArray[Any], start: int) -> None:
+        finite = np.isfinite(values).all(1)
+        if not finite.all():
+            bad = (np.flatnonzero(~finite) + start).tolist()
+            what = "NaN" if np.isnan(values[bad[0] - start]).any() else "an infinite number"
+            raise PredictionsError(
+                f"the {self._word()} hold {what} in {rows_named(bad)}, expected finite numbers. A model that has "
+                "diverged predicts nothing: leave these rows out, or predict them anew."
+            )
+
+    def _refuse_no_probabilities(self, values: NDArray[Any], start: int) -> None:
+        sums = values.sum(1, dtype=np.float64)
+        negative = np.asarray((values < 0).any(1))
+        bad = np.flatnonzero(negative | (np.abs(sums - 1) > SUM_TOLERANCE))
+        if len(bad):
+            first = bad[0]
+            found = "hold negative numbers" if negative[first] else "do not sum to 1"
+            example = f"row {first + start + 1:,} sums to {sums[first]:.4g}"
+            raise PredictionsError(
+                f"the probabilities {found} in {rows_named((bad + start).tolist())} ({example}), expected numbers from "
+                "0 to 1 that sum to 1 in every row. If they are logits, say so: name the columns logit:CLASS or the "
+                "array logits, or use --logits. If columns are missing, add them."
+            )
+
+    def _word(self) -> str:
+        return "logits" if self.are_logits else "probabilities"

@@ -1,0 +1,96 @@
+"""CSV: a header, and a row per prediction."""
+
+import csv
+from array import array
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.predictions.errors import PredictionsError, listed
+from debiaspl.report.predictions.raw import Layout, Names, Raw, as_text
+
+LARGE_FILE = 64 * 2**20
+"""Bytes from which on a CSV file is better read by pyarrow, if it is there: on two cores, several times as fast."""
+
+
+def read_csv(path: Path, names: Names) -> Raw:
+    """Read a table. Numbers of a matrix are kept as float32; all else stays text."""
+    if path.stat().st_size >= LARGE_FILE and find_spec("pyarrow") is not None:
+        from debiaspl.report.predictions.parquet import read_large_csv
+
+        read = read_large_csv(path, names, _header(path))
+        if read is not None:
+            return read
+    return read_small_csv(path, names)
+
+
+def read_small_csv(path: Path, names: Names) -> Raw:
+    """Row by row; what is wrong is told with the number of its row."""
+    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        rows = _rows(csv.reader(file), path)
+        header = check_header(next(rows, []), path)
+        layout = Layout.of(header, names)
+        single: dict[int, list[str]] = {place: [] for place in layout.single}
+        groups = {matrix: array("f") for matrix in layout.groups}
+        count = 0
+        for count, row in enumerate(rows, 1):
+            if len(row) != len(header):
+                raise PredictionsError(
+                    f"row {count:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
+                    "Text that holds a comma must stand in double quotes."
+                )
+            for place, cells in single.items():
+                cells.append(row[place])
+            for matrix, places in layout.groups.items():
+                groups[matrix].extend(_numbers(row, places, header, count))
+    fields = {header[place]: as_text(cells) for place, cells in single.items()}
+    matrices = {matrix: _matrix(numbers, count) for matrix, numbers in groups.items() if count}
+    return Raw(str(path), fields, matrices, layout.classes)
+
+
+def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
+    try:
+        yield from (row for row in reader if row)
+    except csv.Error as error:
+        raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {error}.") from error
+
+
+def _header(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        return check_header(next(_rows(csv.reader(file), path), []), path)
+
+
+def check_header(header: list[str], path: Path) -> list[str]:
+    """Column names, each once."""
+    if not header:
+        raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
+    twice = sorted({name for name in header if header.count(name) > 1}) if len(set(header)) < len(header) else []
+    if twice:
+        raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
+    return header
+
+
+def _numbers(row: list[str], places: tuple[int, ...], header: list[str], count: int) -> list[float]:
+    try:
+        return [float(row[place]) for place in places]
+    except ValueError:
+        bad = next(place for place in places if not _is_number(row[place]))
+        raise PredictionsError(
+            f"row {count:,} has {row[bad]!r} in column {header[bad]!r}, expected a number."
+        ) from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _matrix(numbers: "array[float]", rows: int) -> NDArray[Any]:
+    return np.frombuffer(numbers, np.float32).reshape(rows, -1)

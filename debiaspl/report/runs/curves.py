@@ -1,0 +1,103 @@
+"""The log of a run as curves a page can carry, however long the log is."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from debiaspl.report.audit.shares import Shares
+from debiaspl.report.pages import rounded
+
+POINTS = 200
+"""Points of a line."""
+STRIPES = 12_000
+"""Shares of classes through time that are drawn as stripes: with more classes, fewer times."""
+STAGES = 3
+
+Record = dict[str, Any]
+
+
+def windows(log: Sequence[Record], most: int) -> list[list[Record]]:
+    """Neighbouring lines of the log put together, so that there are at most so many."""
+    size = -(-len(log) // most) if log else 1
+    return [list(log[start : start + size]) for start in range(0, len(log), size)]
+
+
+def curves(log: Sequence[Record]) -> dict[str, Any]:
+    """Numbers through training, a list per number, None where there is none."""
+    parts = windows(log, POINTS)
+    names = list(dict.fromkeys(name for record in log for name in record["losses"]))
+    counts = [pseudo_counts(part) for part in parts]
+    lines: dict[str, Any] = {
+        "step": [part[-1]["step"] for part in parts],
+        "losses": {name: [_mean([record["losses"].get(name) for record in part]) for part in parts] for name in names},
+        "kept": [_mean([record.get("kept") for record in part]) for part in parts],
+        "pseudo_accuracy": [_right(part) for part in parts],
+        "pseudo_imbalance": [None if found is None else rounded(found.imbalance_ratio) for found in counts],
+        "imbalance": [_mean([record.get("imbalance") for record in part]) for part in parts],
+    }
+    measured = [(record["step"], record["accuracy"]) for record in log if "accuracy" in record]
+    lines["measured"] = [list(point) for point in measured]
+    return lines
+
+
+def pseudo_counts(part: Sequence[Record]) -> Shares | None:
+    """Pseudo-labels of these lines, class by class; None if there were none."""
+    vectors = [record["pseudo_labels"] for record in part if "pseudo_labels" in record]
+    total = np.asarray(vectors, np.int64).sum(0) if vectors else np.zeros(1, np.int64)
+    return Shares(total) if total.any() else None
+
+
+def stripes(log: Sequence[Record], classes: int, of: str) -> dict[str, Any] | None:
+    """Shares of all classes through time, in times of an even share.
+
+    ``of`` is ``pseudo_labels``, or ``prior``, for which a run without one gives its mean prediction.
+    """
+    most = int(np.clip(STRIPES // classes, 8, 120))
+    steps, values = [], []
+    for part in windows(log, most):
+        shares = _pseudo_shares(part) if of == "pseudo_labels" else _prior(part)
+        if shares is not None:
+            steps.append(part[-1]["step"])
+            values.append(rounded((shares * classes).tolist()))
+    return {"step": steps, "times_even": values} if values else None
+
+
+def stages(log: Sequence[Record]) -> list[list[float] | None]:
+    """The paper's figure: in each third of training, the pseudo-labels' shares, largest first, in times of even."""
+    end = log[-1]["step"] if log else 0
+    found: list[list[float] | None] = []
+    for stage in range(STAGES):
+        part = [record for record in log if stage * end < STAGES * record["step"] <= (stage + 1) * end]
+        shares = pseudo_counts(part)
+        found.append(None if shares is None else sorted(shares.times_even.tolist(), reverse=True))
+    return found
+
+
+def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | None]:
+    """Over the seeds of a method, place by place."""
+    found: list[list[float] | None] = []
+    for stage in range(STAGES):
+        values = [shares for run in runs if (shares := run[stage]) is not None]
+        found.append(rounded(np.mean(values, 0).tolist()) if values else None)
+    return found
+
+
+def _pseudo_shares(part: Sequence[Record]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    found = pseudo_counts(part)
+    return None if found is None else found.times_even / len(found.counts)
+
+
+def _prior(part: Sequence[Record]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    vector = part[-1].get("prior") or part[-1].get("marginal")
+    return None if vector is None else np.asarray(vector, np.float64)
+
+
+def _right(part: Sequence[Record]) -> float | None:
+    known = sum(record.get("pseudo_known", 0) for record in part)
+    return rounded(sum(record.get("pseudo_right", 0) for record in part) / known) if known else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return rounded(sum(there) / len(there)) if there else None

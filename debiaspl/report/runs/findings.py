@@ -1,0 +1,72 @@
+"""What the runs show, in plain words, with the next thing to do."""
+
+import numpy as np
+
+from debiaspl.report.audit.findings import Finding
+from debiaspl.report.confusion import Cells
+from debiaspl.report.runs.methods import Method
+
+MUCH = 3
+"""Pseudo-labels of the most used class for each one of the least used from which on they are called biased."""
+
+
+def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
+    """Which method is best, what its pseudo-labels are like, and which class it knows least; nothing before the end."""
+    ended = [method for method in methods if method.ended()]
+    if not ended:
+        return []
+    best = max(ended, key=lambda method: (method.accuracy() or {})["mean"])
+    return [_accuracy(best, ended), *_pseudo_labels(best, ended), _worst(best, names)]
+
+
+def _accuracy(best: Method, ended: list[Method]) -> Finding:
+    found = best.accuracy()
+    assert found is not None
+    images = best.ended()[0]["test"]
+    seeds = f", the mean of {found['seeds']} seeds" if found["seeds"] > 1 else ""
+    fact = f"{best.title} recognises {100 * found['mean']:.1f} % of {images:,} test images{seeds}"
+    others = [method for method in ended if method is not best]
+    for other in others:
+        difference = best.difference(other)
+        if difference is not None:
+            side = "above" if difference["mean"] >= 0 else "below"
+            fact += f"; {abs(100 * difference['mean']):.1f} points {side} {other.title}"
+    alone = "Train the same recipe with --set algorithm=supervised and with --set correction=none, and compare."
+    more = "Trust a difference that is larger than the spread over seeds; more seeds narrow it."
+    return Finding(f"{fact}.", more if others else alone, "accuracy")
+
+
+def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
+    told = [(method.title, method.middle("pseudo_imbalance")) for method in ended]
+    shown = [f"{title} {ratio:,.1f}" for title, ratio in told if ratio is not None]
+    if not shown:
+        return []
+    ratio = best.middle("pseudo_imbalance")
+    stronger = "If the images are balanced, a larger strength takes out more of this."
+    todo = stronger if ratio is not None and ratio > MUCH else "Nothing to mend here."
+    return [
+        Finding(
+            "Pseudo-labels of the most used class for each one of the least used, in the second half of training: "
+            f"{', '.join(shown)}.",
+            todo,
+            "pseudo",
+        )
+    ]
+
+
+def _worst(best: Method, names: list[str]) -> Finding:
+    matrix = np.sum([one["confusion"] for one in best.ended()], 0)
+    cells = Cells.of_dense(matrix.tolist())
+    recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), np.inf)
+    worst = int(recall.argmin())
+    fact = f"'{names[worst]}' is recognised least by {best.title}: {100 * recall[worst]:.0f} % of its images"
+    row = matrix[worst].copy()
+    row[worst] = 0
+    if not row.any():
+        return Finding(f"{fact}.", "Nothing to mend here.", "recall")
+    taken = int(row.argmax())
+    return Finding(
+        f"{fact}; {100 * row[taken] / matrix[worst].sum():.0f} % are taken for '{names[taken]}'.",
+        f"Label a few images of '{names[worst]}' and '{names[taken]}'.",
+        "confusion",
+    )

@@ -1,0 +1,152 @@
+"""The report of runs as one page: what the page's script draws, as plain values."""
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from debiaspl.report.confusion import Cells, matrix_of
+from debiaspl.report.order import MOST_CLASSES, confusion_order
+from debiaspl.report.pages import build_page, rounded, short_name
+from debiaspl.report.runs.command import command_of
+from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
+from debiaspl.report.runs.findings import run_findings
+from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of
+from debiaspl.report.runs.record import RunRecord, read_run
+from debiaspl.training import Recipe, RunError
+from debiaspl.training.files import write_text
+
+MOST_CELLS = 20_000
+
+
+def write_report(folders: Sequence[Path], out: Path, known: Mapping[str, Recipe]) -> Path:
+    """Write the report of these runs to ``out``.
+
+    Args:
+        folders: runs, ended or not.
+        out: the page.
+        known: recipes by name, for the commands that make the runs again.
+    """
+    write_text(out, runs_page([read_run(folder) for folder in folders], known))
+    return out
+
+
+def runs_page(runs: Sequence[RunRecord], known: Mapping[str, Recipe], live: bool = False) -> str:
+    """One self-contained HTML page; a ``live`` one is for ``debiaspl watch``."""
+    title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
+    return build_page(title, runs_values(runs, known), live)
+
+
+def runs_values(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> dict[str, Any]:
+    """All that the page shows."""
+    names = _class_names(runs)
+    methods = methods_of(runs)
+    ended = [method for method in methods if method.ended()]
+    return {
+        "kind": "runs",
+        "about": runs[0].recipe["about"],
+        "classes": [short_name(name) for name in names],
+        "findings": [vars(finding) for finding in run_findings(methods, names)],
+        "methods": [_method(method, methods) for method in methods],
+        "runs": [_run(run, place, len(names), known) for place, method in enumerate(methods) for run in method.runs],
+        **_confusions(ended),
+        "settings": _settings(methods),
+    }
+
+
+def _class_names(runs: Sequence[RunRecord]) -> list[str]:
+    """Names as a run that has ended tells them; until then, numbers."""
+    sizes = {size for run in runs if (size := run.num_classes()) is not None}
+    if len(sizes) > 1:
+        raise RunError(
+            f"these runs have {' and '.join(map(str, sorted(sizes)))} classes, expected as many in each: only runs on "
+            "the same classes can be compared on one page."
+        )
+    told = next((run.classes for run in runs if run.classes is not None), None)
+    if told is not None:
+        return list(told)
+    return [f"class {number}" for number in range(next(iter(sizes), 0))]
+
+
+def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
+    baseline = next((other for other in methods if other.supervised and other is not method), None)
+    recalls = [one["recall"] for one in method.ended()]
+    return {
+        "title": method.title,
+        "supervised": method.supervised,
+        "runs": len(method.runs),
+        "accuracy": method.accuracy(),
+        "to_supervised": None if baseline is None else method.difference(baseline),
+        "worst_recall": method.mean("worst_recall"),
+        "pseudo_imbalance": method.middle("pseudo_imbalance"),
+        "pseudo_accuracy": method.middle("pseudo_accuracy"),
+        "recall": _mean_recall(recalls) if recalls else None,
+        "stages": mean_stages([stages(run.log) for run in method.runs]),
+    }
+
+
+def _mean_recall(recalls: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Over seeds, class by class; None for a class without test images."""
+    columns = ([value for value in column if value is not None] for column in zip(*recalls, strict=True))
+    return [rounded(statistics.fmean(values)) if values else None for values in columns]
+
+
+def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe]) -> dict[str, Any]:
+    results = run.results or {}
+    return {
+        "name": run.name,
+        "method": method,
+        "seed": run.recipe["seed"],
+        "ended": run.results is not None,
+        "step": run.step,
+        "steps": run.steps,
+        "accuracy": results.get("accuracy"),
+        "interval": None if run.results is None else accuracy_interval(run.results),
+        "evaluated": results.get("evaluated"),
+        "worst_recall": results.get("worst_recall"),
+        "pseudo_imbalance": results.get("pseudo_imbalance"),
+        "pseudo_accuracy": results.get("pseudo_accuracy"),
+        "labels": sum(results["labels"]) if "labels" in results else None,
+        "unlabeled": results.get("unlabeled"),
+        "test": results.get("test"),
+        "data": run.recipe["data"],
+        "versions": results.get("versions"),
+        "timing": results.get("timing"),
+        "seconds": run.log[-1]["seconds"] if run.log else None,
+        "command": command_of(run.recipe, known),
+        "curves": curves(run.log),
+        "pseudo": stripes(run.log, classes, "pseudo_labels") if classes else None,
+        "prior": stripes(run.log, classes, "prior") if classes else None,
+        "has_prior": any("prior" in record for record in run.log[-1:]),
+    }
+
+
+def _confusions(ended: Sequence[Method]) -> dict[str, Any]:
+    """One matrix a method, over its seeds, all in one order of classes."""
+    sums = {method.title: np.sum([one["confusion"] for one in method.ended()], 0) for method in ended}
+    if not sums or len(next(iter(sums.values()))) > MOST_CLASSES:
+        return {"confusions": [], "order": []}
+    everything = Cells.of_dense(np.sum(list(sums.values()), 0).tolist())
+    drawn = [
+        {"title": title, "matrix": matrix_of(Cells.of_dense(matrix.tolist()), MOST_CELLS)}
+        for title, matrix in sums.items()
+    ]
+    return {"confusions": drawn, "order": confusion_order(everything)}
+
+
+def _settings(methods: Sequence[Method]) -> dict[str, Any]:
+    """What is the same in all methods, and what is not."""
+    by_method = [{k: v for k, v in flat(method.runs[0].recipe).items() if k not in APART} for method in methods]
+    names = list(dict.fromkeys(name for settings in by_method for name in settings))
+    values = {name: [_shown(settings.get(name)) for settings in by_method] for name in names}
+    return {
+        "same": [[name, found[0]] for name, found in values.items() if len(set(found)) == 1],
+        "different": [[name, *found] for name, found in values.items() if len(set(found)) > 1],
+    }
+
+
+def _shown(value: Any) -> str:
+    return "default" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,86 @@
+"""Parts from a user's own file, named ``PATH.py:ClassName``.
+
+Loading a file executes it. That happens where its user types its name and where a run is built, never where a run
+folder, which may be somebody else's, is read.
+"""
+
+import hashlib
+import inspect
+import sys
+import traceback
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+_loaded: dict[Path, ModuleType] = {}
+
+
+def names_file(name: str) -> bool:
+    """Whether a part is called like a class of a file."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def is_loaded(name: str) -> bool:
+    """Whether the file has been loaded by this process; looking executes nothing."""
+    return _place(name) in _loaded
+
+
+def load_class(name: str, base: type) -> type:
+    """The class that ``PATH.py:ClassName`` names; its file is executed once in a process."""
+    path, _, wanted = name.rpartition(":")
+    place = _place(name)
+    if place not in _loaded:
+        _loaded[place] = _execute(place, path)
+    here = vars(_loaded[place])
+    expected = f"a class that extends {base.__module__.rpartition('.')[0]}.{base.__name__}"
+    if wanted not in here:
+        own = [key for key, value in here.items() if _extends(value, base) and value.__module__ == here["__name__"]]
+        raise ValueError(f"{path} has no class {wanted!r}, expected {expected}; it has {', '.join(own) or 'none'}.")
+    found = here[wanted]
+    if not _extends(found, base):
+        raise ValueError(f"{name} is not {expected}. Write: class {wanted}({base.__name__}).")
+    if inspect.isabstract(found):
+        missing = ", ".join(f"{method}()" for method in sorted(found.__abstractmethods__))
+        raise ValueError(f"{name} leaves {missing} undefined; debiaspl/algorithms/supervised.py is a short example.")
+    loaded: type = found
+    return loaded
+
+
+def went_through(error: BaseException) -> bool:
+    """Whether an error was raised in a user's own file, here or in a worker process: its author needs the traceback."""
+    told = "".join(traceback.format_exception(error))
+    return any(f'File "{place}"' in told for place in _loaded)
+
+
+def _place(name: str) -> Path:
+    return Path(name.rpartition(":")[0]).expanduser().resolve()
+
+
+def _extends(value: object, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
+
+
+def _execute(place: Path, path: str) -> ModuleType:
+    if not place.is_file():
+        raise ValueError(f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, a path from there.")
+    # A name of its own, so that a file called torch.py or random.py stands in nobody's way.
+    name = f"{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, place)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles look their module up
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ValueError(f"{path} could not be loaded: {_explained(error, place)}") from error
+    return module
+
+
+def _explained(error: BaseException, place: Path) -> str:
+    """The line of the user's file at which it happened, and what."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(place)]
+    if isinstance(error, SyntaxError) and error.filename == str(place):
+        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
+    return f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}: {error}"

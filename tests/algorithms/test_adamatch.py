@@ -1,0 +1,227 @@
+"""AdaMatch against its slow twin, with a network whose batch norm tells the two passes apart."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models
+from debiaspl.algorithms.adamatch import AdaMatch
+from debiaspl.debias import Correction, Debiaser
+from debiaspl.models import SmallNet
+from tests.algorithms.test_algorithms import Linear
+from tests.reference import adamatch as twin
+from tests.reference import paper
+
+CLASSES, LABELED, UNLABELED = 4, 5, 24
+
+
+def batch(progress: float = 0.25, seed: int = 1) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+
+    def images(count: int) -> torch.Tensor:
+        return torch.randn(count, 3, 8, 8, generator=generator)
+
+    labels = torch.arange(LABELED) % CLASSES
+    return Batch(
+        images(LABELED) + 1,  # other statistics than those of the unlabeled images
+        labels,
+        (images(UNLABELED),),
+        (images(UNLABELED),),
+        progress=torch.tensor(progress),
+        generator=torch.Generator().manual_seed(seed),
+    )
+
+
+def models(seed: int = 0) -> Models:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        student = SmallNet(CLASSES, channels=3, width=4)
+        student.head.weight.data *= 4
+    return Models(student, student)
+
+
+def test_a_step_equals_the_paper():
+    drawn, used, copy = batch(progress=0.2), models(), deepcopy(models().student)
+    algorithm = AdaMatch(threshold=0.8, unlabeled_weight=2.0)
+    losses = algorithm.losses(used, drawn)
+
+    everything = copy(torch.cat([drawn.labeled, drawn.strong[0], drawn.weak[0]])).tolist()
+    together, strong = everything[:LABELED], everything[LABELED : LABELED + UNLABELED]
+    weak = everything[LABELED + UNLABELED :]
+    alone = copy(drawn.labeled).tolist()
+    shares = torch.rand(LABELED, CLASSES, generator=torch.Generator().manual_seed(1)).tolist()
+    logits = twin.between(together, alone, shares)
+    threshold = twin.relative_threshold(logits, 0.8)
+
+    assert not torch.allclose(torch.tensor(together), torch.tensor(alone), rtol=0.1)  # the two passes differ
+    labeled = F.cross_entropy(torch.tensor(logits), drawn.labels)
+    torch.testing.assert_close(losses["labeled"], labeled)
+    expected = 2 * twin.growth(0.2) * twin.unlabeled_loss(weak, strong, threshold)
+    assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-4)
+    assert algorithm.monitors["threshold"].item() == pytest.approx(threshold, rel=1e-5)
+    assert 0 < algorithm.monitors["kept"].float().mean() < 1
+
+
+def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new():
+    drawn, student, old = batch(progress=0.6), Linear2(), [0.4, 0.3, 0.2, 0.1]
+    debiaser = Debiaser(CLASSES, strength=0.5, momentum=0.9)
+    debiaser.prior.copy_(torch.tensor(old))
+    algorithm = AdaMatch(debiaser, threshold=0.9)
+    loss = algorithm.losses(Models(student, student), drawn)["unlabeled"]
+    weak, strong = student(drawn.weak[0]).tolist(), student(drawn.strong[0]).tolist()
+    threshold = twin.relative_threshold(student(drawn.labeled).tolist(), 0.9)
+    new = paper.moved_prior(old, weak, 0.9)
+    assert loss.item() == pytest.approx(paper.unlabeled_loss(weak, strong, old, new, 0.5, threshold), rel=1e-5)
+    assert 0 < algorithm.monitors["kept"].float().mean() < 1
+
+
+def test_the_shares_are_drawn_from_the_batch_and_lie_between_the_passes():
+    used, copy = models(), models().student
+    drawn = batch()
+    together = copy(torch.cat([drawn.labeled, drawn.strong[0], drawn.weak[0]]))[:LABELED]
+    alone = copy(drawn.labeled)
+    low, high = torch.minimum(together, alone), torch.maximum(together, alone)
+    seen = []
+
+    class Watching(Correction):
+        def labeled_margin(self, logits, labels=None):
+            seen.append(logits)
+            return logits
+
+    algorithm = AdaMatch(Watching())
+    for seed in (1, 2, 1):
+        drawn.generator.manual_seed(seed)
+        algorithm.losses(used, drawn)
+    assert all(((logits >= low - 1e-5) & (logits <= high + 1e-5)).all() for logits in seen)
+    assert not torch.equal(seen[0], seen[1])
+    assert torch.equal(seen[0], seen[2])
+    share = (seen[0] - alone) / (together - alone)
+    assert share.max() - share.min() > 0.5  # one for every logit
+
+
+def test_the_pass_alone_leaves_no_trace_in_the_statistics():
+    used, copy, drawn = models(), models().student, batch()
+    AdaMatch().losses(used, drawn)
+    copy(torch.cat([drawn.labeled, drawn.strong[0], drawn.weak[0]]))
+    for name, value in copy.named_buffers():
+        assert torch.equal(used.student.get_buffer(name), value), name
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_gradients_flow_through_both_passes(monkeypatch, together):
+    """Only together with the unlabeled images, in one batch norm, do labeled logits depend on those."""
+    monkeypatch.setattr(torch, "rand", lambda shape, **_: torch.full(shape, float(together)))
+    used, drawn = models(), batch()
+    labeled, strong = drawn.labeled.requires_grad_(), drawn.strong[0].requires_grad_()
+    losses = AdaMatch(threshold=0.5).losses(used, drawn)
+    losses["labeled"].backward(retain_graph=True)
+    assert labeled.grad.abs().sum() > 0
+    assert (strong.grad.abs().sum() > 0) == together
+    assert all(value.grad.abs().sum() > 0 for value in used.student.parameters() if value.ndim > 1)
+    strong.grad.zero_()
+    losses["unlabeled"].backward()
+    assert strong.grad.abs().sum() > 0
+
+
+def test_weak_labels_and_the_threshold_receive_no_gradient():
+    drawn = batch()
+    student = Linear2()
+    weak, labeled = drawn.weak[0].requires_grad_(), drawn.labeled.requires_grad_()
+    AdaMatch(threshold=0.5).losses(Models(student, student), drawn)["unlabeled"].backward()
+    assert weak.grad is None or weak.grad.abs().sum() == 0
+    assert labeled.grad is None or labeled.grad.abs().sum() == 0
+
+
+class Linear2(Linear):
+    """No batch norm, for images of this size: what is not in a loss gets no gradient at all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight.data = 0.2 * torch.randn(CLASSES, 192, generator=torch.Generator().manual_seed(3))
+
+
+@pytest.mark.parametrize("progress", [0.0, 0.1, 0.25, 0.5, 0.9])
+def test_the_weight_grows_over_the_first_half(progress):
+    student = Linear2()
+    used = Models(student, student)
+    full = AdaMatch(threshold=0.5, ramp_up=0).losses(used, batch(progress))["unlabeled"].item()
+    found = AdaMatch(threshold=0.5).losses(used, batch(progress))["unlabeled"].item()
+    assert full > 0
+    assert found == pytest.approx(twin.growth(progress) * full, rel=1e-5, abs=1e-7)
+
+
+def test_with_certain_labels_and_no_batch_norm_it_is_fixmatch():
+    """The neutral case: both passes agree, the confidence on labeled images is 1, the weight is whole."""
+    drawn, student = batch(progress=0.6), Linear2()
+    drawn.labeled.mul_(1000)
+    used = Models(student, student)
+    found = AdaMatch(threshold=0.7).losses(used, drawn)
+    expected = FixMatch(threshold=0.7).losses(used, drawn)
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value)
+    assert found["unlabeled"] > 0
+
+
+def test_a_model_that_is_unsure_of_its_labels_uses_more_pseudo_labels():
+    drawn, student = batch(progress=0.6), Linear2()
+    drawn.labeled.mul_(0.01)
+    used = Models(student, student)
+    algorithm, fixmatch = AdaMatch(threshold=0.9), FixMatch(threshold=0.9)
+    algorithm.losses(used, drawn)
+    fixmatch.losses(used, drawn)
+    assert algorithm.monitors["threshold"] < 0.9 * 0.4
+    assert algorithm.monitors["kept"].sum() > fixmatch.monitors["kept"].sum()
+
+
+def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
+    drawn, student, teacher = batch(), models(0).student, models(7).student.eval()
+    algorithm = AdaMatch(threshold=0.5)
+    losses = algorithm.losses(Models(student, teacher), drawn)
+    assert torch.equal(algorithm.monitors["pseudo_label"], teacher(drawn.weak[0]).argmax(-1))
+    sum(losses.values()).backward()
+    assert all(value.grad is None for value in teacher.parameters())
+
+
+def test_a_strength_of_zero_is_no_correction_bit_for_bit():
+    plain, default, zero, removed = (
+        AdaMatch(correction, threshold=0.5).losses(models(), batch())
+        for correction in (Correction(), None, Debiaser(CLASSES, strength=0), Debiaser(CLASSES, momentum=0.0))
+    )
+    for name, value in plain.items():
+        assert torch.equal(value, default[name])
+        assert torch.equal(value, zero[name])
+    assert not torch.equal(plain["unlabeled"], removed["unlabeled"])
+
+
+def test_the_state_goes_on_bit_for_bit():
+    """All its state is the correction's, the generator and the student are the run's."""
+    used, whole, first = models(), AdaMatch(Debiaser(CLASSES)), AdaMatch(Debiaser(CLASSES))
+    whole.losses(used, batch())
+    first.losses(models(), batch())
+    second = AdaMatch(Debiaser(CLASSES))
+    second.load_state_dict(first.state_dict())
+    resumed = models()
+    resumed.student.load_state_dict(used.student.state_dict())
+    expected, found = whole.losses(used, batch(seed=5)), second.losses(resumed, batch(seed=5))
+    assert all(torch.equal(value, found[name]) for name, value in expected.items())
+    assert torch.equal(whole.correction.prior, second.correction.prior)
+
+
+def test_half_precision_is_computed_in_float32():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        losses = AdaMatch().losses(models(), batch())
+    assert {value.dtype for value in losses.values()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"threshold": 1.2}, "threshold is 1.2"), ({"ramp_up": -1}, "ramp_up is -1")]
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        AdaMatch(**settings)
+
+
+def test_it_is_known_by_name():
+    assert ALGORITHMS["adamatch"] is AdaMatch

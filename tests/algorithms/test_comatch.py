@@ -1,0 +1,284 @@
+"""CoMatch against its slow twin, its memory step by step, and what may receive a gradient."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from debiaspl.algorithms import ALGORITHMS, Batch, Models
+from debiaspl.algorithms.comatch import CoMatch, contrast
+from debiaspl.debias import Correction, Debiaser
+from debiaspl.models import Network
+from tests.reference import comatch as twin
+from tests.reference import paper
+
+CLASSES, FEATURES, LABELED, UNLABELED = 4, 6, 5, 16
+
+
+class Plain(Network):
+    """No batch norm: what comes of a view does not depend on its neighbours."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.num_features = FEATURES
+        self.weight = nn.Parameter(0.6 * torch.randn(FEATURES, 12, generator=generator))
+        self.head = nn.Linear(FEATURES, CLASSES)
+        self.head.weight.data = torch.randn(CLASSES, FEATURES, generator=generator)
+
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        return (images.flatten(1) @ self.weight.T).tanh()
+
+
+def batch(seed: int = 1) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+
+    def images(count: int) -> torch.Tensor:
+        return torch.randn(count, 3, 2, 2, generator=generator)
+
+    labels = torch.arange(LABELED) % CLASSES
+    return Batch(images(LABELED), labels, (images(UNLABELED),), (images(UNLABELED), images(UNLABELED)))
+
+
+def models(seed: int = 0) -> Models:
+    student = Plain(seed)
+    return Models(student, student)
+
+
+def comatch(correction: Correction | None = None, **settings: float) -> CoMatch:
+    """Equal first weights at every call; a memory of two batches."""
+    chosen = {"threshold": 0.6, "memory": 2 * (LABELED + UNLABELED), "embedding": 3, "graph_threshold": 0.3, **settings}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return CoMatch(CLASSES, FEATURES, correction, **chosen)
+
+
+def embedded(algorithm: CoMatch, network: Plain, images: torch.Tensor) -> list[list[float]]:
+    """By hand, row by row."""
+    outputs = algorithm.projection(network.embed(images)).tolist()
+    return [twin.normalised(row) for row in outputs]
+
+
+def one_hot(label: int) -> list[float]:
+    return [float(number == label) for number in range(CLASSES)]
+
+
+def test_four_steps_equal_the_paper():
+    """A memory of two batches: the third step is the first that is smoothed; what it leaves there is not."""
+    used = models()
+    algorithm = comatch(unlabeled_weight=2.0, contrast_weight=3.0)
+    memory: list[tuple[list[float], list[float]]] = []
+    for number in range(4):
+        drawn = batch(number)
+        losses = algorithm.losses(used, drawn)
+
+        own = used.student(drawn.weak[0]).softmax(-1).tolist()
+        places = embedded(algorithm, used.student, drawn.weak[0])
+        labels = own
+        if number >= 2:
+            assert len(memory) == algorithm.memory
+            labels = [twin.smoothed(p, z, memory, 0.9, 0.2) for p, z in zip(own, places, strict=True)]
+        strong = used.student(drawn.strong[0]).tolist()
+        first, second = (embedded(algorithm, used.student, view) for view in drawn.strong)
+
+        assert losses["unlabeled"].item() == pytest.approx(2 * twin.soft_loss(labels, strong, 0.6), rel=1e-5)
+        assert losses["contrast"].item() == pytest.approx(3 * twin.contrast(first, second, labels, 0.2, 0.3), rel=1e-5)
+        labeled = F.cross_entropy(used.student(drawn.labeled), drawn.labels)
+        torch.testing.assert_close(losses["labeled"], labeled)
+        kept = [max(label) >= 0.6 for label in labels]
+        assert algorithm.monitors["kept"].tolist() == kept
+        assert 0 < sum(kept) < UNLABELED
+        assert algorithm.monitors["pseudo_label"].tolist() == [label.index(max(label)) for label in labels]
+
+        known = embedded(algorithm, used.student, drawn.labeled)
+        memory += list(zip(places, own, strict=True))
+        memory += [(place, one_hot(label)) for place, label in zip(known, drawn.labels.tolist(), strict=True)]
+        memory = memory[-algorithm.memory :]
+
+
+def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new():
+    drawn, used, old = batch(), models(), [0.4, 0.3, 0.2, 0.1]
+    debiaser = Debiaser(CLASSES, strength=0.5, momentum=0.9)
+    debiaser.prior.copy_(torch.tensor(old))
+    loss = comatch(debiaser).losses(used, drawn)["unlabeled"]
+    weak, strong = used.student(drawn.weak[0]).tolist(), used.student(drawn.strong[0]).tolist()
+    labels = [paper.debiased(row, old, 0.5) for row in weak]
+    new = paper.moved_prior(old, weak, 0.9)
+    shifted = [[value + 0.5 * math.log(share) for value, share in zip(row, new, strict=True)] for row in strong]
+    assert loss.item() == pytest.approx(twin.soft_loss(labels, shifted, 0.6), rel=1e-5)
+
+
+def test_smoothing_by_hand():
+    """Two remembered images: one like this one, of class 0, and one unlike it, of class 1."""
+    algorithm = comatch(memory=2, embedding=2, temperature=0.5, own_share=0.75)
+    algorithm.embeddings.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    algorithm.probabilities.copy_(torch.eye(CLASSES)[:2])
+    algorithm.written.fill_(2)
+    own = torch.full((1, CLASSES), 0.25)
+    found = algorithm._smoothed(own, torch.tensor([[1.0, 0.0]]))[0].tolist()
+    near = math.exp(2) / (math.exp(2) + 1)
+    expected = [0.1875 + 0.25 * near, 0.1875 + 0.25 * (1 - near), 0.1875, 0.1875]
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_oldest_images_are_forgotten_first():
+    rows = LABELED + UNLABELED
+    algorithm = comatch(memory=rows + 4)  # the second batch wraps round
+    used = models()
+    for number in range(2):
+        algorithm.losses(used, batch(number))
+    assert algorithm.written == 2 * rows
+    newest = torch.tensor(embedded(algorithm, used.student, batch(1).weak[0]))
+    places = (rows + torch.arange(UNLABELED)) % (rows + 4)
+    torch.testing.assert_close(algorithm.embeddings[places], newest)
+    oldest_left = torch.tensor(embedded(algorithm, used.student, batch(0).labeled))[-4:]
+    torch.testing.assert_close(algorithm.embeddings[rows - 4 : rows], oldest_left)
+
+
+def test_labeled_images_are_remembered_with_their_true_label():
+    algorithm, drawn = comatch(), batch()
+    algorithm.losses(models(), drawn)
+    remembered = algorithm.probabilities[UNLABELED : UNLABELED + LABELED]
+    assert torch.equal(remembered, F.one_hot(drawn.labels, CLASSES).float())
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9])
+def test_contrast_equals_its_slow_twin(threshold):
+    generator = torch.Generator().manual_seed(0)
+    first, second = (F.normalize(torch.randn(8, 3, generator=generator), dim=-1) for _ in range(2))
+    labels = (3 * torch.randn(8, CLASSES, generator=generator)).softmax(-1)
+    expected = twin.contrast(first.tolist(), second.tolist(), labels.tolist(), 0.2, threshold)
+    assert contrast(first, second, labels, 0.2, threshold).item() == pytest.approx(expected, rel=1e-5)
+    edges = twin.pseudo_label_graph(labels.tolist(), threshold)
+    assert all(edges[number][number] == 1 for number in range(8))
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # no digit may be lost to it
+        assert contrast(first, second, labels, 0.2, threshold).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_without_similar_labels_each_image_must_find_itself():
+    first = torch.eye(4)
+    labels = torch.eye(4)
+    expected = F.cross_entropy(first @ first.T / 0.2, torch.arange(4))
+    torch.testing.assert_close(contrast(first, first, labels, 0.2, 0.8), expected)
+    assert contrast(first, first.roll(1, 0), labels, 0.2, 0.8) > expected
+
+
+def test_images_of_one_label_are_drawn_together():
+    labels = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    together = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    apart = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    assert contrast(together, together, labels, 0.2, 0.8) < contrast(apart, apart, labels, 0.2, 0.8)
+
+
+def test_without_memory_and_graph_it_is_consistency_with_soft_labels():
+    """The neutral case: own_share 1, contrast_weight 0."""
+    used = models()
+    algorithm = comatch(own_share=1.0, contrast_weight=0.0, memory=LABELED + UNLABELED)
+    for number in range(3):
+        drawn = batch(number)
+        losses = algorithm.losses(used, drawn)
+        label = used.student(drawn.weak[0]).softmax(-1)
+        keep = label.amax(-1) >= 0.6
+        expected = (F.cross_entropy(used.student(drawn.strong[0]), label, reduction="none") * keep).mean()
+        torch.testing.assert_close(losses["unlabeled"], expected)
+        assert losses["contrast"] == 0
+    assert algorithm.written > algorithm.memory
+
+
+def test_gradients_reach_student_and_projection_through_strong_and_labeled_views_alone():
+    used, algorithm = models(), comatch(memory=LABELED + UNLABELED)
+    algorithm.losses(used, batch(0))
+    drawn = batch(1)
+    weak, strong = drawn.weak[0].requires_grad_(), [view.requires_grad_() for view in drawn.strong]
+    losses = algorithm.losses(used, drawn)
+    losses["unlabeled"].backward(retain_graph=True)
+    assert strong[0].grad.abs().sum() > 0
+    assert strong[1].grad is None or strong[1].grad.abs().sum() == 0
+    assert all(value.grad is None for value in algorithm.projection.parameters())
+    losses["contrast"].backward()
+    assert strong[1].grad.abs().sum() > 0
+    assert weak.grad is None or weak.grad.abs().sum() == 0
+    assert all(value.grad.abs().sum() > 0 for value in algorithm.projection.parameters())
+    assert used.student.weight.grad.abs().sum() > 0
+    assert not any(value.requires_grad for value in algorithm.buffers())
+
+
+def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
+    drawn, student, teacher = batch(), Plain(0), Plain(7)
+    algorithm = comatch()
+    losses = algorithm.losses(Models(student, teacher), drawn)
+    assert torch.equal(algorithm.monitors["pseudo_label"], teacher(drawn.weak[0]).argmax(-1))
+    torch.testing.assert_close(
+        algorithm.embeddings[:UNLABELED], torch.tensor(embedded(algorithm, teacher, drawn.weak[0]))
+    )
+    sum(losses.values()).backward()
+    assert teacher.weight.grad is None
+    assert student.weight.grad.abs().sum() > 0
+
+
+def test_the_state_goes_on_bit_for_bit():
+    used = models()
+    whole, first = comatch(Debiaser(CLASSES)), comatch(Debiaser(CLASSES))
+    for number in range(3):
+        whole.losses(used, batch(number))
+        first.losses(used, batch(number))
+    second = comatch(Debiaser(CLASSES))
+    second.load_state_dict(first.state_dict())
+    for number in range(3, 5):
+        expected, found = whole.losses(used, batch(number)), second.losses(used, batch(number))
+        assert all(torch.equal(value, found[name]) for name, value in expected.items())
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, second.state_dict()[name])
+
+
+def test_a_strength_of_zero_is_no_correction_bit_for_bit():
+    used = models()
+    plain, default = comatch(Correction()), comatch()
+    zero, removed = comatch(Debiaser(CLASSES, strength=0)), comatch(Debiaser(CLASSES, momentum=0.5))
+    for number in range(4):
+        drawn = batch(number)
+        expected = plain.losses(used, drawn)
+        for other in (default.losses(used, drawn), zero.losses(used, drawn)):
+            assert all(torch.equal(value, other[name]) for name, value in expected.items())
+        corrected = removed.losses(used, drawn)
+    assert not torch.equal(expected["unlabeled"], corrected["unlabeled"])
+    assert not torch.equal(expected["contrast"], corrected["contrast"])
+
+
+def test_half_precision_is_computed_in_float32():
+    """As in a step on a GPU: bf16 in the network, float32 in graphs and memory."""
+    used, algorithm = models(), comatch(memory=LABELED + UNLABELED)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for number in range(2):
+            losses = algorithm.losses(used, batch(number))
+    assert {value.dtype for value in losses.values()} == {torch.float32}
+    torch.testing.assert_close(algorithm.embeddings.norm(dim=-1), torch.ones(algorithm.memory))
+    sum(losses.values()).backward()
+    # Weights that autocast has first cast where no gradient was asked for would get none.
+    assert all(value.grad.abs().sum() > 0 for value in [*algorithm.parameters(), *used.student.parameters()])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": 1.2}, "threshold is 1.2"),
+        ({"graph_threshold": -1}, "threshold is -1"),
+        ({"own_share": 2}, "own_share is 2.*expected a share"),
+        ({"temperature": 0}, "temperature is 0.*above 0"),
+        ({"memory": 0}, "memory is 0"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        comatch(**settings)
+
+
+def test_a_memory_smaller_than_a_batch_teaches_at_the_first_step():
+    with pytest.raises(ValueError, match="memory is 20, but a batch has 21 images"):
+        comatch(memory=20).losses(models(), batch())
+
+
+def test_it_is_known_by_name():
+    assert ALGORITHMS["comatch"] is CoMatch

@@ -1,0 +1,200 @@
+"""CReST and CReST+ against their slow twins. What happens between generations is in tests/training."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.algorithms import ALGORITHMS, FixMatch
+from debiaspl.algorithms.crest import CReST, CReSTPlus, sampling_rates
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment
+from tests.algorithms.test_algorithms import CLASSES, batch, biased_debiaser, models
+from tests.reference import crest as twin
+from tests.reference.paper import debiased, softmax
+
+COUNTS = (8, 2, 1, 4)
+
+
+def predictions(rows: int = 200, seed: int = 0) -> torch.Tensor:
+    return (2 * torch.randn(rows, CLASSES, generator=torch.Generator().manual_seed(seed))).softmax(-1)
+
+
+def aligned(counts: tuple[int, ...] = COUNTS, **settings: float) -> CReSTPlus:
+    return CReSTPlus(counts, DistributionAlignment(counts), **settings)
+
+
+def test_sampling_rates_by_hand():
+    """Sorted: 8, 4, 2, 1 labels. The largest class gets the rate of the smallest, 1/8, and the other way round."""
+    assert sampling_rates(COUNTS, 1.0) == [1 / 8, 4 / 8, 8 / 8, 2 / 8]
+    assert sampling_rates(COUNTS, 1 / 3) == pytest.approx([0.5, 0.7937, 1, 0.62996], abs=1e-5)
+    assert sampling_rates(COUNTS, 0.0) == [1.0] * 4
+    assert sampling_rates((3, 3, 3), 1 / 3) == [1.0] * 3
+    assert sampling_rates((5, 0), 0.5) == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("counts", [COUNTS, (1, 2, 4, 8), (5, 5, 1, 1), (7, 7, 7, 7)])
+@pytest.mark.parametrize("power", [0.0, 1 / 3, 1.0])
+def test_adopted_labels_equal_the_slow_twin(counts, power):
+    rates = twin.sampling_rates(list(counts), power)
+    assert sampling_rates(counts, power) == pytest.approx(rates)
+    found = CReST(counts, sampling_power=power).adopt(predictions(), 0).tolist()
+    assert found == twin.adopted(predictions().tolist(), rates)
+    if len(set(counts)) == 1 or power == 0:
+        assert found == predictions().argmax(-1).tolist()
+    else:
+        assert -1 in found
+
+
+def test_the_most_confident_predictions_of_a_class_are_taken():
+    """Class 0 has twice the labels of class 1: with a power of 1, half of its predictions, and all of class 1."""
+    probabilities = torch.tensor([[0.6, 0.4], [0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.8, 0.2], [0.1, 0.9]])
+    found = CReST((10, 5), sampling_power=1.0).adopt(probabilities, 0)
+    assert found.tolist() == [-1, 0, 1, -1, 0, 1]
+
+
+def test_whole_shares_are_not_lost_to_rounding():
+    """15 / 22 * 22 is 14.999999999999998: of 22 predictions, fifteen all the same."""
+    probabilities = torch.stack([torch.linspace(0.6, 0.9, 22), torch.linspace(0.4, 0.1, 22)], -1)
+    assert (CReST((22, 15), sampling_power=1.0).adopt(probabilities, 0) >= 0).sum() == 15
+
+
+def test_a_class_that_is_never_predicted_adopts_nothing():
+    """And a rate below 1 of a single prediction is none. Equally sure: the first is taken."""
+    found = CReST((3, 2, 1)).adopt(F.one_hot(torch.tensor([0, 0, 1]), 3).float(), 0)
+    assert found.tolist() == [0, -1, -1]
+
+
+def test_even_probabilities_are_no_prediction():
+    """A file that cannot be read has them; with a biased prior the correction would make a class of them."""
+    probabilities = torch.tensor([[0.25] * 4, [0.4, 0.2, 0.2, 0.2]])
+    assert CReST((1,) * CLASSES, biased_debiaser()).adopt(probabilities, 0).tolist()[0] == -1
+    assert CReST((1,) * CLASSES).adopt(probabilities, 0).tolist() == [-1, 0]
+
+
+def test_adopted_labels_are_corrected_too():
+    """They are pseudo-labels like those of a step: softmax(f - lambda log p-hat)."""
+    probabilities = predictions()
+    crest = CReST((1,) * CLASSES, biased_debiaser(2.0))
+    expected = [debiased(row.log().tolist(), [0.4, 0.3, 0.2, 0.1], 2.0) for row in probabilities]
+    labels = [row.index(max(row)) for row in expected]
+    assert crest.adopt(probabilities, 0).tolist() == labels
+    assert labels != probabilities.argmax(-1).tolist()
+
+
+def test_the_next_generation_begins_with_a_correction_that_has_learned_nothing():
+    crest = CReST(COUNTS, Debiaser(CLASSES))
+    prior = crest.correction.prior
+    crest.losses(models(), batch())
+    assert not torch.equal(prior, torch.full((CLASSES,), 1 / CLASSES))
+    crest.adopt(predictions(), 0)
+    assert crest.correction.prior is prior  # in place, so that what was captured of it goes on
+    assert torch.equal(prior, torch.full((CLASSES,), 1 / CLASSES))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_a_step_is_fixmatch_bit_for_bit(joint):
+    crest, fixmatch = (
+        make(correction=biased_debiaser(), threshold=0.6, unlabeled_weight=2.0, joint=joint)
+        for make in (lambda **settings: CReST(COUNTS, **settings), FixMatch)
+    )
+    expected, found = fixmatch.losses(models(), batch()), crest.losses(models(), batch())
+    assert all(torch.equal(value, found[name]) for name, value in expected.items())
+    assert crest.views == fixmatch.views
+
+
+def test_a_strength_of_zero_is_no_correction_bit_for_bit():
+    plain, zero = CReST(COUNTS, Correction(), threshold=0.5), CReST(COUNTS, Debiaser(CLASSES, 0), threshold=0.5)
+    expected, found = plain.losses(models(), batch()), zero.losses(models(), batch())
+    assert all(torch.equal(value, found[name]) for name, value in expected.items())
+    assert torch.equal(plain.adopt(predictions(), 0), zero.adopt(predictions(), 0))
+
+
+def test_the_target_of_crest_plus_by_hand_over_its_generations():
+    crest = aligned(generations=3, final_temperature=0.5)
+    shares = [count / 15 for count in COUNTS]
+    for generation in range(3):
+        crest.losses(models(), batch(seed=generation))
+        expected = twin.aligned_target(shares, generation, 2, 0.5)
+        torch.testing.assert_close(crest.correction.target, torch.tensor(expected))
+        if generation < 2:
+            crest.adopt(predictions(), generation)
+    root = [share**0.5 for share in shares]
+    torch.testing.assert_close(crest.correction.target, torch.tensor([value / sum(root) for value in root]))
+
+
+def test_a_step_of_crest_plus_aligns_to_the_target_of_its_generation():
+    crest = aligned(generations=2, final_temperature=0.0)
+    used, drawn = models(), batch()
+    crest.adopt(predictions(), 0)
+    crest.losses(used, drawn)
+    weak = used.student(drawn.weak[0]).tolist()
+    # The target of the last of two generations at t_min = 0 is uniform, and the prior starts uniform.
+    assert crest.monitors["pseudo_label"].tolist() == [row.index(max(row)) for row in map(softmax, weak)]
+    first = aligned(generations=2, final_temperature=0.0)
+    first.losses(used, drawn)
+    pulled = [
+        [value * share for value, share in zip(softmax(row), [count / 15 for count in COUNTS], strict=True)]
+        for row in weak
+    ]
+    assert first.monitors["pseudo_label"].tolist() == [row.index(max(row)) for row in pulled]
+    assert not torch.equal(first.monitors["pseudo_label"], crest.monitors["pseudo_label"])
+
+
+def test_a_final_temperature_of_one_is_crest_with_alignment_bit_for_bit():
+    plus, plain = aligned(final_temperature=1.0, threshold=0.3), CReST(COUNTS, DistributionAlignment(COUNTS), 3)
+    plain.threshold = 0.3
+    for generation in range(2):
+        expected, found = plain.losses(models(), batch()), plus.losses(models(), batch())
+        assert all(torch.equal(value, found[name]) for name, value in expected.items())
+        assert torch.equal(plain.adopt(predictions(), generation), plus.adopt(predictions(), generation))
+
+
+def test_the_state_of_a_later_generation_goes_on_bit_for_bit():
+    whole, first = aligned(generations=4), aligned(generations=4)
+    for crest in (whole, first):
+        crest.losses(models(), batch())
+        crest.adopt(predictions(), 0)
+        crest.losses(models(), batch())
+    second = aligned(generations=4)
+    second.load_state_dict(first.state_dict())
+    assert second.temperature == pytest.approx(1 - 0.5 / 3)
+    for crest in (whole, second):
+        crest.losses(models(), batch(seed=3))
+    assert torch.equal(whole.correction.target, second.correction.target)
+    assert torch.equal(whole.correction.prior, second.correction.prior)
+    assert torch.equal(whole.adopt(predictions(), 1), second.adopt(predictions(), 1))
+
+
+def test_gradients_reach_the_student_alone():
+    crest, used, drawn = aligned(threshold=0.3), models(), batch()
+    weak = drawn.weak[0].requires_grad_()
+    sum(crest.losses(used, drawn).values()).backward()
+    assert used.student.weight.grad.abs().sum() > 0
+    assert weak.grad is None or weak.grad.abs().sum() == 0
+    assert list(crest.parameters()) == []
+    assert not any(value.requires_grad for value in crest.buffers())
+
+
+def test_crest_plus_refuses_another_correction_when_it_is_built():
+    for correction in (None, Debiaser(CLASSES)):
+        with pytest.raises(ValueError, match=r"CReST\+ is CReST with distribution alignment, found .*=alignment"):
+            CReSTPlus(COUNTS, correction)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"generations": 0}, "generations is 0, expected at least 1"),
+        ({"sampling_power": -1}, "sampling_power is -1.*prefer the frequent"),
+        ({"threshold": 1.2}, "threshold is 1.2"),
+        ({"final_temperature": 2}, "final_temperature is 2"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        aligned(**settings)
+
+
+def test_they_are_known_by_name():
+    assert (ALGORITHMS["crest"], ALGORITHMS["crest+"]) == (CReST, CReSTPlus)
+    assert CReSTPlus.own_correction == "alignment"
+    assert CReST(COUNTS, generations=6).generations == 6

@@ -1,0 +1,138 @@
+"""FlexMatch: thresholds of classes from the latest confident label of every image."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.algorithms import Batch, FixMatch, FlexMatch, Models
+from debiaspl.debias import Correction, Debiaser
+from tests.algorithms.test_algorithms import CLASSES, UNLABELED, Linear, batch, biased_debiaser, models
+from tests.reference import flexmatch as twin
+from tests.reference import paper
+
+IMAGES = 40
+
+
+def drawn(seed: int = 1) -> Batch:
+    """A batch of images 0..39, of which some are drawn twice, as at the end of an epoch."""
+    positions = torch.randint(IMAGES, (UNLABELED,), generator=torch.Generator().manual_seed(seed))
+    assert len(positions.unique()) < UNLABELED
+    return replace(batch(seed=seed), positions=positions)
+
+
+def flexmatch(correction: Correction | None = None, **settings) -> FlexMatch:
+    return FlexMatch(CLASSES, IMAGES, correction, **settings)
+
+
+def test_thresholds_by_hand():
+    algorithm = FlexMatch(3, 10, threshold=0.8)
+    assert algorithm.thresholds().tolist() == [0, 0, 0]
+    algorithm.latest.copy_(torch.tensor([0, 0, 0, 0, 1, 1, -1, -1, -1, -1]))  # 4, 2 and 0; 4 without
+    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8, 0.8 * 0.5 / 1.5, 0]))
+    algorithm.latest.copy_(torch.tensor([0, 0, 1, -1, -1, -1, -1, -1, -1, -1]))  # warm-up: 7 without
+    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8 * 2 / 12, 0.8 * 1 / 13, 0]))
+    algorithm.warm_up = False
+    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8, 0.8 * 0.5 / 1.5, 0]))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("warm_up", [True, False])
+@pytest.mark.parametrize("strength", [0.0, 0.5])
+def test_steps_equal_the_slow_twin(strength, warm_up, joint):
+    used, prior = models(), [0.4, 0.3, 0.2, 0.1]
+    settings = {"threshold": 0.7, "warm_up": warm_up, "joint": joint, "unlabeled_weight": 2.0}
+    algorithm = flexmatch(biased_debiaser(strength), **settings)
+    latest = [0] * 13 + [1] * 9 + [2] * 5 + [-1] * 13  # some images are labeled already: thresholds are high enough
+    algorithm.latest.copy_(torch.tensor(latest))
+    kept = 0
+    for seed in range(1, 6):
+        step = drawn(seed)
+        losses = algorithm.losses(used, step)
+        weak, strong = used.student(step.weak[0]).tolist(), used.student(step.strong[0]).tolist()
+        labeling = [paper.debiased(row, prior, strength) for row in weak]
+        prior = paper.moved_prior(prior, weak, 0.9)
+        costs = [[paper.marginal_loss(row, label, prior, strength) for label in range(CLASSES)] for row in strong]
+        of_class = twin.thresholds(latest, CLASSES, 0.7, warm_up)
+        latest = twin.remembered(latest, step.positions.tolist(), labeling, 0.7)
+        assert losses["unlabeled"].item() == pytest.approx(2 * twin.unlabeled_loss(labeling, costs, of_class), rel=1e-5)
+        torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(step.labeled), step.labels))
+        assert algorithm.latest.tolist() == latest
+        kept += algorithm.monitors["kept"].sum()
+    assert 0 < kept < 5 * UNLABELED
+    assert len(set(algorithm.thresholds().tolist())) > 1
+
+
+def test_an_image_that_is_twice_in_a_batch_keeps_its_last_confident_label():
+    algorithm = FlexMatch(3, 5, threshold=0.9)
+    positions = torch.tensor([1, 1, 2, 1, 2])
+    algorithm._remember(positions, torch.tensor([0, 1, 2, 2, 0]), torch.tensor([True, True, True, False, False]))
+    assert algorithm.latest.tolist() == [-1, 1, 2, -1, -1]
+
+
+def test_a_label_is_forgotten_only_for_another_confident_one():
+    algorithm = FlexMatch(2, 2, threshold=0.9)
+    algorithm.latest.copy_(torch.tensor([0, 1]))
+    algorithm._remember(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.tensor([True, False]))
+    assert algorithm.latest.tolist() == [1, 1]
+
+
+def test_classes_learned_alike_are_fixmatch_bit_for_bit():
+    used, step = models(), drawn()
+    algorithm = flexmatch(threshold=0.7)
+    algorithm.latest.copy_(torch.arange(IMAGES) % CLASSES)
+    expected = FixMatch(threshold=0.7).losses(used, step)
+    for name, value in algorithm.losses(used, step).items():
+        assert torch.equal(value, expected[name])
+
+
+def test_a_class_that_is_learned_less_keeps_less_confident_labels():
+    used, step = models(), drawn()
+    algorithm, fixmatch = flexmatch(threshold=0.7), FixMatch(threshold=0.7)
+    algorithm.latest.copy_((torch.arange(IMAGES) % (CLASSES + 2)).clamp_max(CLASSES - 1))  # the last class leads
+    algorithm.losses(used, step)
+    fixmatch.losses(used, step)
+    kept, label, plain = algorithm.monitors["kept"], algorithm.monitors["pseudo_label"], fixmatch.monitors["kept"]
+    assert (kept >= plain).all()
+    assert kept.sum() > plain.sum()
+    assert torch.equal(kept[label == CLASSES - 1], plain[label == CLASSES - 1])
+
+
+def test_only_strong_and_labeled_views_receive_a_gradient():
+    student, teacher, step = Linear(0), Linear(7), drawn()
+    weak, strong = step.weak[0].requires_grad_(), step.strong[0].requires_grad_()
+    algorithm = flexmatch(biased_debiaser(), threshold=0.5)
+    sum(algorithm.losses(Models(student, teacher), step).values()).backward()
+    assert weak.grad is None
+    assert strong.grad.abs().sum() > 0
+    assert student.weight.grad.abs().sum() > 0
+    assert teacher.weight.grad is None
+    assert not any(value.requires_grad for value in [*algorithm.buffers(), *algorithm.monitors.values()])
+
+
+def test_state_is_saved_and_gone_on_with_to_the_same_bits():
+    used = models()
+    algorithm, resumed, fresh = (flexmatch(biased_debiaser(), threshold=0.6, warm_up=False) for _ in range(3))
+    algorithm.losses(used, drawn(1))
+    resumed.load_state_dict(algorithm.state_dict())
+    fresh.correction.load_state_dict(algorithm.correction.state_dict())
+    expected, found = algorithm.losses(used, drawn(2)), resumed.losses(used, drawn(2))
+    assert torch.equal(expected["unlabeled"], found["unlabeled"])
+    assert not torch.equal(expected["unlabeled"], fresh.losses(used, drawn(2))["unlabeled"])
+    assert torch.equal(algorithm.latest, resumed.latest)
+
+
+def test_strength_zero_is_no_correction_bit_for_bit():
+    used = models()
+    plain, zero = flexmatch(Correction(), threshold=0.6), flexmatch(Debiaser(CLASSES, strength=0), threshold=0.6)
+    for seed in range(1, 4):
+        expected, found = plain.losses(used, drawn(seed)), zero.losses(used, drawn(seed))
+        assert all(torch.equal(value, found[name]) for name, value in expected.items())
+
+
+def test_wrong_settings_and_batches_teach():
+    with pytest.raises(ValueError, match=r"threshold is 1\.2"):
+        flexmatch(threshold=1.2)
+    with pytest.raises(ValueError, match=r"16 unlabeled images and says of 0 which they are.*fill Batch.positions"):
+        flexmatch().losses(models(), batch())

@@ -1,0 +1,117 @@
+"""Mean Teacher: the squared distance from what an average of the student predicts."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.algorithms import MeanTeacher, Models, Supervised
+from debiaspl.debias import Correction, Debiaser
+from debiaspl.training import Choice
+from tests.algorithms.test_algorithms import CLASSES, UNLABELED, Linear, batch, biased_debiaser
+from tests.reference import meanteacher as twin
+from tests.reference import paper
+from tests.training.tiny import TINY
+
+PRIOR = [0.4, 0.3, 0.2, 0.1]
+
+
+def at(done, seed=1):
+    return replace(batch(views=2, seed=seed), strong=(), progress=torch.tensor(done))
+
+
+def models() -> Models:
+    return Models(Linear(0), Linear(7).requires_grad_(False))
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.5, 2.0])
+@pytest.mark.parametrize("done", [0.0, 0.2, 0.5, 0.9])
+def test_losses_equal_the_slow_twin(done, strength):
+    drawn, used = at(done), models()
+    algorithm = MeanTeacher(biased_debiaser(strength), unlabeled_weight=7.0, ramp_up=0.5)
+    losses = algorithm.losses(used, drawn)
+    student, teacher = used.student(drawn.weak[0]).tolist(), used.teacher(drawn.weak[1]).tolist()
+    new = paper.moved_prior(PRIOR, teacher, 0.9)
+    expected = 7 * twin.growth(done, 0.5) * twin.consistency(student, teacher, PRIOR, new, strength)
+    assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
+    torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
+    torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
+
+
+def test_the_distance_by_hand():
+    """(0.8, 0.2) and (0.5, 0.5) are 0.09 apart in each of two classes."""
+
+    class Told(torch.nn.Module):
+        def forward(self, images):
+            return images.flatten(1)
+
+    sure = torch.tensor([0.8, 0.2]).log().view(1, 2, 1, 1)
+    drawn = replace(at(0.9), labeled=sure, labels=torch.tensor([0]), weak=(torch.zeros(1, 2, 1, 1), sure))
+    loss = MeanTeacher(unlabeled_weight=100.0).losses(Models(Told(), Told()), drawn)["unlabeled"]
+    torch.testing.assert_close(loss, torch.tensor(9.0))
+
+
+def test_the_weight_grows_from_exp_minus_5_to_1():
+    used = models()
+    algorithm = MeanTeacher(ramp_up=0.4)
+    early, late, later = (algorithm.losses(used, at(done))["unlabeled"] for done in (0.0, 0.4, 0.8))
+    torch.testing.assert_close(early / late, torch.tensor(-5.0).exp())
+    assert torch.equal(late, later)
+
+
+def test_the_student_learns_and_the_teacher_and_its_view_do_not():
+    drawn = at(0.9)
+    seen_by_student, seen_by_teacher = (view.requires_grad_() for view in drawn.weak)
+    used = Models(Linear(0), Linear(7))
+    graphs = []
+    used.teacher.register_forward_hook(lambda _, inputs, logits: graphs.append(logits.requires_grad))
+    MeanTeacher(biased_debiaser()).losses(used, drawn)["unlabeled"].backward()
+    assert used.student.weight.grad.abs().sum() > 0
+    assert seen_by_student.grad.abs().sum() > 0
+    assert used.teacher.weight.grad is None
+    assert seen_by_teacher.grad is None
+    assert graphs == [False]  # nor is anything kept for a backward pass that never comes
+
+
+def test_without_weight_it_is_supervised():
+    drawn, used = at(0.9), models()
+    losses = MeanTeacher(unlabeled_weight=0.0).losses(used, drawn)
+    assert losses["unlabeled"] == 0
+    torch.testing.assert_close(losses["labeled"], Supervised().losses(used, drawn)["labeled"])
+
+
+def test_nothing_removed_is_no_correction_bit_for_bit():
+    drawn, used = at(0.9), models()
+    plain = MeanTeacher(Correction()).losses(used, drawn)
+    for other in (None, Debiaser(CLASSES, strength=0)):
+        for name, value in MeanTeacher(other).losses(used, drawn).items():
+            assert torch.equal(value, plain[name])
+
+
+def test_its_state_goes_on_bit_for_bit():
+    used, one, other = models(), MeanTeacher(Debiaser(CLASSES)), MeanTeacher(Debiaser(CLASSES))
+    one.losses(used, at(0.5, seed=1))
+    other.load_state_dict(one.state_dict())
+    first, second = (algorithm.losses(used, at(0.5, seed=2)) for algorithm in (one, other))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    assert torch.equal(one.correction.prior, other.correction.prior)
+
+
+def test_every_image_is_kept_and_reported():
+    algorithm = MeanTeacher(Debiaser(CLASSES))
+    algorithm.losses(models(), at(0.5))
+    assert algorithm.monitors["kept"].all()
+    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
+    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
+    assert not any(value.requires_grad for value in algorithm.monitors.values())
+
+
+def test_a_student_that_teaches_itself_is_refused():
+    with pytest.raises(ValueError, match=r"mean-teacher learns from an averaged teacher; found teacher=student"):
+        replace(TINY, algorithm=Choice("mean-teacher"), teacher="student")
+
+
+def test_wrong_settings_teach():
+    with pytest.raises(ValueError, match="ramp_up is 2"):
+        MeanTeacher(ramp_up=2)

@@ -1,0 +1,127 @@
+"""Sharpening, MixUp and ramps: by hand, against slow twins, and by what their draws must look like."""
+
+import pytest
+import torch
+
+from debiaspl.algorithms.mixing import (
+    check_alpha,
+    check_ramp,
+    check_temperature,
+    major_share,
+    mixup,
+    ramp,
+    sharpen,
+)
+from tests.reference import mixmatch as twin
+
+CPU = torch.device("cpu")
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_sharpening_by_hand():
+    squares = torch.tensor([[0.25, 0.09, 0.04]]) / 0.38
+    torch.testing.assert_close(sharpen(torch.tensor([[0.5, 0.3, 0.2]]), 0.5), squares)
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.4, 0.5, 1.0, 3.0])
+def test_sharpening_equals_its_slow_twin(temperature):
+    rows = torch.randn(9, 5, generator=generator()).softmax(-1)
+    expected = [twin.sharpened(row, temperature) for row in rows.tolist()]
+    torch.testing.assert_close(sharpen(rows, temperature), torch.tensor(expected))
+
+
+def test_a_temperature_of_1_changes_nothing_and_a_tiny_one_makes_labels_hard():
+    rows = torch.randn(9, 5, generator=generator()).softmax(-1)
+    torch.testing.assert_close(sharpen(rows, 1.0), rows)
+    hard = torch.nn.functional.one_hot(rows.argmax(-1), 5).float()
+    torch.testing.assert_close(sharpen(rows, 1e-4), hard)
+
+
+def test_impossible_classes_stay_impossible_and_many_classes_do_not_underflow():
+    assert sharpen(torch.tensor([[0.6, 0.4, 0.0]]), 0.5)[0, 2] == 0
+    even = torch.full((1, 1000), 1e-3)
+    torch.testing.assert_close(sharpen(even, 0.01), even)
+
+
+def test_sharpening_computes_in_float32_at_least():
+    assert sharpen(torch.full((1, 2), 0.5, dtype=torch.bfloat16), 0.5).dtype == torch.float32
+    assert sharpen(torch.full((1, 2), 0.5, dtype=torch.float64), 0.5).dtype == torch.float64
+
+
+def test_mixtures_equal_the_slow_twin_and_mix_images_as_they_mix_targets():
+    """Of an identity matrix every row comes back as its own mixture: who was drawn, and for what share."""
+    images = torch.randn(12, 3, 2, 2, generator=generator())
+    mixed, revealed = mixup(images, torch.eye(12), 0.75, generator(1))
+    shares = revealed.diagonal().tolist()
+    partners = [
+        int(row.argmax()) if row.sum() > 1e-7 else number
+        for number, row in enumerate(revealed.tril(-1) + revealed.triu(1))
+    ]
+    assert sorted(partners) == list(range(12))
+    assert min(shares) >= 0.5
+    assert len(set(shares)) > 6
+    expected = twin.mixture(images.flatten(1).tolist(), partners, shares)
+    torch.testing.assert_close(mixed.flatten(1), torch.tensor(expected))
+
+
+def test_mixtures_come_from_the_generator_alone():
+    images, targets = torch.randn(8, 1, 2, 2, generator=generator()), torch.eye(8)
+    before = torch.get_rng_state()
+    first, again, other = (mixup(images, targets, 0.75, generator(seed))[0] for seed in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.75, 1.0, 4.0])
+def test_shares_have_the_moments_of_a_beta_distribution(alpha):
+    """The distance of lambda from 1/2 is that of max(lambda, 1 - lambda): its square has the mean of the variance,
+    1 / (4 (2 alpha + 1)); its fourth power 3 / (16 (2 alpha + 1) (2 alpha + 3)), for Beta(alpha, alpha)."""
+    share = major_share(200_000, alpha, CPU, generator()).double()
+    assert share.min() >= 0.5
+    assert share.max() <= 1
+    distance = share - 0.5
+    assert distance.square().mean().item() == pytest.approx(1 / (4 * (2 * alpha + 1)), rel=0.01)
+    fourth = 3 / (16 * (2 * alpha + 1) * (2 * alpha + 3))
+    assert distance.pow(4).mean().item() == pytest.approx(fourth, rel=0.02)
+
+
+def test_an_alpha_of_0_mixes_nothing():
+    images, targets = torch.randn(4, 1, 2, 2, generator=generator()), torch.eye(4)
+    mixed, mixed_targets = mixup(images, targets, 0, generator())
+    assert mixed is images
+    assert mixed_targets is targets
+
+
+def test_half_precision_is_mixed_in_float32_and_given_back_as_it_came():
+    images = torch.randn(16, 3, 4, 4, generator=generator()).bfloat16()
+    mixed, targets = mixup(images, torch.eye(16), 0.75, generator(1))
+    exact, exact_targets = mixup(images.float(), torch.eye(16), 0.75, generator(1))
+    assert mixed.dtype == torch.bfloat16
+    assert torch.equal(mixed, exact.bfloat16())
+    assert torch.equal(targets, exact_targets)
+
+
+def test_ramps_by_hand():
+    progress = torch.tensor([0.0, 0.1, 0.25, 0.5, 0.9])
+    torch.testing.assert_close(ramp(progress, 0.5), torch.tensor([0.0, 0.2, 0.5, 1.0, 1.0]))
+    torch.testing.assert_close(ramp(progress, 1.0), progress)
+    torch.testing.assert_close(ramp(progress, 0.0), torch.ones(5))
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "message"),
+    [
+        (check_temperature, 0.0, r"temperature is 0.0, expected a number above 0.*fixmatch"),
+        (check_temperature, float("nan"), r"temperature is nan"),
+        (check_alpha, -1.0, r"alpha is -1.0, expected a number >= 0: 0 mixes nothing"),
+        (check_ramp, 1.5, r"ramp_up is 1.5, expected a share of the training in \[0, 1\]"),
+        (check_ramp, -0.1, r"ramp_up is -0.1"),
+    ],
+)
+def test_wrong_settings_teach(check, value, message):
+    with pytest.raises(ValueError, match=message):
+        check(value)

@@ -1,0 +1,232 @@
+"""ReMixMatch: anchored labels, mixed images, one view unmixed, and turns."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from debiaspl.algorithms import Batch, Models, ReMixMatch
+from debiaspl.algorithms.mixing import sharpen
+from debiaspl.algorithms.remixmatch import turn
+from debiaspl.debias import Correction, Debiaser
+from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
+from tests.algorithms.test_mixmatch import PRIOR, revealed
+from tests.reference import remixmatch as twin
+
+PIXELS = 12
+
+
+class Network(nn.Module):
+    """Features are the pixels and the classifier is linear: no image depends on its neighbours."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self.head = nn.Linear(PIXELS, CLASSES, bias=False)
+        nn.init.normal_(self.head.weight, std=0.6, generator=torch.Generator().manual_seed(seed))
+
+    def embed(self, images):
+        return images.flatten(1)
+
+    def forward(self, images):
+        return self.head(self.embed(images))
+
+
+def models() -> Models:
+    student = Network()
+    return Models(student, student)
+
+
+def at(done=0.5, views=2, seed=1) -> Batch:
+    drawn = batch(views, seed)
+    generator = torch.Generator().manual_seed(seed)
+    return replace(drawn, weak=drawn.weak[:1], progress=torch.tensor(done), generator=generator)
+
+
+def remixmatch(correction=None, seed=0, **settings) -> ReMixMatch:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return ReMixMatch(PIXELS, correction, **settings)
+
+
+@pytest.mark.parametrize("views", [1, 2, 3])
+@pytest.mark.parametrize("strength", [0.0, 0.5, 2.0])
+def test_losses_equal_the_slow_twin(strength, views):
+    drawn, used = at(views=views), models()
+    algorithm = remixmatch(biased_debiaser(strength), views=views, ramp_up=1.0)
+    losses = algorithm.losses(used, drawn)
+    known, unknown, first, new = twin.losses(
+        used.student.head.weight.tolist(),
+        drawn.labeled.flatten(1).tolist(),
+        drawn.labels.tolist(),
+        drawn.weak[0].flatten(1).tolist(),
+        [view.flatten(1).tolist() for view in drawn.strong],
+        *revealed(LABELED + (views + 1) * UNLABELED, 0.75),
+        PRIOR,
+        0.9,
+        strength,
+        0.5,
+    )
+    assert losses["labeled"].item() == pytest.approx(known, rel=1e-5)
+    assert losses["unlabeled"].item() == pytest.approx(1.5 * 0.5 * unknown, rel=1e-5)
+    assert losses["unmixed"].item() == pytest.approx(0.5 * 0.5 * first, rel=1e-5)
+    torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
+
+
+def test_the_rotation_loss_equals_its_slow_twin():
+    """Which turns were drawn is found by comparing with all four of each image."""
+    drawn, algorithm = at(), remixmatch(rotation_weight=3.0)
+    seen = []
+    algorithm.rotation.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    loss = algorithm.losses(models(), drawn)["rotation"]
+    quarters, logits = [], []
+    for image, found in zip(drawn.strong[0].tolist(), seen[0], strict=True):
+        turns = [[twin.turned(plane, quarter) for plane in image] for quarter in range(4)]
+        matches = [torch.equal(torch.tensor(turned).flatten(), found) for turned in turns]
+        assert sum(matches) == 1
+        quarters.append(matches.index(True))
+        logits.append(algorithm.rotation(found).tolist())
+    assert set(quarters) == {0, 1, 2, 3}
+    assert loss.item() == pytest.approx(3 * twin.rotation_loss(logits, quarters), rel=1e-5)
+
+
+def test_turns_by_hand():
+    image = torch.arange(4.0).view(1, 1, 2, 2).expand(64, -1, -1, -1)
+    turned, quarters = turn(image, torch.Generator().manual_seed(0))
+    expected = {0: [0, 1, 2, 3], 1: [1, 3, 0, 2], 2: [3, 2, 1, 0], 3: [2, 0, 3, 1]}
+    for found, quarter in zip(turned.flatten(1).tolist(), quarters.tolist(), strict=True):
+        assert found == expected[quarter]
+    assert quarters.bincount(minlength=4).min() > 5
+
+
+def test_images_that_are_not_square_cannot_be_turned():
+    with pytest.raises(ValueError, match=r"the images are 2 x 3, expected squares.*rotation_weight=0"):
+        turn(torch.zeros(1, 1, 2, 3))
+
+
+def test_without_weight_nothing_is_turned():
+    used, drawn = models(), at()
+    wide = replace(
+        drawn,
+        **{name: tuple(view.reshape(-1, 3, 1, 4) for view in getattr(drawn, name)) for name in ("weak", "strong")},
+        labeled=drawn.labeled.reshape(-1, 3, 1, 4),
+    )
+    losses = remixmatch(rotation_weight=0.0).losses(used, wide)
+    assert list(losses) == ["labeled", "unlabeled", "unmixed"]
+    whole = remixmatch().losses(used, at())
+    assert all(torch.equal(value, whole[name]) for name, value in losses.items())
+
+
+def test_without_mixing_the_weak_view_is_the_anchor_of_every_view():
+    used, drawn = models(), at()
+    losses = remixmatch(alpha=0.0, ramp_up=0.0, unlabeled_weight=1.0, unmixed_weight=1.0).losses(used, drawn)
+    guess = sharpen(used.student(drawn.weak[0]).softmax(-1).detach(), 0.5)
+    each = [F.cross_entropy(used.student(view), guess) for view in (*drawn.strong, *drawn.weak)]
+    torch.testing.assert_close(losses["unlabeled"], torch.stack(each).mean())
+    torch.testing.assert_close(losses["unmixed"], each[0])
+    torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
+
+
+def test_the_weights_of_guessed_labels_grow_and_that_of_turns_does_not():
+    used = models()
+    algorithm = remixmatch(ramp_up=0.5)
+    nothing, half, whole, later = (algorithm.losses(used, at(done)) for done in (0.0, 0.25, 0.5, 0.9))
+    for name in ("unlabeled", "unmixed"):
+        assert nothing[name] == 0
+        torch.testing.assert_close(2 * half[name], whole[name])
+        assert torch.equal(whole[name], later[name])
+    assert torch.equal(nothing["rotation"], later["rotation"])
+
+
+def test_gradients_reach_student_and_rotation_head_and_no_label():
+    used, drawn = models(), at()
+    teacher = Network()
+    algorithm = remixmatch(biased_debiaser())
+    losses = algorithm.losses(used, drawn)
+    (own,) = torch.autograd.grad(losses["unlabeled"] + losses["unmixed"], used.student.head.weight)
+    other = remixmatch(biased_debiaser())
+    losses = other.losses(Models(used.student, teacher), at())
+    (losses["unlabeled"] + losses["unmixed"]).backward(retain_graph=True)
+    assert torch.equal(own, used.student.head.weight.grad)
+    assert own.abs().sum() > 0
+    assert teacher.head.weight.grad is None
+    assert other.rotation.weight.grad is None
+    losses["rotation"].backward()
+    assert other.rotation.weight.grad.abs().sum() > 0
+    assert torch.equal(own, used.student.head.weight.grad)
+
+
+def test_rotations_teach_the_features():
+    """The head for turns stands on the student's features, not on its logits."""
+
+    class Deep(Network):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(PIXELS, PIXELS)
+
+        def embed(self, images):
+            return self.first(images.flatten(1))
+
+    student = Deep()
+    remixmatch().losses(Models(student, student), at())["rotation"].backward()
+    assert student.first.weight.grad.abs().sum() > 0
+    assert student.head.weight.grad is None or student.head.weight.grad.abs().sum() == 0
+
+
+def test_a_teacher_that_is_not_the_student_is_the_anchor():
+    used, drawn, algorithm = Models(Network(0), Network(7)), at(), remixmatch()
+    algorithm.losses(used, drawn)
+    assert torch.equal(algorithm.monitors["pseudo_label"], used.teacher(drawn.weak[0]).argmax(-1))
+
+
+def test_random_numbers_come_from_the_batch():
+    used, before = models(), torch.get_rng_state()
+    algorithm = remixmatch()
+    generators = [torch.Generator().manual_seed(number) for number in (1, 1, 2)]
+    first, again, other = (algorithm.losses(used, replace(at(), generator=generator)) for generator in generators)
+    assert torch.equal(torch.get_rng_state(), before)
+    for name, value in first.items():
+        assert torch.equal(value, again[name])
+    assert not torch.equal(first["unlabeled"], other["unlabeled"])
+    assert not torch.equal(first["rotation"], other["rotation"])
+
+
+def test_nothing_removed_is_no_correction_bit_for_bit():
+    used = models()
+    plain = remixmatch(Correction()).losses(used, at())
+    for other in (None, Debiaser(CLASSES, strength=0)):
+        for name, value in remixmatch(other).losses(used, at()).items():
+            assert torch.equal(value, plain[name])
+
+
+def test_its_state_and_its_head_go_on_bit_for_bit():
+    used, one, other = models(), remixmatch(Debiaser(CLASSES)), remixmatch(Debiaser(CLASSES), seed=5)
+    one.losses(used, at(seed=1))
+    other.load_state_dict(one.state_dict())
+    first, second = (algorithm.losses(used, at(seed=2)) for algorithm in (one, other))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    assert torch.equal(one.correction.prior, other.correction.prior)
+
+
+def test_every_image_is_kept_and_reported():
+    algorithm = remixmatch(Debiaser(CLASSES))
+    algorithm.losses(models(), at())
+    assert algorithm.monitors["kept"].all()
+    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
+    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
+    assert not any(value.requires_grad for value in algorithm.monitors.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"views": 0}, "views is 0, expected at least 1 strong view"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"alpha": -0.5}, "alpha is -0.5"),
+        ({"ramp_up": -1}, "ramp_up is -1"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ReMixMatch(PIXELS, **settings)

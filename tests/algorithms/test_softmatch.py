@@ -1,0 +1,120 @@
+"""SoftMatch: weights from a truncated Gaussian of the confidence."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.algorithms import FixMatch, Models, SoftMatch
+from debiaspl.debias import Correction, Debiaser
+from tests.algorithms.test_algorithms import CLASSES, UNLABELED, Linear, batch, biased_debiaser, models
+from tests.reference import paper
+from tests.reference import softmatch as twin
+
+
+def test_weights_by_hand():
+    algorithm = SoftMatch(4, sharpness=1)
+    algorithm.mean.fill_(0.7)
+    algorithm.variance.fill_(0.04)  # sigma 0.2
+    weights = algorithm.weights(torch.tensor([1.0, 0.7, 0.5, 0.3]))
+    torch.testing.assert_close(weights, torch.tensor([1, 1, math.exp(-0.5), math.exp(-2)]))
+    algorithm.sharpness = 2.0
+    weights = algorithm.weights(torch.tensor([1.0, 0.7, 0.6, 0.5]))
+    torch.testing.assert_close(weights, torch.tensor([1, 1, math.exp(-0.5), math.exp(-2)]))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("sharpness", [1.0, 2.0])
+@pytest.mark.parametrize("strength", [0.0, 0.5])
+def test_steps_equal_the_slow_twin(strength, sharpness, joint):
+    used, prior, mean, variance = models(), [0.4, 0.3, 0.2, 0.1], 1 / CLASSES, 1.0
+    settings = {"decay": 0.5, "sharpness": sharpness, "unlabeled_weight": 2.0, "joint": joint}
+    algorithm = SoftMatch(CLASSES, biased_debiaser(strength), **settings)
+    for seed in range(1, 6):
+        step = batch(seed=seed)
+        losses = algorithm.losses(used, step)
+        weak, strong = used.student(step.weak[0]).tolist(), used.student(step.strong[0]).tolist()
+        labeling = [paper.debiased(row, prior, strength) for row in weak]
+        prior = paper.moved_prior(prior, weak, 0.9)
+        mean, variance = twin.moved(mean, variance, [max(row) for row in labeling], 0.5)
+        total = 0.0
+        for row, label in zip(strong, labeling, strict=True):
+            weight = twin.weight(max(label), mean, variance, sharpness)
+            total += weight * paper.marginal_loss(row, label.index(max(label)), prior, strength)
+        assert losses["unlabeled"].item() == pytest.approx(2 * total / UNLABELED, rel=1e-5)
+        torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(step.labeled), step.labels))
+        assert algorithm.mean.item() == pytest.approx(mean)
+        assert algorithm.variance.item() == pytest.approx(variance)
+    assert 0 < algorithm.monitors["kept"].sum() < UNLABELED
+    assert 0 < algorithm.monitors["weight"] < 1
+
+
+def test_no_sharpness_is_fixmatch_without_a_threshold_bit_for_bit():
+    used, step = models(), batch()
+    expected = FixMatch(threshold=0).losses(used, step)
+    for name, value in SoftMatch(CLASSES, sharpness=0).losses(used, step).items():
+        assert torch.equal(value, expected[name])
+
+
+def test_much_sharpness_is_fixmatch_with_the_mean_confidence_for_a_threshold():
+    used, step = models(), batch()
+    algorithm = SoftMatch(CLASSES, sharpness=1e6, decay=0)
+    losses = algorithm.losses(used, step)
+    expected = FixMatch(threshold=algorithm.mean.item()).losses(used, step)
+    assert 0 < algorithm.monitors["kept"].sum() < UNLABELED
+    torch.testing.assert_close(losses["unlabeled"], expected["unlabeled"])
+
+
+def test_equal_confidences_and_a_single_image_give_no_nan():
+    algorithm = SoftMatch(CLASSES, decay=0)
+    algorithm.variance.zero_()
+    algorithm.mean.fill_(0.5)
+    assert algorithm.weights(torch.tensor([0.4, 0.5, 0.6])).tolist() == [0, 1, 1]
+    step = batch()
+    one = type(step)(step.labeled, step.labels, (step.weak[0][:1],), (step.strong[0][:1],))
+    assert algorithm.losses(models(), one)["unlabeled"].isfinite()
+    assert algorithm.variance == 0
+
+
+def test_only_strong_and_labeled_views_receive_a_gradient():
+    student, teacher, step = Linear(0), Linear(7), batch()
+    weak, strong = step.weak[0].requires_grad_(), step.strong[0].requires_grad_()
+    algorithm = SoftMatch(CLASSES, biased_debiaser())
+    sum(algorithm.losses(Models(student, teacher), step).values()).backward()
+    assert weak.grad is None
+    assert (strong.grad.flatten(1).abs().sum(1) > 0).all()  # every image has a weight
+    assert student.weight.grad.abs().sum() > 0
+    assert teacher.weight.grad is None
+    assert not any(value.requires_grad for value in [*algorithm.buffers(), *algorithm.monitors.values()])
+
+
+def test_state_is_saved_and_gone_on_with_to_the_same_bits():
+    used, algorithm, resumed = models(), SoftMatch(CLASSES, decay=0.5), SoftMatch(CLASSES, decay=0.5)
+    algorithm.losses(used, batch(seed=1))
+    resumed.load_state_dict(algorithm.state_dict())
+    fresh = SoftMatch(CLASSES, decay=0.5).losses(used, batch(seed=2))
+    expected, found = algorithm.losses(used, batch(seed=2)), resumed.losses(used, batch(seed=2))
+    assert torch.equal(expected["unlabeled"], found["unlabeled"])
+    assert not torch.equal(expected["unlabeled"], fresh["unlabeled"])
+    assert all(torch.equal(value, resumed.state_dict()[name]) for name, value in algorithm.state_dict().items())
+
+
+def test_strength_zero_is_no_correction_bit_for_bit():
+    used = models()
+    plain, zero = SoftMatch(CLASSES, Correction()), SoftMatch(CLASSES, Debiaser(CLASSES, strength=0))
+    for seed in range(1, 4):
+        expected, found = plain.losses(used, batch(seed=seed)), zero.losses(used, batch(seed=seed))
+        assert all(torch.equal(value, found[name]) for name, value in expected.items())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decay": 1.0}, r"decay is 1.0, expected a number in \[0, 1\).*0.999"),
+        ({"sharpness": -1.0}, "sharpness is -1.0, expected a number >= 0"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        SoftMatch(CLASSES, **settings)

@@ -1,0 +1,162 @@
+"""UDA: soft, sharpened labels, and the annealing of the labeled loss."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.algorithms import UDA, FixMatch, Models
+from debiaspl.debias import Correction, Debiaser
+from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, Linear, batch, biased_debiaser, models
+from tests.reference import paper
+from tests.reference import uda as twin
+
+PRIOR = [0.4, 0.3, 0.2, 0.1]
+
+
+def at(done, **changes):
+    """Labels that the network gets right, more or less surely: some are left out by annealing, some are not."""
+    drawn = batch()
+    labels = models().student(drawn.labeled).argmax(-1)
+    return replace(drawn, **{"progress": torch.tensor(done), "labels": labels, **changes})
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("strength", [0.0, 0.5, 2.0])
+def test_losses_equal_the_slow_twin(strength, joint):
+    drawn, used = batch(), models()
+    algorithm = UDA(biased_debiaser(strength), threshold=0.6, unlabeled_weight=2.0, joint=joint)
+    losses = algorithm.losses(used, drawn)
+    weak, strong = used.student(drawn.weak[0]).tolist(), used.student(drawn.strong[0]).tolist()
+    new = paper.moved_prior(PRIOR, weak, 0.9)
+    expected = 2 * twin.unlabeled_loss(weak, strong, PRIOR, new, strength, 0.6, 0.4)
+    assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
+    torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
+    torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
+    assert 0 < algorithm.monitors["kept"].float().mean() < 1
+
+
+def test_the_divergence_by_hand():
+    """A weak view of (0.8, 0.2), sharpened at 0.5 to (16/17, 1/17), and a strong view that is undecided."""
+
+    class Told(torch.nn.Module):
+        def forward(self, images):
+            return images.flatten(1)
+
+    weak = torch.tensor([0.8, 0.2]).log().view(1, 2, 1, 1)
+    step = replace(batch(), labeled=torch.zeros(1, 2, 1, 1), labels=torch.tensor([0]), weak=(weak,))
+    step = replace(step, strong=(torch.zeros(1, 2, 1, 1),))
+    told = Told()
+    loss = UDA(threshold=0.8, temperature=0.5).losses(Models(told, told), step)["unlabeled"]
+    expected = 16 / 17 * torch.tensor(32 / 17).log() + 1 / 17 * torch.tensor(2 / 17).log()
+    torch.testing.assert_close(loss, expected)
+    assert UDA(threshold=0.81, temperature=0.5).losses(Models(told, told), step)["unlabeled"] == 0
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_with_a_temperature_near_0_it_is_fixmatch(joint):
+    drawn, used = batch(), models()
+    expected = FixMatch(biased_debiaser(), threshold=0.6, joint=joint).losses(used, drawn)
+    losses = UDA(biased_debiaser(), threshold=0.6, temperature=1e-3, joint=joint).losses(used, drawn)
+    torch.testing.assert_close(losses, expected)
+
+
+def test_the_mask_looks_at_the_label_before_it_is_sharpened():
+    drawn, used = batch(), models()
+    algorithm = UDA(threshold=0.6, temperature=0.01)
+    algorithm.losses(used, drawn)
+    confidence = used.student(drawn.weak[0]).softmax(-1).max(-1).values
+    assert torch.equal(algorithm.monitors["kept"], confidence >= 0.6)
+    assert 0 < algorithm.monitors["kept"].sum() < UNLABELED
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_weak_views_are_labels_and_receive_no_gradient(joint):
+    drawn, used = batch(), models()
+    weak, strong = drawn.weak[0].requires_grad_(), drawn.strong[0].requires_grad_()
+    sum(UDA(biased_debiaser(), threshold=0.3, joint=joint).losses(used, drawn).values()).backward()
+    assert weak.grad is None or weak.grad.abs().sum() == 0
+    assert strong.grad.abs().sum() > 0
+
+
+def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
+    drawn, student, teacher = batch(), Linear(0), Linear(7)
+    loss = UDA(threshold=0.0, temperature=1.0).losses(Models(student, teacher), drawn)["unlabeled"]
+    target, predicted = teacher(drawn.weak[0]).softmax(-1), student(drawn.strong[0]).log_softmax(-1)
+    torch.testing.assert_close(loss, F.kl_div(predicted, target, reduction="batchmean"))
+    loss.backward()
+    assert teacher.weight.grad is None
+
+
+@pytest.mark.parametrize("schedule", ["linear", "log", "exp"])
+@pytest.mark.parametrize("done", [0.0, 0.3, 0.6, 0.99])
+def test_annealing_equals_the_slow_twin(schedule, done):
+    drawn, used = at(done), models()
+    algorithm = UDA(annealing=schedule)
+    eta = twin.limit(schedule, done, CLASSES)
+    assert algorithm.limit(drawn.progress, CLASSES).item() == pytest.approx(eta, rel=1e-5)
+    expected = twin.annealed_loss(used.student(drawn.labeled).tolist(), drawn.labels.tolist(), eta)
+    assert algorithm.losses(used, drawn)["labeled"].item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_annealing_leaves_out_what_is_known_too_well():
+    drawn, used = at(0.5), models()
+    right = used.student(drawn.labeled).softmax(-1).gather(1, drawn.labels[:, None])
+    used_share = (right <= twin.limit("linear", 0.5, CLASSES)).sum()
+    assert 0 < used_share < LABELED
+    images = drawn.labeled.requires_grad_()
+    UDA(annealing="linear").losses(used, drawn)["labeled"].backward()
+    assert (images.grad.flatten(1).abs().sum(1) > 0).sum() == used_share
+
+
+def test_annealing_that_leaves_nothing_gives_a_loss_of_0():
+    used = models()
+    best = used.student.weight.detach()[:1].expand(LABELED, -1).reshape(LABELED, 3, 2, 2) * 5
+    drawn = at(0.0, labeled=best, labels=torch.zeros(LABELED, dtype=torch.int64))
+    assert UDA(annealing="linear").losses(used, drawn)["labeled"] == 0
+
+
+def test_annealing_of_a_finished_training_and_off_use_every_label():
+    drawn, used = at(1.0), models()
+    plain = UDA().losses(used, drawn)["labeled"]
+    torch.testing.assert_close(UDA(annealing="linear").losses(used, drawn)["labeled"], plain)
+
+
+@pytest.mark.parametrize("annealing", ["off", "exp"])
+def test_nothing_removed_is_no_correction_bit_for_bit(annealing):
+    drawn, used = at(0.5), models()
+    plain = UDA(Correction(), threshold=0.5, annealing=annealing).losses(used, drawn)
+    for other in (None, Debiaser(CLASSES, strength=0)):
+        for name, value in UDA(other, threshold=0.5, annealing=annealing).losses(used, drawn).items():
+            assert torch.equal(value, plain[name])
+
+
+def test_its_state_goes_on_bit_for_bit():
+    used, one, other = models(), UDA(Debiaser(CLASSES)), UDA(Debiaser(CLASSES))
+    one.losses(used, batch(seed=1))
+    other.load_state_dict(one.state_dict())
+    first, second = (algorithm.losses(used, batch(seed=2)) for algorithm in (one, other))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    assert torch.equal(one.correction.prior, other.correction.prior)
+
+
+def test_monitors_are_reported():
+    algorithm = UDA(Debiaser(CLASSES))
+    algorithm.losses(models(), batch())
+    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
+    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
+    assert not any(value.requires_grad for value in algorithm.monitors.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": -1}, "threshold is -1"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"annealing": "fast"}, "annealing is 'fast', expected one of off, linear, log, exp"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        UDA(**settings)

@@ -1,0 +1,172 @@
+"""Distribution alignment against its paper, and what it shares with the Debiaser."""
+
+import copy
+import datetime
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from debiaspl.algorithms import FixMatch, PseudoLabel
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment
+from tests.algorithms.test_algorithms import batch, models
+from tests.reference import corrections, paper
+
+COUNTS = (40, 20, 10, 2)
+TARGETS = {
+    "labeled": [40 / 72, 20 / 72, 10 / 72, 2 / 72],
+    "uniform": [0.25] * 4,
+    (1, 2, 3, 2): [1 / 8, 2 / 8, 3 / 8, 2 / 8],
+}
+
+
+def logits(rows: int = 8, seed: int = 0) -> torch.Tensor:
+    return 2 * torch.randn(rows, 4, generator=torch.Generator().manual_seed(seed)) + torch.tensor([2.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_three_steps_equal_the_paper(target, momentum):
+    alignment, running = DistributionAlignment(COUNTS, target, momentum), [0.25] * 4
+    for step in range(3):
+        weak = logits(seed=step)
+        expected = [corrections.aligned(row, TARGETS[target], running) for row in weak.tolist()]
+        torch.testing.assert_close(alignment(weak), torch.tensor(expected), atol=1e-6, rtol=1e-5)
+        running = paper.moved_prior(running, weak.tolist(), momentum)
+        torch.testing.assert_close(alignment.prior, torch.tensor(running), atol=1e-6, rtol=1e-5)
+
+
+def test_numbers_by_hand():
+    alignment = DistributionAlignment((1, 1), momentum=0.0)
+    alignment.prior.copy_(torch.tensor([0.8, 0.2]))
+    # 0.8 * 0.5 / 0.8 = 0.5 and 0.2 * 0.5 / 0.2 = 0.5
+    torch.testing.assert_close(alignment.eval()(torch.tensor([[4.0, 1.0]]).log()), torch.tensor([[0.5, 0.5]]))
+
+
+def test_labels_are_pulled_towards_the_target():
+    alignment = DistributionAlignment(COUNTS, "uniform", momentum=0.9)
+    weak = logits(256)
+    for _ in range(100):
+        aligned = alignment(weak)
+    even = torch.full((4,), 0.25)
+    assert (aligned.mean(0) - even).abs().sum() < 0.5 * (weak.softmax(-1).mean(0) - even).abs().sum()
+
+
+def test_a_target_that_the_model_meets_changes_nothing_bit_for_bit():
+    weak = logits()
+    assert torch.equal(DistributionAlignment((5, 5, 5, 5)).probabilities(weak), Correction()(weak))
+    assert torch.equal(DistributionAlignment(COUNTS, "uniform").probabilities(weak), Correction()(weak))
+
+
+def test_with_a_uniform_target_the_labels_are_those_of_a_debiaser_of_strength_1():
+    alignment, debiaser = DistributionAlignment(COUNTS, "uniform", 0.9), Debiaser(4, strength=1.0, momentum=0.9)
+    for step in range(5):
+        torch.testing.assert_close(alignment(logits(seed=step)), debiaser(logits(seed=step)))
+    assert torch.equal(alignment.prior, debiaser.prior)
+
+
+def test_the_losses_are_left_alone():
+    alignment, values = DistributionAlignment(COUNTS), logits()
+    alignment(values)
+    assert torch.equal(alignment.margin(values), values)
+    assert torch.equal(alignment.labeled_margin(values), values)
+
+
+def test_neither_labels_nor_state_receive_a_gradient():
+    alignment, weak = DistributionAlignment(COUNTS), logits().requires_grad_()
+    assert not alignment(weak).requires_grad
+    assert not alignment.prior.requires_grad
+
+
+def test_a_saved_state_goes_on_bit_for_bit():
+    alignment = DistributionAlignment(COUNTS)
+    alignment(logits())
+    other = DistributionAlignment(COUNTS)
+    other.load_state_dict(copy.deepcopy(alignment.state_dict()))
+    assert not torch.equal(other.prior, torch.full((4,), 0.25))
+    for step in range(3):
+        assert torch.equal(other(logits(seed=step)), alignment(logits(seed=step)))
+
+
+def test_eval_mode_learns_nothing():
+    alignment = DistributionAlignment(COUNTS).eval()
+    alignment(logits())
+    assert torch.equal(alignment.prior, torch.full((4,), 0.25))
+
+
+def test_a_class_with_no_share_gets_no_label_and_finite_numbers():
+    alignment = DistributionAlignment(COUNTS, (1, 1, 1, 0))
+    probabilities = alignment(logits())
+    assert probabilities.isfinite().all()
+    assert probabilities[:, 3].max() < 1e-30
+
+
+@pytest.mark.parametrize("algorithm", [FixMatch, PseudoLabel])
+def test_it_changes_labels_alone(algorithm):
+    """With a margin of its own, or one that reached the labeled loss, the loss of its labels would be another."""
+    drawn, used = batch(), models()
+    alignment = DistributionAlignment((9, 5, 3, 1))
+    made = algorithm(alignment, threshold=0.0)
+    losses, plain = made.losses(used, drawn), algorithm(threshold=0.0).losses(used, drawn)
+    assert torch.equal(losses["labeled"], plain["labeled"])
+    label = DistributionAlignment((9, 5, 3, 1)).probabilities(used.student(drawn.weak[0])).argmax(-1)
+    assert torch.equal(made.monitors["pseudo_label"], label)
+    assert not torch.equal(label, used.student(drawn.weak[0]).argmax(-1))
+    view = drawn.strong[0] if algorithm is FixMatch else drawn.weak[0]
+    torch.testing.assert_close(losses["unlabeled"], torch.nn.functional.cross_entropy(used.student(view), label))
+
+
+def rank_main(rank: int, folder: str) -> None:
+    wait = datetime.timedelta(seconds=60)
+    distributed.init_process_group("gloo", f"file://{folder}/meet", wait, world_size=2, rank=rank)
+    alignment = DistributionAlignment(COUNTS, momentum=0.9)
+    for step in range(3):
+        alignment(logits(seed=step).split([3, 5])[rank])
+    torch.save(alignment.prior, Path(folder) / f"{rank}.pt")
+    distributed.destroy_process_group()
+
+
+def test_ranks_hold_the_mean_of_one_process_on_the_joint_batch():
+    alone = DistributionAlignment(COUNTS, momentum=0.9)
+    for step in range(3):
+        alone(logits(seed=step))
+    with tempfile.TemporaryDirectory() as folder:
+        multiprocessing.spawn(rank_main, (folder,), nprocs=2)
+        first, second = (torch.load(Path(folder) / f"{rank}.pt") for rank in range(2))
+    assert torch.equal(first, second)
+    torch.testing.assert_close(first, alone.prior)
+
+
+def test_a_target_can_be_written_on_a_command_line():
+    written = DistributionAlignment(COUNTS, "0.5, 0.2,0.2,0.1").target
+    assert torch.equal(written, DistributionAlignment(COUNTS, (0.5, 0.2, 0.2, 0.1)).target)
+    torch.testing.assert_close(written, torch.tensor([0.5, 0.2, 0.2, 0.1]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target": "balanced"}, "target is 'balanced', expected 'labeled', 'uniform' or 4 shares"),
+        ({"target": "0.5,0.5"}, "target is '0.5,0.5', expected 'labeled', 'uniform' or 4 shares"),
+        ({"target": (1, 1, 1, -1)}, "target is"),
+        ({"target": (0, 0, 0, 0)}, "target is"),
+        ({"target": (1, 1, 1, float("nan"))}, "target is"),
+        ({"momentum": 1.0}, "momentum is 1.0"),
+        ({"class_counts": (3, 0, 2, 0)}, r"at least 1 label of every class; see classes 1, 3\."),
+        ({"class_counts": (3,)}, "num_classes is 1"),
+    ],
+)
+def test_wrong_settings_teach(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        DistributionAlignment(**{"class_counts": COUNTS, **arguments})
+
+
+def test_a_class_without_labels_is_no_obstacle_to_another_target():
+    assert DistributionAlignment((3, 0, 2, 0), "uniform").target.tolist() == [0.25] * 4
+
+
+def test_wrong_shapes_name_the_correction():
+    with pytest.raises(ValueError, match=r"expected \(batch, 4\).*This DistributionAlignment"):
+        DistributionAlignment(COUNTS)(torch.zeros(2, 3))

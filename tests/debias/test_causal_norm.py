@@ -1,0 +1,108 @@
+"""Causal Norm, post hoc, against its paper."""
+
+import pytest
+import torch
+from torch import nn
+
+from debiaspl.debias import CausalNorm, TauNorm
+from tests.reference import corrections
+
+
+def trained(bias: bool = True) -> tuple[nn.Linear, torch.Tensor]:
+    """A classifier of uneven classes, and features that all lie in one quarter of the space, as after a ReLU."""
+    torch.manual_seed(0)
+    head = nn.Linear(6, 4, bias=bias)
+    head.weight.data *= torch.tensor([[8.0], [4.0], [2.0], [1.0]])
+    return head, torch.randn(30, 6).relu() + 0.5
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("bias", [True, False])
+def test_it_equals_the_paper_but_for_what_scales_all_logits_of_an_image(alpha, bias):
+    head, features = trained(bias)
+    mean = features.mean(0)
+    final = CausalNorm(alpha).classifier(head, mean)
+    norms = head.weight.norm(dim=1)
+    # A bias is the weight of a feature that is always 1; a class's norm is that of its weights.
+    one = [1.0] if bias else []
+    for image, logits in zip(features.tolist(), final(features).tolist(), strict=True):
+        for number, logit in enumerate(logits):
+            weight = head.weight[number].tolist() + ([head.bias[number].item()] if bias else [])
+            effect = corrections.total_direct_effect(weight, image + one, mean.tolist() + one, alpha)
+            effect *= corrections.length(weight) / norms[number].item()
+            expected = effect * corrections.length(image + one) * norms.mean().item()
+            assert logit == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_numbers_by_hand():
+    head = nn.Linear(2, 2, bias=False)
+    head.weight.data = torch.tensor([[1.0, 0.0], [0.6, 0.8]])
+    final = CausalNorm(0.5).classifier(head, torch.tensor([7.0, 0.0]))  # d = (1, 0): half of the first column goes
+    torch.testing.assert_close(final.weight, torch.tensor([[0.5, 0.0], [0.3, 0.8]]))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_with_alpha_1_the_mean_image_is_undecided(bias):
+    head, features = trained(bias)
+    mean = features.mean(0)
+    final = CausalNorm(1.0).classifier(head, mean)
+    assert head(mean).abs().min() > 0.1
+    torch.testing.assert_close(final(mean), torch.zeros(4), atol=1e-5, rtol=0)
+    assert (final.bias is None) == (not bias)
+    assert final.weight.is_contiguous()
+
+
+def test_alpha_0_is_tau_1_bit_for_bit():
+    head, features = trained()
+    final, level = CausalNorm(0).classifier(head, features.mean(0)), TauNorm(1).classifier(head, features.mean(0))
+    assert torch.equal(final.weight, level.weight)
+    assert torch.equal(final.bias, level.bias)
+
+
+def test_only_the_direction_of_the_mean_counts_where_there_is_no_bias():
+    head, features = trained(bias=False)
+    once = CausalNorm().classifier(head, features.mean(0))
+    torch.testing.assert_close(CausalNorm().classifier(head, 10 * features.mean(0)).weight, once.weight)
+
+
+def test_what_all_classes_have_in_common_with_the_mean_changes_no_probability():
+    """Balanced data: no class leans more towards the mean feature than another."""
+    head = nn.Linear(4, 4)
+    head.weight.data, head.bias.data = torch.eye(4) + 0.3, torch.full((4,), 0.2)
+    features = torch.randn(20, 4)
+    final = CausalNorm(2.0).classifier(head, torch.ones(4))
+    torch.testing.assert_close(final(features).softmax(-1), head(features).softmax(-1))
+
+
+def test_confidences_keep_their_size():
+    head, features = trained()
+    spread, after = (
+        head(features).std(1).mean(),
+        CausalNorm().classifier(head, features.mean(0))(features).std(1).mean(),
+    )
+    assert 0.3 < after / spread < 3
+
+
+def test_a_mean_of_zeros_gives_finite_numbers():
+    head, _ = trained(bias=False)
+    final = CausalNorm().classifier(head, torch.zeros(6))
+    assert torch.equal(final.weight, TauNorm(1).classifier(head, torch.zeros(6)).weight)
+
+
+def test_training_is_left_alone_and_the_given_classifier_too():
+    (head, features), values = trained(), torch.randn(5, 4)
+    before = head.weight.clone(), head.bias.clone()
+    correction = CausalNorm()
+    correction.classifier(head, features.mean(0))
+    assert torch.equal(head.weight, before[0])
+    assert torch.equal(head.bias, before[1])
+    assert torch.equal(correction(values), values.softmax(-1))
+    assert torch.equal(correction.margin(values), values)
+    assert torch.equal(correction.labeled_margin(values), values)
+
+
+def test_wrong_settings_and_shapes_teach():
+    with pytest.raises(ValueError, match="alpha is -1, expected a number >= 0"):
+        CausalNorm(-1)
+    with pytest.raises(ValueError, match=r"mean_features has shape \(5,\), expected \(6,\)"):
+        CausalNorm().classifier(trained()[0], torch.zeros(5))

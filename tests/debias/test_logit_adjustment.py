@@ -1,0 +1,137 @@
+"""Logit adjustment, the loss and the post-hoc kind, against its paper."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from debiaspl.algorithms import FixMatch, Supervised
+from debiaspl.debias import Correction, LogitAdjustment, PosthocLogitAdjustment
+from tests.algorithms.test_algorithms import batch, models
+from tests.reference import corrections
+
+COUNTS = (60, 25, 10, 1)
+LABELS = torch.arange(12) % 4
+
+
+def logits(rows: int = 12, seed: int = 0) -> torch.Tensor:
+    return 2 * torch.randn(rows, 4, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("method", ["margin", "labeled_margin"])
+def test_the_loss_equals_the_paper(tau, method):
+    values = logits()
+    loss = F.cross_entropy(getattr(LogitAdjustment(COUNTS, tau), method)(values, LABELS), LABELS, reduction="none")
+    expected = [
+        corrections.adjusted_loss(row, label, list(COUNTS), tau)
+        for row, label in zip(values.tolist(), LABELS.tolist(), strict=True)
+    ]
+    torch.testing.assert_close(loss, torch.tensor(expected), atol=1e-5, rtol=1e-5)
+
+
+def test_numbers_by_hand():
+    # Of two classes, 3 to 1, undecided logits: the rare one costs log(4), the other log(4/3).
+    adjusted = LogitAdjustment((3, 1)).margin(torch.zeros(2, 2))
+    loss = F.cross_entropy(adjusted, torch.tensor([0, 1]), reduction="none")
+    torch.testing.assert_close(loss, torch.tensor([4 / 3, 4.0]).log())
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_finished_classifier_equals_the_paper(tau, bias):
+    torch.manual_seed(0)
+    head, features = nn.Linear(6, 4, bias=bias), 3 * torch.randn(50, 6)
+    weight = head.weight.clone()
+    final = PosthocLogitAdjustment(COUNTS, tau).classifier(head, features.mean(0))
+    expected = [corrections.adjusted_decision(row, list(COUNTS), tau) for row in head(features).tolist()]
+    assert final(features).argmax(-1).tolist() == expected
+    difference = final(features) - head(features)
+    torch.testing.assert_close(difference, (-tau * torch.tensor(corrections.shares(COUNTS)).log()).expand(50, 4))
+    final.weight.data.zero_()
+    assert torch.equal(head.weight, weight)
+
+
+def test_the_rare_class_wins_more_often_after_it():
+    torch.manual_seed(0)
+    head, features = nn.Linear(6, 4), torch.randn(200, 6)
+    final = PosthocLogitAdjustment(COUNTS).classifier(head, features.mean(0))
+    assert (final(features).argmax(-1) == 3).sum() > (head(features).argmax(-1) == 3).sum()
+
+
+def test_tau_0_changes_nothing_bit_for_bit():
+    values, null = logits(), Correction()
+    none = LogitAdjustment(COUNTS, tau=0)
+    assert torch.equal(none(values), null(values))
+    assert torch.equal(none.margin(values), null.margin(values))
+    assert torch.equal(none.labeled_margin(values), null.labeled_margin(values))
+    head = nn.Linear(6, 4)
+    final = PosthocLogitAdjustment(COUNTS, tau=0).classifier(head, torch.zeros(6))
+    assert torch.equal(final.weight, head.weight)
+    assert torch.equal(final.bias, head.bias)
+
+
+def test_equal_counts_change_no_loss_and_no_probability():
+    values = logits()
+    loss = F.cross_entropy(LogitAdjustment((7, 7, 7, 7)).margin(values), LABELS, reduction="none")
+    torch.testing.assert_close(loss, F.cross_entropy(values, LABELS, reduction="none"))
+    head = nn.Linear(4, 4)
+    final = PosthocLogitAdjustment((7, 7, 7, 7)).classifier(head, torch.zeros(4))
+    torch.testing.assert_close(final(values).softmax(-1), head(values).softmax(-1))
+
+
+def test_each_kind_keeps_to_its_place():
+    values, head = logits(), nn.Linear(4, 4)
+    loss, posthoc = LogitAdjustment(COUNTS), PosthocLogitAdjustment(COUNTS)
+    assert torch.equal(loss(values), values.softmax(-1))
+    assert loss.classifier(head, torch.zeros(4)) is head
+    assert torch.equal(posthoc(values), values.softmax(-1))
+    assert torch.equal(posthoc.margin(values, LABELS), values)
+    assert torch.equal(posthoc.labeled_margin(values, LABELS), values)
+
+
+def test_algorithms_adjust_both_losses():
+    drawn, used = batch(), models()
+    plain = FixMatch(threshold=0.0).losses(used, drawn)
+    adjusted = FixMatch(LogitAdjustment(COUNTS), threshold=0.0).losses(used, drawn)
+    assert all(not torch.equal(plain[name], adjusted[name]) for name in ("labeled", "unlabeled"))
+    alone = Supervised(LogitAdjustment(COUNTS)).losses(used, drawn)["labeled"]
+    expected = F.cross_entropy(LogitAdjustment(COUNTS).margin(used.student(drawn.labeled)), drawn.labels)
+    torch.testing.assert_close(alone, expected)
+
+
+def test_gradients_pass_unchanged_and_stop_at_the_counts():
+    adjustment, values = LogitAdjustment(COUNTS), logits().requires_grad_()
+    adjustment.margin(values).sum().backward()
+    assert torch.equal(values.grad, torch.ones_like(values))
+    assert not any(buffer.requires_grad for buffer in adjustment.buffers())
+    assert list(adjustment.parameters()) == []
+
+
+def test_the_finished_classifier_draws_no_random_numbers_and_asks_for_no_gradient():
+    head = nn.Linear(6, 4).requires_grad_(False)
+    before = torch.random.get_rng_state()
+    final = PosthocLogitAdjustment(COUNTS).classifier(head, torch.zeros(6))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert not any(parameter.requires_grad for parameter in final.parameters())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(dtype):
+    values, adjustment = logits().to(dtype), LogitAdjustment(COUNTS)
+    assert torch.equal(adjustment.margin(values), adjustment.margin(values.float()))
+
+
+@pytest.mark.parametrize("kind", [LogitAdjustment, PosthocLogitAdjustment])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tau": -1}, "tau is -1, expected a number >= 0"),
+        ({"tau": float("nan")}, "tau is nan"),
+        ({"class_counts": (4, 0, 1)}, r"expected at least 1 label of every class; see class 1\..*debiaser"),
+        ({"class_counts": (4,)}, "at least 2 classes"),
+    ],
+)
+def test_wrong_settings_teach(kind, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**{"class_counts": COUNTS, **arguments})

@@ -1,0 +1,80 @@
+"""Tau-normalisation against its paper."""
+
+import pytest
+import torch
+from torch import nn
+
+from debiaspl.debias import TauNorm
+from tests.reference import corrections
+
+
+def uneven(bias: bool = True) -> nn.Linear:
+    torch.manual_seed(0)
+    head = nn.Linear(6, 4, bias=bias)
+    head.weight.data *= torch.tensor([[8.0], [4.0], [2.0], [1.0]])
+    return head
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.3, 0.7, 1.0, 2.0])
+def test_it_equals_the_paper_but_for_a_common_factor(tau):
+    head = uneven(bias=False)
+    final = TauNorm(tau).classifier(head, torch.zeros(6))
+    expected = torch.tensor([corrections.tau_normalised(row, tau) for row in head.weight.tolist()])
+    factor = head.weight.norm(dim=1).mean() ** tau
+    torch.testing.assert_close(final.weight, factor * expected)
+    assert final.bias is None
+
+
+def test_numbers_by_hand():
+    head = nn.Linear(2, 2)
+    head.weight.data = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
+    head.bias.data = torch.tensor([5.0, 2.0])
+    final = TauNorm(1.0).classifier(head, torch.zeros(2))  # norms 5 and 1, mean 3
+    torch.testing.assert_close(final.weight, torch.tensor([[1.8, 2.4], [0.0, 3.0]]))
+    torch.testing.assert_close(final.bias, torch.tensor([3.0, 6.0]))
+
+
+def test_tau_0_changes_nothing_bit_for_bit():
+    head = uneven()
+    final = TauNorm(0).classifier(head, torch.zeros(6))
+    assert torch.equal(final.weight, head.weight)
+    assert torch.equal(final.bias, head.bias)
+
+
+def test_equal_norms_change_nothing():
+    head = nn.Linear(6, 4)
+    head.weight.data = 5 * nn.functional.normalize(head.weight.data, dim=1)
+    final = TauNorm(0.7).classifier(head, torch.zeros(6))
+    torch.testing.assert_close(final.weight, head.weight)
+    torch.testing.assert_close(final.bias, head.bias)
+
+
+def test_tau_1_makes_all_classes_equally_long_and_keeps_their_mean():
+    head = uneven()
+    norms = TauNorm(1).classifier(head, torch.zeros(6)).weight.norm(dim=1)
+    torch.testing.assert_close(norms, head.weight.norm(dim=1).mean().expand(4))
+
+
+def test_a_class_of_zeros_stays_and_gives_finite_numbers():
+    head = uneven()
+    head.weight.data[2] = 0
+    final = TauNorm(1).classifier(head, torch.zeros(6))
+    assert final.weight.isfinite().all()
+    assert torch.equal(final.weight[2], torch.zeros(6))
+
+
+def test_training_is_left_alone_and_the_given_classifier_too():
+    head, values = uneven(), torch.randn(5, 4)
+    before = head.weight.clone()
+    correction = TauNorm()
+    correction.classifier(head, torch.zeros(6))
+    assert torch.equal(head.weight, before)
+    assert torch.equal(correction(values), values.softmax(-1))
+    assert torch.equal(correction.margin(values), values)
+    assert torch.equal(correction.labeled_margin(values), values)
+
+
+@pytest.mark.parametrize("tau", [-0.1, float("inf"), float("nan")])
+def test_wrong_settings_teach(tau):
+    with pytest.raises(ValueError, match=f"tau is {tau}, expected a number >= 0: 0 changes nothing"):
+        TauNorm(tau)

@@ -1,0 +1,215 @@
+"""Table 1: what each correction declares is what it is seen to do, and what the paper says of it."""
+
+import inspect
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from debiaspl.cli.corrections import QUESTIONS
+from debiaspl.debias import CORRECTIONS, Correction, Traits
+from debiaspl.training import train
+from debiaspl.training.parts import build
+from tests.training.tiny import EAGER, changed
+
+PAGE = Path(__file__).parents[2] / "docs" / "corrections.md"
+NAMES = [name for name in CORRECTIONS if name != "none"]
+CLASSES = 4
+UNEVEN, OTHERWISE, EVEN = (50, 20, 8, 2), (2, 8, 20, 50), (20, 20, 20, 20)
+LABELS = torch.arange(24) % CLASSES
+
+# Rows of the paper's Table 1, in the order of its lines; "LA or LDAM" is one column there.
+PAPER = {
+    "logit-adjustment": (True, False, False, False, False),
+    "ldam": (True, False, False, False, False),
+    "causal-norm": (False, True, False, False, False),
+    "alignment": (True, False, True, True, False),
+    "debiaser": (True, True, True, True, True),
+}
+
+
+def logits(seed: int = 0) -> Tensor:
+    return 2 * torch.randn(24, CLASSES, generator=torch.Generator().manual_seed(seed))
+
+
+def biased() -> Tensor:
+    """Predictions that favour some classes, whatever the data are."""
+    return logits(1) + torch.tensor([4.0, 2.0, 0.0, -2.0])
+
+
+def made(name: str, class_counts: tuple[int, ...], learned: bool = True) -> Correction:
+    """As a run makes it, after a few batches of biased predictions."""
+    correction = build("correction", name, {}, num_classes=CLASSES, class_counts=class_counts)
+    for _ in range(5 if learned else 0):
+        correction.learn(biased())
+    return correction
+
+
+def on_unlabeled(correction: Correction, values: Tensor, labels: Tensor) -> list[Tensor]:
+    """All that the unlabeled images meet in training: probabilities for labels, and the loss of each image."""
+    margin = correction.margin(values, labels)
+    return [correction.probabilities(values), F.cross_entropy(margin, labels, reduction="none")]
+
+
+def in_training(correction: Correction) -> list[Tensor]:
+    labeled = F.cross_entropy(correction.labeled_margin(logits(), LABELS), LABELS, reduction="none")
+    return [*on_unlabeled(correction, logits(), LABELS), labeled]
+
+
+def finished(correction: Correction, head: nn.Linear, mean_features: Tensor) -> list[Tensor]:
+    return [correction.classifier(head, mean_features)(logits()).softmax(-1)]
+
+
+def uneven_head() -> nn.Linear:
+    """What uneven data leave behind: classes of unequal norms, that lean unequally towards the mean feature."""
+    head = nn.Linear(CLASSES, CLASSES)
+    head.weight.data = torch.diag(torch.tensor([3.0, 2.0, 1.5, 1.0])) + 0.1
+    head.bias.data = torch.tensor([0.3, 0.1, 0.0, -0.2])
+    return head
+
+
+def even_head() -> nn.Linear:
+    """What even data leave behind: no class is longer, or leans more towards the mean feature, than another."""
+    head = nn.Linear(CLASSES, CLASSES)
+    head.weight.data, head.bias.data = 2 * torch.eye(CLASSES) + 0.1, torch.full((CLASSES,), 0.3)
+    return head
+
+
+def same(first: list[Tensor], second: list[Tensor]) -> bool:
+    return all(torch.allclose(a, b, atol=1e-5) for a, b in zip(first, second, strict=True))
+
+
+def treats_classes_alike(name: str) -> bool:
+    """The paper: "balanced class distribution leads to identical treatment for all classes". Classes are renamed, and
+    so must be all that comes of them; and a finished classifier that is even already stays what it was."""
+    correction, order = made(name, EVEN), torch.tensor([1, 2, 3, 0])
+    probabilities, loss = on_unlabeled(correction, logits(), LABELS)
+    renamed = on_unlabeled(correction, logits()[:, order], order.argsort()[LABELS])
+    alike = same([probabilities[:, order], loss], renamed)
+    even = finished(correction, even_head(), torch.ones(CLASSES))
+    return alike and same(even, finished(Correction(), even_head(), torch.ones(CLASSES)))
+
+
+def seen(name: str) -> Traits:
+    plain, before, after = Correction(), made(name, UNEVEN, learned=False), made(name, UNEVEN)
+    unlabeled = on_unlabeled(after, logits(), LABELS)
+    knows_counts = "class_counts" in inspect.signature(CORRECTIONS[name]).parameters
+    return Traits(
+        helps_training=not same(in_training(after), in_training(plain)),
+        needs_no_class_distribution=not knows_counts,
+        adapts=not same(in_training(after), in_training(before)),
+        works_on_balanced=not treats_classes_alike(name),
+        # Bias in labels of images that are distributed otherwise is mended, and the same whatever the labeled ones are.
+        allows_shift=not same(unlabeled, on_unlabeled(plain, logits(), LABELS))
+        and same(unlabeled, on_unlabeled(made(name, OTHERWISE), logits(), LABELS)),
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_declared_is_what_is_seen(name):
+    assert CORRECTIONS[name].traits == seen(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counts_reach_exactly_those_that_name_them(name):
+    """A correction that is said to need no class distribution is the same bits whatever the counts are."""
+    mean = torch.tensor([2.0, 1.0, 0.5, 0.2])
+    results = []
+    for counts in (UNEVEN, OTHERWISE):
+        correction = made(name, counts)
+        results.append([*in_training(correction), *finished(correction, uneven_head(), mean)])
+    unchanged = all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+    assert unchanged == CORRECTIONS[name].traits.needs_no_class_distribution
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_correction_does_something(name):
+    mean = torch.tensor([2.0, 1.0, 0.5, 0.2])
+    correction, plain = made(name, UNEVEN), Correction()
+    in_the_end = not same(finished(correction, uneven_head(), mean), finished(plain, uneven_head(), mean))
+    assert in_the_end != correction.traits.helps_training
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pseudo_labels_alone_means_that_the_labeled_loss_and_the_classifier_are_left_alone(name):
+    correction, head = made(name, UNEVEN), uneven_head()
+    untouched = (
+        torch.equal(correction.labeled_margin(logits(), LABELS), logits())
+        and correction.classifier(head, torch.ones(CLASSES)) is head
+    )
+    assert untouched == correction.corrects_pseudo_labels_alone
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hard_labels_are_needed_by_those_whose_margin_depends_on_them(name):
+    correction = made(name, UNEVEN)
+    first, second = (correction.margin(logits(), labels) for labels in (LABELS, LABELS.roll(1)))
+    assert torch.equal(first, second) != correction.needs_hard_labels
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Weights of one short run with each correction, on a long tail, all else equal."""
+    tail = changed(EAGER, "protocol=long-tail", "gamma=20", "labeled_fraction=0.1", "average_decay=0.5")
+    weights = {}
+    for name in CORRECTIONS:
+        folder = tmp_path_factory.mktemp("runs") / name
+        train(changed(tail, f"correction={name}"), folder)
+        weights[name] = load_file(folder / "model.safetensors")
+    return weights
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_does_not_help_training_leaves_a_run_as_it_was_but_for_the_classifier(trained, name):
+    plain, weights = trained["none"], trained[name]
+    assert plain.keys() == weights.keys()  # so that the network can be loaded again
+    body, head = [
+        all(torch.equal(plain[key], weights[key]) for key in plain if key.startswith("head.") == wanted)
+        for wanted in (False, True)
+    ]
+    assert body == (not CORRECTIONS[name].traits.helps_training)
+    assert not head
+
+
+def printed(*arguments: str) -> str:
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-m", "debiaspl", "corrections", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, encoding="utf-8").stdout
+
+
+def cells(text: str, bar: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip(f"{bar} ").split(bar)] for line in text.splitlines() if bar in line]
+
+
+def test_the_command_prints_the_papers_table_1():
+    declared = {row["name"]: row["traits"] for row in json.loads(printed("--json"))}
+    assert {name: tuple(declared[name].values()) for name in PAPER} == PAPER
+    assert list(declared) == NAMES
+    assert all(tuple(traits) == tuple(QUESTIONS) for traits in declared.values())
+
+
+def test_the_table_and_the_page_show_what_is_declared():
+    expected = [
+        [name, *("yes" if answer else "no" for answer in asdict(CORRECTIONS[name].traits).values())] for name in NAMES
+    ]
+    expected.insert(0, ["correction", *QUESTIONS.values()])
+    assert cells(printed(), "│") == expected
+    page = PAGE.read_text()
+    header, _, *rows = cells(page[page.index("| correction |") :].partition("\n\n")[0], "|")
+    assert [header, *([row[0].strip("`"), *row[1:]] for row in rows)] == expected
+
+
+def test_every_question_of_the_table_is_a_trait():
+    assert tuple(QUESTIONS) == tuple(field.name for field in fields(Traits))
+
+
+def test_the_page_speaks_of_every_correction():
+    assert all(f"`{name}`" in PAGE.read_text() for name in NAMES)

@@ -1,0 +1,252 @@
+"""The matrix: what is planned before anything trains, that it resumes run by run, and what the command prints."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from debiaspl.algorithms import ALGORITHMS
+from debiaspl.recipes import compare as compare_module
+from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, compare, plan
+from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
+from debiaspl.training import Choice, RunError
+from tests.data.photos import write_folder
+from tests.recipes.test_demo import finish, numbers, start, wait_for_lines
+
+SMALL = ["steps=3", "width=4", "labeled_batch=8", "unlabeled_batch=16"]
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from debiaspl.recipes.compare import base_recipe, compare, plan
+from debiaspl.training import Interrupted
+settings = ["steps=90", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "log_every=10"]
+if __name__ == "__main__":
+    corrections = ["none", "own", "debiaser"]
+    settings += ["checkpoint_every=20"]
+    planned = plan(base_recipe(None, None), ["supervised", "fixmatch"], corrections, range(2), settings)
+    try:
+        compare(planned, Path(sys.argv[1]), resume=True)
+    except Interrupted as stop:
+        print(stop)
+        sys.exit(128 + stop.signal)
+"""
+
+
+def planned(*arguments: Any, settings: list[str] | None = None, seeds: int = 2) -> Any:
+    return plan(ONE_LABEL, *arguments, range(seeds), settings or [])
+
+
+def test_a_killed_or_stopped_matrix_resumes_to_the_same_results(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    finish(program, tmp_path / "whole")
+    assert len(list((tmp_path / "whole").glob("*-seed*"))) == 6, "own, here none, is not trained again"
+
+    with start(program, tmp_path / "again") as killed:
+        wait_for_lines(tmp_path / "again", 6, killed)
+        killed.kill()
+    assert not (tmp_path / "again" / "results.json").exists()
+
+    with start(program, tmp_path / "again") as stopped:
+        wait_for_lines(tmp_path / "again", 24, stopped)
+        stopped.send_signal(signal.SIGTERM)
+        said, _ = stopped.communicate(timeout=60)
+    assert stopped.returncode == 128 + signal.SIGTERM
+    assert "what was trained is saved" in said
+    ended = {path: path.stat().st_mtime_ns for path in (tmp_path / "again").glob("*/results.json")}
+
+    finish(program, tmp_path / "again")
+    assert without_times(numbers(tmp_path / "again")) == without_times(numbers(tmp_path / "whole"))
+    assert {path: path.stat().st_mtime_ns for path in ended} == ended, "runs that had ended were not repeated"
+
+
+def without_times(written: dict[str, Any]) -> dict[str, Any]:
+    for row in written["algorithms"].values():
+        for cell in row["corrections"].values():
+            del cell["seconds"]
+    return written
+
+
+def test_every_algorithm_is_planned_with_and_without_the_debiaser():
+    made = planned(list(ALGORITHMS), ["none", "debiaser"])
+    assert list(made.cells) == list(ALGORITHMS)
+    assert list(made.cells["fixmatch"]) == ["none", "debiaser"]
+    assert list(made.cells["supervised"]) == ["none"]
+    assert "Supervised makes no pseudo-labels" in made.refused["supervised"]["debiaser"]
+    jobs = made.jobs(Path("out"))
+    assert jobs["fixmatch", "debiaser", 1].out == Path("out/fixmatch-debiaser-seed1")
+    assert jobs["fixmatch", "debiaser", 1].recipe.seed == 1
+    assert len({job.out for job in jobs.values()}) == len(jobs)
+
+
+def test_the_columns_differ_in_nothing_but_the_correction():
+    made = planned(["pseudolabel", "fixmatch"], ["none", "debiaser"])
+    for row in made.cells.values():
+        plain = [{**recipe.to_json(), "correction": ""} for recipe in row.values()]
+        assert plain[0] == plain[1]
+    assert made.cells["fixmatch"]["debiaser"] == ONE_LABEL
+    assert made.changes()["fixmatch"] == {
+        "none": {"correction": {"name": "none", "settings": {}}},
+        "debiaser": {},
+    }
+
+
+def test_own_is_what_the_paper_has_built_in(monkeypatch):
+    monkeypatch.setattr(ALGORITHMS["pseudolabel"], "own_correction", "debiaser")
+    made = planned(["fixmatch", "pseudolabel"], ["none", "own", "debiaser"])
+    assert made.cells["pseudolabel"]["own"].correction == Choice("debiaser")
+    assert made.cells["fixmatch"]["own"].correction == Choice("none")
+    jobs = made.jobs(Path("out"))
+    assert jobs["pseudolabel", "own", 0] == jobs["pseudolabel", "debiaser", 0]
+    assert jobs["fixmatch", "own", 0] == jobs["fixmatch", "none", 0]
+
+
+@pytest.mark.parametrize("name", dict.fromkeys([*ALGORITHMS, *SETTINGS]))
+def test_settings_for_short_runs_are_known_and_the_same_for_every_correction(name):
+    assert name in ALGORITHMS
+    own = ALGORITHMS[name].own_correction
+    recipe = ONE_LABEL.with_settings([f"algorithm={name}", f"correction={own}"])
+    settings = SETTINGS.get(name, ())
+    for setting in settings:
+        key = setting.partition("=")[0]
+        assert recipe.owner(key) in ("recipe", "algorithm", "strong"), setting
+        assert key not in {*DECIDED, "name", "steps", "protocol", "network"}, setting
+    made = planned([name], ["own"])
+    assert made.cells[name]["own"] == recipe.with_settings(settings)
+
+
+def test_settings_for_short_runs_stay_with_the_short_recipes(monkeypatch):
+    monkeypatch.setitem(SETTINGS, "fixmatch", ("threshold=0.5",))
+    assert {ONE_LABEL.name, LONG_TAIL.name} == set(SHORT)
+    assert planned(["fixmatch"], ["none"]).cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.5
+    typed = planned(["fixmatch"], ["none"], settings=["threshold=0.6"])
+    assert typed.cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.6
+    other = plan(base_recipe("digits", "eurosat-40"), ["fixmatch"], ["none"], range(1), ["labeled_batch=8"])
+    assert other.cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.95
+
+
+def test_settings_reach_the_pairs_that_have_them():
+    made = planned(["supervised", "fixmatch"], ["none", "debiaser"], settings=["strength=0.25", "threshold=0.9"])
+    assert made.cells["fixmatch"]["debiaser"].correction.settings == {"strength": 0.25}
+    assert made.cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.9
+    assert made.cells["supervised"]["none"].algorithm.settings == {}
+    assert made.notes() == [
+        "strength=0.25: no setting of supervised, which ran without it.",
+        "threshold=0.9: no setting of supervised, which ran without it.",
+    ]
+
+
+MINE = """
+from debiaspl.algorithms import FixMatch
+class Mine(FixMatch):
+    def __init__(self, correction=None, momentum=0.5):
+        super().__init__(correction)
+"""
+
+
+@pytest.mark.parametrize(
+    ("algorithms", "corrections", "settings", "message"),
+    [
+        (["fixmatsch"], ["none"], [], "there is no algorithm named 'fixmatsch'"),
+        (["fixmatch"], ["nothing"], [], "there is no correction named 'nothing'"),
+        (["fixmatch", ""], ["none"], [], "there is no algorithm named ''"),
+        (["fixmatch", "fixmatch"], ["none"], [], "--algorithms is 'fixmatch,fixmatch', expected"),
+        (["fixmatch"], ["none", "none"], [], "--corrections is 'none,none', expected"),
+        (["fixmatch"], ["none"], ["strenght=1"], "no setting 'strenght'"),
+        (["fixmatch"], ["none"], ["strength=1"], "no setting 'strength'"),
+        (["fixmatch"], ["none"], ["strength"], "found 'strength', expected key=value"),
+        (["fixmatch"], ["none"], ["seed=4"], "name it with --seeds, not with --set"),
+        (["fixmatch"], ["none"], ["correction=none"], "name it with --corrections, not with --set"),
+        (["fixmatch", "supervised"], ["none", "debiaser"], ["threshold=3"], "threshold is 3.0, expected a confidence"),
+        (["fixmatch", "supervised"], ["none", "debiaser"], ["strength=-1"], "strength is -1.0, expected a number >= 0"),
+        (["supervised"], ["debiaser"], [], "no pair makes sense. Supervised makes no pseudo-labels"),
+        (["fixmatch", "mine.py:Mine"], ["none", "debiaser"], ["momentum=0.9"], "algorithm.momentum"),
+    ],
+)
+def test_mistakes_are_found_before_anything_is_planned(
+    tmp_path, monkeypatch, algorithms, corrections, settings, message
+):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MINE)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        planned(algorithms, corrections, settings=settings)
+
+
+def test_the_base_is_a_recipe_on_data():
+    assert base_recipe(None, None) == base_recipe("digits", None) == ONE_LABEL
+    assert base_recipe(None, "cifar10-40").data == "cifar10"
+    assert base_recipe("photos/", "eurosat-40").data == "photos/"
+    with pytest.raises(ValueError, match=r"--data eurosat needs a --recipe, whose .* in common: eurosat-40\."):
+        base_recipe("eurosat", None)
+    with pytest.raises(ValueError, match=r"--data photos/ needs a --recipe.*digits-10, digits-lt20-10pct, cifar10-40"):
+        base_recipe("photos/", None)
+
+
+def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, monkeypatch):
+    trained = []
+    monkeypatch.setattr(compare_module, "train_all", lambda jobs, *rest: trained.append(jobs))
+    (tmp_path / "photo.jpg").write_text("mine")
+    made = planned(["fixmatch"], ["none"])
+    for arguments in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(RunError, match="holds no compare"):
+            compare(made, tmp_path, **arguments)
+
+    out = tmp_path / "out"
+    last = list(made.jobs(out).values())[-1]
+    last.out.mkdir(parents=True)
+    (out / ".compare").touch()
+    (last.out / "config.json").write_text(json.dumps({"recipe": last.recipe.with_settings(["steps=9"]).to_json()}))
+    with pytest.raises(
+        RunError, match=r"already holds a compare\. Go on with it: --resume. Begin it anew: --overwrite"
+    ):
+        compare(made, out)
+    with pytest.raises(RunError, match=r"holds a run of another recipe \(steps: 9 then, 600 now\)"):
+        compare(made, out, resume=True)
+    assert trained == []
+
+
+def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    settings = [text for setting in SMALL for text in ("--set", setting)]
+    typed = [sys.executable, "-m", "debiaspl", "compare", *settings, *arguments]
+    return subprocess.run(typed, capture_output=True, text=True, cwd=folder, env=environment)
+
+
+def test_the_command_prints_the_matrix_and_the_same_numbers_as_json(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    arguments = ["--algorithms", "supervised, mine.py:Mine", "--seeds", "2"]
+    said = command(*arguments, folder=tmp_path)
+    assert said.returncode == 0, said.stderr
+    assert "2 algorithms x 2 corrections x 2 seeds, 6 runs" in said.stdout
+    assert re.search(r"^supervised +\d+\.\d ± \d+\.\d +\d+ +- +- +\d+ *$", said.stdout, re.MULTILINE)
+    assert re.search(r"^mine.py:Mine +\d.*\d of 2 +\d+ *$", said.stdout, re.MULTILINE)
+    assert said.stdout.count("Supervised makes no pseudo-labels") == 1
+    out = tmp_path / "runs" / "compare-digits"
+    assert (out / "mine.py-Mine-debiaser-seed1" / "results.json").exists()
+
+    as_json = command(*arguments, "--resume", "--json", folder=tmp_path)
+    written = json.loads((out / "results.json").read_text())
+    assert json.loads(as_json.stdout) == written
+    accuracy = written["algorithms"]["mine.py:Mine"]["corrections"]["none"]["accuracy"]["mean"]
+    assert f"{100 * accuracy:.1f}" in (out / "table.md").read_text()
+    assert written["recipe"]["name"] == "digits-10"
+
+    again = command(*arguments, folder=tmp_path)
+    assert again.returncode == 1
+    assert "already holds a compare" in again.stderr
+    assert "Traceback" not in again.stderr
+
+
+def test_a_folder_of_photos_is_compared_on(tmp_path):
+    write_folder(tmp_path / "photos")
+    made = plan(base_recipe(str(tmp_path / "photos"), "digits-10"), ["fixmatch"], ["debiaser"], range(1), SMALL)
+    matrix, written = compare(made, tmp_path / "out", workers=1)
+    assert matrix.tables()[0][1][0] == "fixmatch"
+    assert written["recipe"]["data"] == str(tmp_path / "photos")

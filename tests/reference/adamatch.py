@@ -1,0 +1,31 @@
+"""AdaMatch (Berthelot et al., 2022) with plain loops over Python floats."""
+
+import math
+
+from tests.reference.paper import Vector, cross_entropy, softmax
+
+
+def between(together: list[Vector], alone: list[Vector], shares: list[Vector]) -> list[Vector]:
+    """lambda Z' + (1 - lambda) Z'', a lambda for every logit."""
+    return [
+        [share * one + (1 - share) * other for one, other, share in zip(*rows, strict=True)]
+        for rows in zip(together, alone, shares, strict=True)
+    ]
+
+
+def relative_threshold(labeled: list[Vector], threshold: float) -> float:
+    return threshold * sum(max(softmax(logits)) for logits in labeled) / len(labeled)
+
+
+def growth(progress: float) -> float:
+    """mu(t)."""
+    return 1 / 2 - math.cos(min(math.pi, 2 * math.pi * progress)) / 2
+
+
+def unlabeled_loss(weak: list[Vector], strong: list[Vector], threshold: float) -> float:
+    total = 0.0
+    for logits_weak, logits_strong in zip(weak, strong, strict=True):
+        probabilities = softmax(logits_weak)
+        if max(probabilities) >= threshold:
+            total += cross_entropy(logits_strong, probabilities.index(max(probabilities)))
+    return total / len(weak)

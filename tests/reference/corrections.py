@@ -1,0 +1,65 @@
+"""The formulas of the other corrections with plain loops over Python floats, each written from its own paper."""
+
+import math
+
+from tests.reference.paper import Vector, cross_entropy, softmax
+
+
+def shares(counts: list[int]) -> Vector:
+    return [count / sum(counts) for count in counts]
+
+
+def aligned(logits: Vector, target: Vector, running: Vector) -> Vector:
+    """Berthelot et al.: Normalize(q * p(y) / p-tilde(y))."""
+    product = [q * p / r for q, p, r in zip(softmax(logits), target, running, strict=True)]
+    return [value / sum(product) for value in product]
+
+
+def adjusted_loss(logits: Vector, label: int, counts: list[int], tau: float) -> float:
+    """Menon et al., logit adjusted softmax cross-entropy: log(1 + sum over y' of (pi_y' / pi_y)^tau e^(f_y' - f_y))."""
+    pi, total = shares(counts), 1.0
+    for other, value in enumerate(logits):
+        if other != label:
+            total += (pi[other] / pi[label]) ** tau * math.exp(value - logits[label])
+    return math.log(total)
+
+
+def adjusted_decision(logits: Vector, counts: list[int], tau: float) -> int:
+    """Menon et al., post hoc: the largest exp(f_y) / pi_y^tau."""
+    scores = [math.exp(value) / share**tau for value, share in zip(logits, shares(counts), strict=True)]
+    return scores.index(max(scores))
+
+
+def ldam_margins(counts: list[int], largest: float) -> Vector:
+    """Cao et al.: Delta_j = C / n_j^(1/4), with the C that makes the largest one what is asked for."""
+    constant = largest * min(counts) ** 0.25
+    return [constant / count**0.25 for count in counts]
+
+
+def ldam_loss(logits: Vector, label: int, counts: list[int], largest: float, scale: float) -> float:
+    """Cao et al.: the margin is taken from the label's own logit."""
+    lowered = list(logits)
+    lowered[label] -= ldam_margins(counts, largest)[label]
+    return cross_entropy([scale * value for value in lowered], label)
+
+
+def dot(first: Vector, second: Vector) -> float:
+    return sum(a * b for a, b in zip(first, second, strict=True))
+
+
+def length(vector: Vector) -> float:
+    return math.sqrt(dot(vector, vector))
+
+
+def tau_normalised(weight: Vector, tau: float) -> Vector:
+    """Kang et al.: w / |w|^tau."""
+    return [value / length(weight) ** tau for value in weight]
+
+
+def total_direct_effect(weight: Vector, features: Vector, mean: Vector, alpha: float) -> float:
+    """Tang et al., one head, its temperature 1 and its gamma 0:
+    w x / (|w| |x|) - alpha cos(x, d) w d / |w|, where d = mean / |mean|."""
+    direction = [value / length(mean) for value in mean]
+    cosine = dot(features, direction) / length(features)
+    effect = dot(weight, features) / (length(weight) * length(features))
+    return effect - alpha * cosine * dot(weight, direction) / length(weight)

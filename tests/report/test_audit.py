@@ -1,0 +1,304 @@
+"""Every number of the audit against one computed with plain loops, at 10 and at 1,000 classes."""
+
+import json
+import math
+import statistics
+
+import numpy as np
+import pytest
+
+from debiaspl.report.audit import Audit, audit
+from debiaspl.report.audit.findings import findings
+from debiaspl.report.audit.page import audit_values
+from debiaspl.report.audit.picks import picks
+from debiaspl.report.confusion import Cells, matrix_of
+from debiaspl.report.interval import wilson
+from debiaspl.report.order import confusion_order
+from debiaspl.report.predictions import Raw, predictions_from
+from debiaspl.training.monitor import imbalance
+from tests.report import slow
+from tests.report.made import Made, made
+
+SIZES = {10: made(700, 10), 1000: made(1200, 1000)}
+
+
+def audited(data: Made, strength: float = 0.5, **changes) -> Audit:
+    raw = Raw(
+        "here",
+        {"truth": data.truth, "file_name": np.array(data.names)} | changes.pop("fields", {}),
+        changes.pop("matrices", {"logits": data.logits, "embeddings": data.embeddings}),
+        tuple(data.classes),
+    )
+    return audit(predictions_from(raw), strength)
+
+
+AUDITS = {size: audited(data) for size, data in SIZES.items()}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_counts_ratio_and_effective_classes(size):
+    numbers = AUDITS[size].to_json()
+    counts = slow.counts(SIZES[size].label.tolist(), size)
+    assert numbers["counts"] == dict(zip(SIZES[size].classes, counts, strict=True))
+    assert numbers["imbalance_ratio"] == pytest.approx(slow.imbalance_ratio(counts))
+    assert numbers["imbalance_ratio"] == imbalance(counts, least=1)  # as a run's own results have it
+    assert numbers["effective_classes"] == pytest.approx(slow.effective_classes(counts))
+    assert numbers["never_predicted"] == [f"class {n}" for n, count in enumerate(counts) if count == 0]
+    assert numbers["predictions"] == len(SIZES[size].truth)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_precision_recall_confusion_and_accuracy(size):
+    numbers, data = AUDITS[size].to_json(), SIZES[size]
+    truth, label = data.truth.tolist(), data.label.tolist()
+    for number in range(0, size, max(size // 50, 1)):
+        name = data.classes[number]
+        assert numbers["precision"][name] == slow.precision(truth, label, number)
+        assert numbers["recall"][name] == slow.recall(truth, label, number)
+    assert numbers["confusion"] == slow.confusion(truth, label, size)
+    right = sum(t == one for t, one in zip(truth, label, strict=True))
+    assert numbers["accuracy"] == right / len(truth)
+    assert numbers["accuracy_interval"] == list(wilson(right, len(truth)))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_thresholds(size):
+    data = SIZES[size]
+    label, confidence, truth = data.label.tolist(), data.confidence.tolist(), data.truth.tolist()
+    rows = AUDITS[size].to_json()["thresholds"]
+    assert [row["threshold"] for row in rows] == [0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99]
+    for row in rows:
+        kept = [place for place, value in enumerate(confidence) if value >= row["threshold"]]
+        counts = slow.counts([label[place] for place in kept], size)
+        assert row["kept"] == len(kept)
+        assert row["imbalance_ratio"] == pytest.approx(slow.imbalance_ratio(counts))
+        assert row["never_predicted"] == counts.count(0)
+        if kept:
+            assert row["effective_classes"] == pytest.approx(slow.effective_classes(counts))
+            assert row["accuracy"] == pytest.approx(sum(label[p] == truth[p] for p in kept) / len(kept))
+        else:
+            assert row["accuracy"] is None
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_calibration(size):
+    data = SIZES[size]
+    right = (data.label == data.truth).tolist()
+    expected = slow.calibration_error(data.confidence.tolist(), right)
+    assert AUDITS[size].to_json()["calibration_error"] == pytest.approx(expected, abs=1e-6)
+    found = AUDITS[size].calibration
+    assert found is not None
+    assert sum(item.count for item in found.bins) == len(right)
+    assert found.gap == pytest.approx(statistics.fmean(data.confidence) - statistics.fmean(right), abs=1e-6)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_neighbours_by_cosine_similarity_of_centroids(size):
+    data, found = SIZES[size], AUDITS[size].alike
+    assert found is not None
+    vectors, truth = data.embeddings.tolist(), data.truth.tolist()
+    centres = {number: slow.centroid(vectors, truth, number) for number in sorted(set(truth))}
+    counts = slow.counts(data.label.tolist(), size)
+    frequent = sorted(centres, key=lambda number: (-counts[number], number))
+    shown = min(10, len(centres) // 2)
+    assert [counts[item.number] for item in found.most] == [counts[number] for number in frequent[:shown]]
+    assert [counts[item.number] for item in found.least] == [counts[n] for n in reversed(frequent[-shown:])]
+    for item in (found.most[0], found.least[0]):
+        similarity = {o: slow.cosine(centres[item.number], centre) for o, centre in centres.items() if o != item.number}
+        nearest = sorted(similarity, key=lambda number: -similarity[number])[:9]
+        assert item.others == nearest
+        assert item.similarity == pytest.approx([similarity[number] for number in nearest])
+    assert found.without == [number for number in range(size) if number not in centres]
+
+
+def test_without_truth_images_belong_to_the_class_they_are_given():
+    data = SIZES[10]
+    raw = Raw("here", {"label": data.label}, {"embeddings": data.embeddings}, tuple(data.classes))
+    found = audit(predictions_from(raw)).alike
+    assert found is not None
+    assert not found.by_truth
+    first = found.most[0]
+    own, other = (
+        slow.centroid(data.embeddings.tolist(), data.label.tolist(), number)
+        for number in (first.number, first.others[0])
+    )
+    assert first.similarity[0] == pytest.approx(slow.cosine(own, other))
+
+
+@pytest.mark.parametrize(("size", "strength"), [(10, 0.5), (10, 1.0), (1000, 0.5)])
+def test_what_debiasing_would_change(size, strength):
+    data = SIZES[size]
+    found = audited(data, strength).change
+    expected = slow.debiased_labels(data.logits.tolist(), strength)
+    assert found is not None
+    # float32 in training, float64 here: a tie may fall either way.
+    assert sum(a != b for a, b in zip(found.label.tolist(), expected, strict=True)) <= 1
+    counts = slow.counts(found.label.tolist(), size)
+    assert found.shares.counts.tolist() == counts
+    moved = [row for row, (a, b) in enumerate(zip(data.label, found.label, strict=True)) if a != b]
+    assert sorted(found.rows.tolist()) == moved
+    assert found.moved.count.sum() == len(moved)
+    assert found.accuracy == pytest.approx(float((found.label == data.truth).mean()))
+    assert found.shares.effective_classes > AUDITS[size].shares.effective_classes
+
+
+def test_probabilities_and_logits_are_debiased_alike():
+    data = SIZES[10]
+    from_logits = AUDITS[10].change
+    from_probabilities = audited(data, matrices={"probabilities": data.probabilities}).change
+    assert from_logits is not None
+    assert from_probabilities is not None
+    np.testing.assert_allclose(from_logits.prior, from_probabilities.prior, atol=1e-6)
+    np.testing.assert_allclose(from_logits.confidence, from_probabilities.confidence, atol=1e-5)
+    assert (from_logits.label == from_probabilities.label).mean() > 0.998
+
+
+def test_strength_zero_and_an_even_prior_change_nothing():
+    assert len(audited(SIZES[10], strength=0).to_json()["debiased"]["counts"]) == 10
+    assert audited(SIZES[10], strength=0).to_json()["debiased"]["changed"] == 0
+    even = np.eye(4, dtype=np.float32)[np.arange(40) % 4] * 3
+    found = audit(predictions_from(Raw("here", {}, {"logits": even}))).change
+    assert found is not None
+    assert len(found.rows) == 0
+
+
+def test_parts_that_need_what_is_not_there_are_left_out():
+    raw = Raw("here", {"label": np.array(["a", "b", "b"], object)})
+    found = audit(predictions_from(raw))
+    assert set(found.to_json()) == {
+        "source",
+        "predictions",
+        "classes",
+        "counts",
+        "imbalance_ratio",
+        "effective_classes",
+        "never_predicted",
+    }
+    assert (found.thresholds, found.agreement, found.calibration, found.alike, found.change) == (None,) * 5
+    words = " ".join(finding.fact for finding in findings(found))
+    assert "what debiasing would change cannot be computed" in words
+
+
+def test_truth_that_is_known_of_some_images_only():
+    data = SIZES[10]
+    truth = data.truth.copy()
+    truth[::3] = -1
+    found = audited(data, fields={"truth": truth})
+    assert found.agreement is not None
+    known = truth >= 0
+    assert found.agreement.known == known.sum()
+    assert found.agreement.accuracy == (data.label == truth)[known].mean()
+    assert found.to_json()["confusion"] == slow.confusion(truth.tolist(), data.label.tolist(), 10)
+    assert found.to_json()["counts"] == AUDITS[10].to_json()["counts"]  # all images are predicted
+
+
+@pytest.mark.parametrize(("right", "total"), [(0, 10), (10, 10), (7, 10), (476, 500), (1, 1)])
+def test_wilson_solves_its_own_equation(right, total):
+    """Its ends are where the share lies 1.96 standard deviations of the true share away."""
+    for end in wilson(right, total):
+        if 0 < end < 1:
+            assert abs(right / total - end) == pytest.approx(1.959964 * math.sqrt(end * (1 - end) / total), rel=1e-5)
+        else:
+            assert right in (0, total)
+
+
+def test_confused_classes_stand_together():
+    """Three pairs are confused; wherever each class was, the two of a pair end up as neighbours."""
+    pairs = [(0, 4), (1, 5), (2, 3)]
+    matrix = np.diag(np.full(6, 90))
+    for one, other in pairs:
+        matrix[one, other] = matrix[other, one] = 10
+    order = confusion_order(Cells.of_dense(matrix.tolist()))
+    assert sorted(order) == list(range(6))
+    for one, other in pairs:
+        assert abs(order.index(one) - order.index(other)) == 1
+    assert sorted(confusion_order(Cells.of_dense([[3, 0], [0, 3]]))) == [0, 1]
+
+
+def test_a_matrix_of_a_page_is_the_matrix_without_zeros():
+    dense = slow.confusion(SIZES[10].truth.tolist(), SIZES[10].label.tolist(), 10)
+    drawn = matrix_of(Cells.of_dense(dense))
+    again = [[0] * 10 for _ in range(10)]
+    for row, cells in enumerate(drawn["rows"]):
+        for column, count in zip(cells[::2], cells[1::2], strict=True):
+            again[row][column] = count
+    assert again == dense
+    assert drawn["left_out"] == 0
+    bounded = matrix_of(Cells.of_dense(dense), most=5)
+    kept = [count for cells in bounded["rows"] for count in cells[1::2]]
+    assert sorted(kept, reverse=True) == sorted((c for row in dense for c in row), reverse=True)[:5]
+    assert bounded["left_out"] == 700 - sum(kept)
+
+
+def test_images_to_look_at():
+    data, shown = SIZES[10], picks(AUDITS[10])
+    surplus = [slow.counts(data.label.tolist(), 10)[n] - slow.counts(data.truth.tolist(), 10)[n] for n in range(10)]
+    assert shown.favoured == surplus.index(max(surplus))
+    own = sorted((float(data.confidence[r]), r) for r in range(700) if data.label[r] == shown.favoured)
+    assert shown.uncertain.tolist() == [row for _, row in own[:20]]
+    wrong = [r for r in range(700) if data.label[r] != data.truth[r]]
+    assert shown.mistaken[0] == max(wrong, key=lambda row: data.confidence[row])
+    assert len(shown.changed) == min(60, AUDITS[10].to_json()["debiased"]["changed"])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_page_carries_the_same_numbers(size):
+    values = audit_values(AUDITS[size])
+    data, numbers = SIZES[size], AUDITS[size].to_json()
+    assert values["classes"]["predicted"] == slow.counts(data.label.tolist(), size)
+    assert values["classes"]["truth"] == slow.counts(data.truth.tolist(), size)
+    assert values["facts"]["imbalance_ratio"] == numbers["imbalance_ratio"]
+    expected = [slow.recall(data.truth.tolist(), data.label.tolist(), number) for number in range(size)]
+    assert [value is None for value in values["classes"]["recall"]] == [value is None for value in expected]
+    for shown, value in zip(values["classes"]["recall"], expected, strict=True):
+        assert shown == value or shown == pytest.approx(value, rel=1e-5)
+    assert json.loads(json.dumps(values)) == values
+
+
+def test_three_findings_each_with_something_to_do():
+    found = findings(AUDITS[10])
+    assert len(found) == 3
+    data = SIZES[10]
+    predicted, true = (slow.counts(values.tolist(), 10) for values in (data.label, data.truth))
+    assert f"'class 0' is predicted {predicted[0] / true[0]:.1f} times as often as it occurs" in found[0].fact
+    assert "Of its 20 least certain images, shown below, label a few." in found[0].todo
+    recalls = [slow.recall(data.truth.tolist(), data.label.tolist(), number) or 0 for number in range(10)]
+    assert f"'class {recalls.index(min(recalls))}' is recognised least: {100 * min(recalls):.0f} %" in found[1].fact
+    after = AUDITS[10].to_json()["debiased"]
+    assert f"would change {100 * after['changed'] / 700:.1f} % of the labels" in found[2].fact
+    assert all(finding.todo for finding in found)
+
+
+def test_findings_when_nothing_is_wrong_and_when_debiasing_hurts():
+    labels = np.arange(40) % 4
+    fair = audit(predictions_from(Raw("here", {"label": labels, "truth": labels})))
+    told = findings(fair)
+    assert told[0].fact.startswith("No class is favoured much")
+    assert "No image with a known class is mistaken" in told[1].fact
+    # The images themselves are imbalanced and the model is right: evening it out makes it worse.
+    truth = np.array([0] * 90 + [1] * 10)
+    logits = np.where(truth[:, None] == [0, 1], 0.3, 0.0).astype(np.float32) + np.array([0.2, 0.0], np.float32)
+    worse = audit(predictions_from(Raw("here", {"truth": truth}, {"logits": logits})), strength=5.0)
+    assert "here the correction does not help" in findings(worse)[2].todo
+
+
+def test_classes_that_are_never_predicted_are_told_with_what_is_known_of_them():
+    labels = np.array([0, 1, 0, 1])
+
+    def told(truth: list[int] | None) -> str:
+        fields = {"label": labels} | ({} if truth is None else {"truth": np.array(truth)})
+        return findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c", "d")))))[1].fact
+
+    assert told(None) == "2 of 4 classes are never predicted: 'c', 'd'."
+    assert told([0, 1, 2, 3]).endswith("'c', 'd', although 2 images are of them.")
+    assert told([0, 1, 0, 1]).endswith("; no image with a known class is of them.")
+
+
+def test_a_threshold_that_makes_it_worse_is_told():
+    label = np.array([0] * 50 + [1] * 50)
+    confidence = np.where(label == 0, 0.99, np.linspace(0.5, 0.96, 100))
+    found = audit(predictions_from(Raw("here", {"label": label, "confidence": confidence})))
+    kept = slow.counts([one for one, sure in zip(label.tolist(), confidence, strict=True) if sure >= 0.95], 2)
+    told = findings(found)[2]
+    assert f"raises the imbalance from 1.0 to {slow.imbalance_ratio(kept):.1f}" in told.fact
+    assert "Do not count on a threshold against bias" in told.todo

@@ -1,0 +1,157 @@
+"""``debiaspl audit``, ``report`` and ``train`` as a user types them."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from tests.report import slow
+from tests.report.made import HOSTILE, made, write_csv, write_npz
+
+DATA = made(200, 5)
+
+
+def typed(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "200"})
+
+
+def test_audit_prints_numbers_a_table_and_three_findings(tmp_path):
+    said = typed("audit", write_npz(tmp_path / "p.npz", DATA))
+    assert said.exit_code == 0, said.output
+    counts = slow.counts(DATA.label.tolist(), 5)
+    assert f"200 predictions of 5 classes; imbalance ratio {slow.imbalance_ratio(counts):.1f}" in said.stdout
+    lines = said.stdout.splitlines()
+    for number, count in enumerate(counts):
+        row = next(line for line in lines if line.startswith(f"class {number} "))
+        assert row.split()[2] == str(count)
+    assert [line[0] for line in lines if line[:2] in ("1.", "2.", "3.")] == ["1", "2", "3"]
+
+
+def test_audit_as_json_has_the_promised_keys(tmp_path):
+    path = write_csv(tmp_path / "p.csv", {"pred": DATA.label, "target": DATA.truth})
+    said = typed("audit", path, "--label", "pred", "--truth", "target", "--json")
+    numbers = json.loads(said.stdout)
+    promised = {"counts", "imbalance_ratio", "effective_classes", "never_predicted", "precision", "recall", "confusion"}
+    assert promised <= set(numbers)
+    assert list(numbers["counts"].values()) == slow.counts(DATA.label.tolist(), 5)
+    assert numbers["confusion"] == slow.confusion(DATA.truth.tolist(), DATA.label.tolist(), 5)
+    without = json.loads(typed("audit", path, "--label", "pred", "--json").stdout)
+    assert not {"precision", "recall", "confusion"} & set(without)
+
+
+def test_classes_that_were_never_predicted_can_be_named(tmp_path):
+    path = write_csv(tmp_path / "p.csv", {"label": ["a", "b", "a"]})
+    numbers = json.loads(typed("audit", path, "--classes", "a,b,c", "--json").stdout)
+    assert numbers["never_predicted"] == ["c"]
+    assert numbers["counts"] == {"a": 2, "b": 1, "c": 0}
+    assert numbers["imbalance_ratio"] == 2.0
+
+
+def test_many_classes_are_shortened_in_the_terminal(tmp_path):
+    said = typed("audit", write_npz(tmp_path / "p.npz", made(300, 40)))
+    assert "(28 more)" in said.stdout
+    assert len(said.stdout.splitlines()) < 40
+
+
+def test_names_cannot_play_with_the_terminal(tmp_path):
+    data = made(40, 2)
+    names = np.array(["[bold red]x[/]", "bell\a \x1b[31mred"])
+    said = typed("audit", write_npz(tmp_path / "p.npz", data, classes=names))
+    assert said.exit_code == 0
+    assert "[bold red]x[/]" in said.stdout
+    assert "\x1b" not in said.stdout
+    assert "\a" not in said.stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "lesson"),
+    [
+        ({"label": []}, "has no rows"),
+        ({"label": ["a"]}, "one class"),
+        ({"prediction": ["a", "b"]}, "--label prediction"),
+        ({"probability:a": ["nan", 1], "probability:b": [0, 0]}, "NaN"),
+        ({"probability:a": [3, 1], "probability:b": [4, 0]}, "do not sum to 1"),
+        ({"probability:a": [1, 1], "probability:b": [0, 0], "truth": ["a", "z"]}, "does not know|do not know"),
+    ],
+)
+def test_bad_input_is_a_message_and_no_page(tmp_path, columns, lesson):
+    path = write_csv(tmp_path / "p.csv", columns)
+    said = typed("audit", path, "--out", tmp_path / "page.html")
+    assert said.exit_code == 1
+    assert said.stderr.startswith("error: ")
+    assert "Traceback" not in said.stderr
+    assert any(part in said.stderr for part in lesson.split("|"))
+    assert [item.name for item in tmp_path.iterdir()] == ["p.csv"]
+
+
+def test_the_page_has_pictures_of_images_at_hand(tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for row, name in enumerate(DATA.names[:150]):
+        Image.new("RGB", (90, 60), (row, 40, 90)).save(photos / name)
+    (photos / DATA.names[150]).write_text("no image")
+    Image.new("RGB", (9, 9)).save(tmp_path / "outside.png")
+    names = np.array(DATA.names)
+    names[int(np.argmin(DATA.confidence))] = "../outside.png"
+    path = write_npz(tmp_path / "p.npz", DATA, file_name=names)
+    said = typed("audit", path, "--images", photos, "--out", tmp_path / "page.html")
+    assert said.exit_code == 0, said.output
+    page = (tmp_path / "page.html").read_text()
+    values = json.loads(page.partition('id="values" data-live="false">')[2].partition("</script>")[0])
+    assert len(values["pictures"]) > 20
+    assert set(values["pictures"]) <= set(DATA.names[:150])
+    assert all(uri.startswith("data:image/webp;base64,") for uri in values["pictures"].values())
+    assert "../outside.png" not in values["pictures"]
+    wrong = typed("audit", path, "--images", tmp_path / "none", "--out", tmp_path / "other.html")
+    assert wrong.exit_code == 1
+    assert "expected a folder" in wrong.stderr
+
+
+def test_a_run_is_audited_with_pictures_of_its_own_data(runs, tmp_path):
+    said = typed("audit", runs / "fixmatch-seed0", "--out", tmp_path / "page.html")
+    assert said.exit_code == 0, said.output
+    assert "500 predictions of 10 classes" in said.stdout
+    page = (tmp_path / "page.html").read_text()
+    values = json.loads(page.partition('id="values" data-live="false">')[2].partition("</script>")[0])
+    results = json.loads((runs / "fixmatch-seed0" / "results.json").read_text())
+    assert values["facts"]["accuracy"] == results["accuracy"]
+    assert len(values["pictures"]) >= 20
+    assert "cannot be computed from labels alone" in page
+
+
+def test_report_of_a_run_of_runs_and_of_a_folder_of_runs(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one = typed("report", runs / "debiaspl-seed0")
+    assert one.stdout.strip() == f"The report is {runs / 'debiaspl-seed0' / 'report.html'}"
+    assert (runs / "debiaspl-seed0" / "report.html").exists()
+    two = typed("report", runs / "fixmatch-seed0", runs / "debiaspl-seed0")
+    assert two.stdout.strip() == "The report is report.html"
+    assert (tmp_path / "report.html").exists()
+    everything = typed("report", runs, "--out", "all.html")
+    assert everything.stdout.strip() == "The report is all.html"
+    none = typed("report", tmp_path)
+    assert none.exit_code == 1
+    assert "is no run of debiaspl and holds none" in none.stderr
+
+
+def test_training_ends_with_the_path_of_a_report(tmp_path):
+    said = typed("train", "--recipe", "digits-10", "--set", "steps=3", "--set", "width=4", "--out", tmp_path / "run")
+    assert said.exit_code == 0, said.output
+    assert said.stdout.splitlines()[-1] == f"The report is {tmp_path / 'run' / 'report.html'}"
+    assert "debiaspl train --recipe digits-10 --set steps=3" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_names_of_strangers_stay_inside_the_values(tmp_path):
+    data = made(60, 3)
+    names = np.array([HOSTILE, "</script><script>alert(1)</script>", "<!--"])
+    write_npz(tmp_path / "p.npz", data, classes=names, file_name=np.array(["</script><b>"] * 60))
+    assert typed("audit", tmp_path / "p.npz", "--out", tmp_path / "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<script") == 2
+    assert page.count("</script>") == 2
+    assert "onerror" in page
+    assert "<img" not in page
+    assert "<!--" not in page.partition("</title>")[2]

@@ -1,0 +1,126 @@
+"""The matrix of algorithms by corrections: hand-made numbers in, the table and its notes out."""
+
+import json
+import statistics
+from typing import Any
+
+import pytest
+
+from debiaspl.report.matrix import Matrix
+
+REASON = "Supervised makes no pseudo-labels."
+
+
+def runs(*accuracies: float, worst: float = 0.5, seconds: float = 10.0) -> list[dict[str, Any]]:
+    return [{"accuracy": value, "worst_recall": worst, "timing": {"seconds": seconds}} for value in accuracies]
+
+
+def matrix(*corrections: str) -> Matrix:
+    results = {
+        "supervised": {"none": runs(0.5, 0.7, worst=0.2, seconds=4), "own": runs(0.5, 0.7, worst=0.2, seconds=4)},
+        "uda": {
+            "none": runs(0.6, 0.8, worst=0.1),
+            "own": runs(0.6, 0.8, worst=0.1),
+            "alignment": runs(0.7, 0.7),
+            "debiaser": runs(0.9, 0.75, worst=0.604, seconds=12),
+        },
+        "adamatch": {
+            "none": runs(0.5, 0.5),
+            "own": runs(0.8, 0.8, worst=0.7),
+            "alignment": runs(0.8, 0.8, worst=0.7),
+            "debiaser": runs(0.5, 0.4),
+        },
+    }
+    refused = {"supervised": {"debiaser": REASON, "alignment": REASON}, "uda": {}, "adamatch": {}}
+    return Matrix(
+        [0, 1],
+        {
+            name: {correction: row[correction] for correction in corrections if correction in row}
+            for name, row in results.items()
+        },
+        {name: {key: reason for key, reason in row.items() if key in corrections} for name, row in refused.items()},
+        {"supervised": "none", "uda": "none", "adamatch": "alignment"},
+        corrections,
+    )
+
+
+def test_a_row_for_each_algorithm_with_the_paired_difference():
+    made = matrix("none", "debiaser")
+    deviation = 100 * statistics.stdev([0.3, -0.05])
+    assert made.tables()[0] == [
+        ("algorithm", "none %", "worst %", "debiaser %", "worst %", "debiaser - none", "better on", "s a run"),
+        ("supervised", "60.0 ± 14.1", "20", "-", "-", "", "", "4"),
+        ("uda", "70.0 ± 14.1", "10", "82.5 ± 10.6", "60", f"+12.5 ± {deviation:.1f}", "1 of 2", "11"),
+        ("adamatch", "50.0 ± 0.0", "50", "45.0 ± 7.1", "50", "-5.0 ± 7.1", "0 of 2", "10"),
+    ]
+
+
+def test_an_own_correction_that_has_a_column_is_not_shown_twice():
+    rows = matrix("none", "own").tables()[0]
+    assert rows[1] == ("supervised", "60.0 ± 14.1", "20", "= none", "", "4")
+    assert rows[3] == ("adamatch", "50.0 ± 0.0", "50", "80.0 ± 0.0", "70", "10")
+    told = "own: what each paper has built in: none for supervised, uda; alignment for adamatch."
+    assert matrix("none", "own").notes() == [told]
+
+
+def test_many_corrections_have_a_row_each():
+    many = matrix("none", "own", "alignment", "debiaser")
+    (long,) = many.tables()
+    assert long[0] == ("algorithm", "correction", "accuracy %", "worst %", "- none", "better on", "s a run")
+    assert long[1:5] == [
+        ("supervised", "none", "60.0 ± 14.1", "20", "", "", "4"),
+        ("supervised", "own", "= none", "", "", "", ""),
+        ("supervised", "alignment", "-", "-", "", "", ""),
+        ("supervised", "debiaser", "-", "-", "", "", ""),
+    ]
+    assert long[10] == ("adamatch", "own", "= alignment", "", "", "", "")
+    assert long[11] == ("adamatch", "alignment", "80.0 ± 0.0", "70", "+30.0 ± 0.0", "2 of 2", "10")
+
+
+def test_without_the_baseline_nothing_is_subtracted():
+    made = matrix("own", "debiaser")
+    assert made.tables()[0][0] == ("algorithm", "own %", "worst %", "debiaser %", "worst %", "s a run")
+    assert made.long()[0] == ("algorithm", "correction", "accuracy %", "worst %", "s a run")
+    assert made.to_json()["algorithms"]["uda"]["corrections"]["debiaser"]["difference"] is None
+
+
+def test_a_reason_stands_once_below_the_table():
+    made = matrix("none", "alignment", "debiaser")
+    assert made.notes() == [f"-: {REASON}"]
+    text = made.to_markdown()
+    assert text.count(REASON) == 1
+    assert text.startswith("| algorithm | none % | worst % |")
+    assert "| supervised | 60.0 ± 14.1 | 20 | - | - | - | - |  |  | 4 |\n" in text
+    widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
+
+
+def test_all_numbers_are_in_the_json():
+    written = json.loads(json.dumps(matrix("none", "own", "debiaser").to_json()))
+    assert written["seeds"] == [0, 1]
+    uda = written["algorithms"]["uda"]
+    assert uda["own_correction"] == "none"
+    cell = uda["corrections"]["debiaser"]
+    assert cell["accuracy"]["per_seed"] == [0.9, 0.75]
+    assert cell["difference"]["per_seed"] == pytest.approx([0.3, -0.05])
+    assert cell["difference"]["better_on"] == 1
+    assert cell["worst_recall"]["mean"] == 0.604
+    assert cell["seconds"]["per_seed"] == [12, 12]
+    assert written["algorithms"]["supervised"]["refused"] == {"debiaser": REASON}
+    assert list(written["algorithms"]["supervised"]["corrections"]) == ["none", "own"]
+
+
+def test_a_missing_run_is_no_refused_pair():
+    with pytest.raises(ValueError, match="uda with debiaser has 1 results, expected 2, one per seed"):
+        Matrix(
+            [0, 1],
+            {"uda": {"none": runs(0.5, 0.6), "debiaser": runs(0.5)}},
+            {"uda": {}},
+            {"uda": "none"},
+            ["none", "debiaser"],
+        )
+
+
+def test_one_seed_has_no_spread():
+    made = Matrix([7], {"uda": {"none": runs(0.5)}}, {"uda": {}}, {"uda": "none"}, ["none"])
+    assert made.tables()[0][1] == ("uda", "50.0", "50", "10")

@@ -1,0 +1,199 @@
+"""The report of runs: what is read from their folders, put together, and told."""
+
+import json
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, write_report
+from debiaspl.report.runs.command import command_of
+from debiaspl.report.runs.curves import curves, stages, stripes, windows
+from debiaspl.report.runs.methods import method_name, methods_of
+from debiaspl.training import Choice, Recipe, RunError
+from tests.report import slow
+
+
+def line(step: int, labels: list[int], **more: Any) -> dict[str, Any]:
+    known = sum(labels)
+    record = {"step": step, "losses": {"labeled": 1 / step}, "kept": 0.5, "pseudo_labels": labels, "seconds": step / 10}
+    return record | {"pseudo_known": known, "pseudo_right": known // 2, "pseudo_accuracy": None} | more
+
+
+def begun(folder: Path, log: list[dict[str, Any]] | None = None, **settings: Any) -> Path:
+    """A run that has not ended."""
+    folder.mkdir(parents=True)
+    recipe = replace(RECIPES["digits-10"], steps=90, **settings)
+    (folder / "config.json").write_text(json.dumps({"debiaspl": "0.1.0", "recipe": recipe.to_json()}))
+    if log is not None:
+        (folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in log))
+    return folder
+
+
+LOG = [line(step, [step, 0, 10]) for step in range(10, 100, 10)]
+
+
+def test_curves_are_sums_and_means_of_the_lines():
+    lines = curves(LOG)
+    assert lines["step"] == list(range(10, 100, 10))
+    assert lines["kept"] == [0.5] * 9
+    assert lines["losses"]["labeled"] == pytest.approx([1 / step for step in range(10, 100, 10)], rel=1e-5)
+    assert lines["pseudo_imbalance"] == [max(step, 10) for step in range(10, 100, 10)]
+    assert lines["pseudo_accuracy"][0] == 0.5
+
+
+def test_a_long_log_is_put_together_without_losing_a_label():
+    log = [line(step, [3, 1]) for step in range(1, 1002)]
+    parts = windows(log, 200)
+    assert len(parts) <= 200
+    assert [record for part in parts for record in part] == log
+    assert curves(log)["pseudo_imbalance"] == [3.0] * len(parts)
+    found = stripes(log, 2, "pseudo_labels")
+    assert found is not None
+    assert len(found["step"]) <= 120
+    assert found["times_even"][0] == [1.5, 0.5]
+    wide = [line(step, [1] * 1000) for step in range(1, 101)]
+    many = stripes(wide, 1000, "pseudo_labels")
+    assert many is not None
+    assert sum(map(len, many["times_even"])) <= 13_000
+
+
+def test_stages_are_sorted_shares_of_each_third():
+    found = stages(LOG)
+    for stage, steps in enumerate([(10, 20, 30), (40, 50, 60), (70, 80, 90)]):
+        counts = [sum(steps), 0, 30]
+        expected = sorted((3 * count / sum(counts) for count in counts), reverse=True)
+        assert found[stage] == pytest.approx(expected)
+    assert stages([]) == [None, None, None]
+
+
+def test_the_prior_is_shown_and_the_mean_prediction_where_there_is_none():
+    prior = stripes([line(1, [1, 1], prior=[0.25, 0.75], marginal=[0.5, 0.5])], 2, "prior")
+    mean = stripes([line(1, [1, 1], marginal=[0.4, 0.6])], 2, "prior")
+    assert prior == {"step": [1], "times_even": [[0.5, 1.5]]}
+    assert mean == {"step": [1], "times_even": [[0.8, 1.2]]}
+    assert stripes([line(1, [0, 0])], 2, "pseudo_labels") is None
+
+
+def test_runs_are_put_together_by_method(runs):
+    methods = methods_of([read_run(folder) for folder in runs_in(runs)])
+    assert [method.title for method in methods] == ["supervised", "FixMatch", "DebiasPL"]
+    results = {
+        name: [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text()) for seed in range(2)]
+        for name in ("supervised", "fixmatch", "debiaspl")
+    }
+    for method, name in zip(methods, results, strict=True):
+        accuracy = [one["accuracy"] for one in results[name]]
+        found = method.accuracy()
+        assert found is not None
+        assert found["mean"] == statistics.fmean(accuracy)
+        assert found["deviation"] == statistics.stdev(accuracy)
+        base = [one["accuracy"] for one in results["supervised"]]
+        difference = method.difference(methods[0])
+        assert difference is not None
+        assert difference["mean"] == pytest.approx(statistics.fmean(accuracy) - statistics.fmean(base))
+
+
+def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
+    strengths = [begun(tmp_path / str(s), correction=Choice("debiaser", {"strength": s})) for s in (0.25, 0.75)]
+    titles = [method.title for method in methods_of([read_run(folder) for folder in strengths])]
+    assert titles == ["DebiasPL, strength 0.25", "DebiasPL, strength 0.75"]
+
+
+def test_names_of_methods():
+    recipe = RECIPES["digits-10"].to_json()
+    assert method_name(recipe) == "DebiasPL"
+    assert method_name(recipe | {"correction": {"name": "debiaser", "settings": {"strength": 0}}}) == "FixMatch"
+    assert method_name(recipe | {"correction": {"name": "none", "settings": {}}}) == "FixMatch"
+    assert method_name(recipe | {"algorithm": {"name": "supervised", "settings": {}}}) == "supervised"
+    assert method_name(recipe | {"algorithm": {"name": "pseudolabel", "settings": {}}}) == "Pseudo-Label + debiasing"
+
+
+def test_the_page_holds_the_numbers_of_the_results(runs):
+    values = runs_values([read_run(folder) for folder in runs_in(runs)], RECIPES)
+    assert [method["title"] for method in values["methods"]] == ["supervised", "FixMatch", "DebiasPL"]
+    assert values["classes"] == [str(digit) for digit in range(10)]
+    for run in values["runs"]:
+        results = json.loads((runs / run["name"] / "results.json").read_text())
+        assert run["accuracy"] == results["accuracy"]
+        assert run["interval"][0] < results["accuracy"] < run["interval"][1]
+        assert [step for step, _ in run["curves"]["measured"]] == [6, 12]
+    for method, name in zip(values["methods"], ("supervised", "fixmatch", "debiaspl"), strict=True):
+        both = [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text()) for seed in (0, 1)]
+        assert method["worst_recall"] == statistics.fmean(one["worst_recall"] for one in both)
+        imbalance = [one["pseudo_imbalance"] for one in both if "pseudo_imbalance" in one]
+        assert method["pseudo_imbalance"] == (statistics.median(imbalance) if imbalance else None)
+    for drawn, name in zip(values["confusions"], ("supervised", "fixmatch", "debiaspl"), strict=True):
+        both = [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text())["confusion"] for seed in (0, 1)]
+        expected = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(*both, strict=True)]
+        found = [dict(zip(row[::2], row[1::2], strict=True)) for row in drawn["matrix"]["rows"]]
+        assert [[found[t].get(p, 0) for p in range(10)] for t in range(10)] == expected
+    assert sorted(values["order"]) == list(range(10))
+    assert {name for name, *_ in values["settings"]["different"]} >= {"algorithm", "correction"}
+    assert values["findings"][0]["fact"].count("%") == 1
+    json.dumps(values, allow_nan=False)
+
+
+def test_recall_over_seeds_is_that_of_the_predictions(runs):
+    values = runs_values([read_run(runs / f"debiaspl-seed{seed}") for seed in (0, 1)], RECIPES)
+    recalls = []
+    for seed in (0, 1):
+        rows = [row.split(",") for row in (runs / f"debiaspl-seed{seed}" / "predictions.csv").read_text().split()[1:]]
+        label, truth = [int(row[1]) for row in rows], [int(row[3]) for row in rows]
+        recalls.append([slow.recall(truth, label, number) for number in range(10)])
+    expected = [statistics.fmean(pair) for pair in zip(*recalls, strict=True)]
+    assert values["methods"][0]["recall"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_command_of_a_run_gives_its_recipe(runs):
+    for folder in runs_in(runs):
+        recipe = read_run(folder).recipe
+        command = command_of(recipe, RECIPES)
+        assert command is not None
+        words = command.split()
+        assert words[:4] == ["debiaspl", "train", "--recipe", "digits-10"]
+        again = RECIPES["digits-10"].with_settings(words[5::2])
+        assert replace(again, name="", about="") == replace(Recipe.from_json(recipe), name="", about="")
+    assert command_of(RECIPES["digits-10"].to_json(), RECIPES) == "debiaspl train --recipe digits-10"
+    assert command_of(RECIPES["digits-10"].to_json() | {"name": "mine"}, RECIPES) is None
+    assert command_of(RECIPES["digits-10"].to_json() | {"of a later version": 1}, RECIPES) is None
+
+
+def test_a_run_that_has_not_ended_is_shown_as_far_as_it_is(tmp_path):
+    folder = begun(tmp_path / "run", LOG[:4])
+    with (folder / "log.jsonl").open("a") as log:
+        log.write('{"step": 50, "los')  # a line that is being written
+    values = runs_values([read_run(folder)], RECIPES)
+    assert values["runs"][0]["step"] == 40
+    assert values["runs"][0]["ended"] is False
+    assert values["classes"] == ["class 0", "class 1", "class 2"]
+    assert values["findings"] == []
+    assert values["confusions"] == []
+    empty = begun(tmp_path / "empty")
+    assert runs_values([read_run(empty)], RECIPES)["runs"][0]["step"] == 0
+    assert "<html" in runs_page([read_run(empty)], RECIPES)
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(RunError, match="is no run of debiaspl and holds none"):
+        runs_in(tmp_path)
+    with pytest.raises(RunError, match=r"it has no config\.json"):
+        read_run(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(RunError, match="is damaged or of another version"):
+        read_run(tmp_path)
+    three = begun(tmp_path / "three", [line(1, [1, 1, 1])])
+    two = begun(tmp_path / "two", [line(1, [1, 1])])
+    with pytest.raises(RunError, match="have 2 and 3 classes, expected as many in each"):
+        runs_values([read_run(three), read_run(two)], RECIPES)
+
+
+def test_a_report_is_written_whole_or_not_at_all(runs, tmp_path):
+    page = write_report([runs / "debiaspl-seed0"], tmp_path / "new" / "report.html", RECIPES)
+    assert page.read_text().startswith("<!doctype html>")
+    assert [path.name for path in page.parent.iterdir()] == ["report.html"]
+    with pytest.raises(RunError, match="could not write"):
+        write_report([runs / "debiaspl-seed0"], tmp_path / "new", RECIPES)

@@ -1,0 +1,135 @@
+"""The server of ``debiaspl watch``: this machine alone, read-only, and nothing but the report."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import WatchServer
+from debiaspl.training import RunError
+from tests.report.test_runs import LOG, begun
+
+
+@pytest.fixture
+def server(tmp_path):
+    folder = begun(tmp_path / "run", LOG[:2])
+    (tmp_path / "secret.txt").write_text("nobody may read this")
+    with WatchServer(folder, RECIPES) as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.02,))
+        thread.start()
+        yield served
+        served.shutdown()
+        thread.join()
+
+
+def ask(served: WatchServer, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", served.server_address[1], timeout=20)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
+    finally:
+        connection.close()
+
+
+def test_it_listens_on_this_machine_alone(server):
+    assert server.server_address[0] == "127.0.0.1"
+    assert server.url.startswith("http://127.0.0.1:")
+
+
+def test_the_page_and_its_values_follow_the_run(server):
+    status, page, headers = ask(server, "/")
+    assert status == 200
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert b'data-live="true"' in page
+    status, body, headers = ask(server, "/values.json")
+    assert json.loads(body)["runs"][0]["step"] == 20
+    assert ask(server, "/values.json", **{"If-None-Match": headers["ETag"]})[:2] == (304, b"")
+    with (server.folder / "log.jsonl").open("a") as log:
+        log.write(json.dumps(LOG[2]) + "\n")
+    status, body, _ = ask(server, "/values.json", **{"If-None-Match": headers["ETag"]})
+    assert status == 200
+    assert json.loads(body)["runs"][0]["step"] == 30
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/config.json",
+        "/log.jsonl",
+        "/../secret.txt",
+        "/..%2fsecret.txt",
+        "/%2e%2e/secret.txt",
+        "//etc/passwd",
+        "/values.json/../../secret.txt",
+        "/?x=../secret.txt",
+        "http://127.0.0.1/../secret.txt",
+    ],
+)
+def test_no_path_is_served(server, path):
+    status, body, _ = ask(server, path)
+    assert status == 404
+    assert b"nobody may read this" not in body
+    assert b"root:" not in body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_nothing_can_be_written(server, method):
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in server.folder.iterdir())
+    assert ask(server, "/", method)[0] == 501
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in server.folder.iterdir()) == before
+
+
+def test_other_host_names_are_refused(server):
+    assert ask(server, "/", Host="evil.example:80")[0] == 403
+    assert ask(server, "/", Host=f"localhost:{server.server_address[1]}")[0] == 200
+    status, body, _ = ask(server, "/", "HEAD")
+    assert (status, body) == (200, b"")
+
+
+def test_a_run_that_breaks_is_told_and_mends(server):
+    config = (server.folder / "config.json").read_text()
+    (server.folder / "config.json").write_text("{")
+    status, body, _ = ask(server, "/values.json")
+    assert status == 503
+    assert b"damaged" in body
+    (server.folder / "config.json").write_text(config)
+    assert ask(server, "/values.json")[0] == 200
+
+
+def test_what_is_no_run_is_not_served(tmp_path):
+    with pytest.raises(RunError, match=r"it has no config\.json"):
+        WatchServer(tmp_path, RECIPES)
+
+
+def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
+    folder = begun(tmp_path / "run", LOG[:2])
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "debiaspl", "watch", str(folder)]
+    with subprocess.Popen(
+        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert f"Watching {folder} at http://127.0.0.1:" in said
+        port = int(said.partition("127.0.0.1:")[2].partition("/")[0])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.request("GET", "/values.json")
+        assert json.loads(connection.getresponse().read())["runs"][0]["step"] == 20
+        connection.close()
+        taken = CliRunner().invoke(app, ["watch", str(folder), "--port", str(port)])
+        assert taken.exit_code == 1
+        assert f"port {port} cannot be used" in taken.stderr
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert not (Path(folder) / "report.html").exists()

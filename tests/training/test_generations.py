@@ -1,0 +1,278 @@
+"""Runs of several generations: what is handed on, what begins anew, and the same bits after a stop in any of them."""
+
+from copy import deepcopy
+from dataclasses import replace
+
+import pytest
+import torch
+
+from debiaspl.algorithms import Algorithm, Batch
+from debiaspl.data import FewLabels, LongTail, Task, load
+from debiaspl.data.open import read_place
+from debiaspl.data.packed import pack_files
+from debiaspl.models import scale
+from debiaspl.training import Choice, RunError, checkpoint, train
+from debiaspl.training import loop as loop_module
+from debiaspl.training.evaluate import predict_all
+from debiaspl.training.step import Step
+from tests.data.photos import write_folder, write_shards
+from tests.training.test_stream import recipe as photos
+from tests.training.test_stream import stop_at
+from tests.training.tiny import EAGER, TINY, changed, log, outcome
+
+# Three generations of four steps; the tail makes the choice of what is adopted a choice.
+LENGTH = 4
+CREST = replace(
+    TINY,
+    protocol=Choice("long-tail", {"gamma": 20.0, "labeled_fraction": 0.1}),
+    algorithm=Choice("crest", {"threshold": 0.1, "joint": False, "generations": 3}),
+    checkpoint_every=1,
+)
+CREST_PLUS = changed(CREST, "algorithm=crest+", "correction=alignment")
+
+
+def task() -> Task:
+    return Task.of(load("digits"), LongTail(gamma=20.0, labeled_fraction=0.1), seed=0)
+
+
+def step_of(recipe=CREST, made: Task | None = None) -> Step:
+    return Step(recipe, task() if made is None else made, torch.device("cpu"))
+
+
+def watch(step: Step) -> list[Batch]:
+    """The batches that the algorithm is given."""
+    seen: list[Batch] = []
+    original = step.algorithm.losses
+
+    def watched(models, batch):
+        seen.append(batch)
+        return original(models, batch)
+
+    step.algorithm.losses = watched
+    return seen
+
+
+@pytest.mark.parametrize("recipe", [CREST, CREST_PLUS], ids=["crest", "crest+"])
+@pytest.mark.parametrize("stop", [LENGTH, LENGTH + 1, 2 * LENGTH, 2 * LENGTH + 2])
+def test_a_run_stopped_in_a_later_generation_ends_with_the_same_bits(tmp_path, monkeypatch, recipe, stop):
+    train(recipe, tmp_path / "whole")
+    stop_at(monkeypatch, stop)
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(recipe, tmp_path / "run")
+    monkeypatch.undo()
+    assert checkpoint.newest(tmp_path / "run" / "checkpoint").step == stop
+    train(recipe, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def test_a_run_that_resumes_before_a_generation_begins_it_again_with_the_same_bits(tmp_path, monkeypatch):
+    recipe = replace(CREST, checkpoint_every=3)
+    train(recipe, tmp_path / "whole")
+    stop_at(monkeypatch, LENGTH + 1)
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(recipe, tmp_path / "run")
+    monkeypatch.undo()
+    assert checkpoint.newest(tmp_path / "run" / "checkpoint").step == LENGTH - 1
+    train(recipe, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
+def test_images_in_any_place_are_adopted_and_resume_to_the_same_bits(tmp_path, monkeypatch, kind):
+    data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")
+    if kind == "packed":
+        pack_files(read_place(data, 16), tmp_path / "packed")
+        data = tmp_path / "packed"
+    chosen = photos(data, stream=kind == "folder", algorithm=CREST.algorithm, checkpoint_every=1)
+    train(chosen, tmp_path / "whole", workers=int(kind == "folder"))
+    stop_at(monkeypatch, 2 * LENGTH + 1)
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(chosen, tmp_path / "run", workers=0)
+    monkeypatch.undo()
+    assert (checkpoint.newest(tmp_path / "run" / "checkpoint").tensors["adopted"] >= 0).any()
+    train(chosen, tmp_path / "run", workers=0, resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def test_a_file_that_cannot_be_read_is_not_adopted(tmp_path):
+    write_folder(tmp_path / "data")
+    bad = ["china/0003.jpg", "flower/0007.jpg", "china/0005.jpg"]
+    for name in bad:
+        (tmp_path / "data" / name).write_bytes(b"\xff\xd8\xff broken")
+    chosen = photos(tmp_path / "data", stream=True, algorithm=CREST.algorithm)
+    made = loop_module._task(chosen, None)
+    step = Step(chosen, made, torch.device("cpu"))
+    for number in range(LENGTH + 1):
+        step(number)
+    adopted = {name for name, label in zip(made.unlabeled.ids, step.adopted.tolist(), strict=True) if label >= 0}
+    assert set(bad) & set(made.unlabeled.ids)
+    assert adopted
+    assert not adopted & set(bad)
+
+
+@pytest.mark.parametrize("recipe", [CREST, CREST_PLUS], ids=["crest", "crest+"])
+def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeypatch, recipe):
+    """Defect 5, where it would be easiest to make: adopted labels are the model's, never the truth."""
+    train(recipe, tmp_path / "honest")
+    original = loop_module._task
+
+    def scrambled(*arguments):
+        honest = original(*arguments)
+        lies = (honest.unlabeled.truth + 1) % 10
+        return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
+
+    monkeypatch.setattr(loop_module, "_task", scrambled)
+    train(recipe, tmp_path / "scrambled")
+    honest, lied = outcome(tmp_path / "honest"), outcome(tmp_path / "scrambled")
+    assert honest[0] == lied[0]
+    assert [line["losses"] for line in honest[2]] == [line["losses"] for line in lied[2]]
+    assert [line["pseudo_accuracy"] for line in honest[2]] != [line["pseudo_accuracy"] for line in lied[2]]
+
+
+def test_adopted_labels_are_those_of_the_averaged_student():
+    step = step_of()
+    for generation in (0, 1):
+        for number in range(generation * LENGTH, (generation + 1) * LENGTH):
+            step(number)
+        averaged, student = (
+            deepcopy(step.algorithm).adopt(predict_all(model, step.task.unlabeled), generation)
+            for model in (step.average.model, deepcopy(step.student).eval())
+        )
+        step((generation + 1) * LENGTH)
+        assert torch.equal(step.adopted, averaged)
+        assert not torch.equal(step.adopted, student)
+        assert -1 in step.adopted
+
+
+def test_adopted_images_are_labeled_images_of_the_next_generation_and_of_no_other():
+    """Every batch is one epoch: ten labels first, then sixteen images; pixels are compared, not places."""
+    recipe = changed(replace(EAGER, algorithm=CREST.algorithm), "correction=none", "labeled_batch=16")
+    step = step_of(recipe, Task.of(load("digits"), FewLabels(1), seed=0))
+    step.weak = lambda images, generator: images
+    seen = watch(step)
+    choices = iter([torch.arange(100, 106), torch.arange(200, 206)])
+
+    def adopt(probabilities: torch.Tensor, generation: int) -> torch.Tensor:
+        assert probabilities.shape == (len(step.task.unlabeled), 10)
+        labels = torch.full((len(probabilities),), -1)
+        labels[next(choices)] = torch.tensor([3, 1, 4, 1, 5, 9])
+        return labels
+
+    step.algorithm.adopt = adopt
+    for number in range(recipe.steps):
+        step(number)
+
+    def pairs(images: torch.Tensor, labels: torch.Tensor) -> set[tuple[bytes, int]]:
+        return {(image.numpy().tobytes(), label) for image, label in zip(images, labels.tolist(), strict=True)}
+
+    known = pairs(scale(step.task.labeled.images), step.task.labeled.labels)
+    for number, batch in enumerate(seen):
+        generation = number // LENGTH
+        expected = known
+        if generation:
+            places = torch.arange(100 * generation, 100 * generation + 6)
+            given = pairs(scale(step.task.unlabeled.images[places]), torch.tensor([3, 1, 4, 1, 5, 9]))
+            expected = known | given
+        assert pairs(batch.labeled, batch.labels) == expected
+
+
+def momentum(step: Step) -> float:
+    return sum(float(value.abs().sum()) for value in step.update.momenta().values())
+
+
+def test_the_student_begins_anew_and_so_does_what_follows_it():
+    step = step_of()
+    first = deepcopy(step.student.state_dict())
+    before: list[tuple[dict, dict, float, float]] = []
+    original = step.algorithm.losses
+
+    def watched(models, batch):
+        student, average = (deepcopy(model.state_dict()) for model in (step.student, step.average.model))
+        before.append((student, average, momentum(step), float(batch.progress)))
+        return original(models, batch)
+
+    step.algorithm.losses = watched
+    trained: list[dict] = []
+    for number in range(3 * LENGTH):
+        step(number)
+        trained.append(deepcopy(step.student.state_dict()))
+
+    starts = [before[generation * LENGTH] for generation in range(3)]
+    for generation, (student, average, velocity, progress) in enumerate(starts):
+        assert (velocity, progress) == (0, 0)
+        for name, value in student.items():
+            assert torch.equal(average[name], value), name
+            if "running" in name or "num_batches" in name:
+                assert torch.equal(value, first[name]), name
+        if generation:
+            weights = student["head.weight"]
+            assert not torch.equal(weights, trained[generation * LENGTH - 1]["head.weight"])
+            # New weights each time: of the size of the first ones, and not the first ones.
+            assert not torch.equal(weights, starts[generation - 1][0]["head.weight"])
+            assert weights.std() == pytest.approx(float(first["head.weight"].std()), rel=0.3)
+    inside = [velocity for number, (_, _, velocity, _) in enumerate(before) if number % LENGTH]
+    assert min(inside) > 0
+
+
+def test_the_learning_rate_and_the_progress_restart():
+    step = step_of()
+    seen = watch(step)
+    rates: list[float] = []
+    for number in range(3 * LENGTH):
+        step(number)
+        rates.append(step.learning_rate)
+    assert rates[0] == pytest.approx(CREST.learning_rate)
+    assert rates[:LENGTH] == sorted(rates[:LENGTH], reverse=True)
+    assert rates[:LENGTH] == rates[LENGTH : 2 * LENGTH] == rates[2 * LENGTH :]
+    assert [float(batch.progress) for batch in seen] == [0, 0.25, 0.5, 0.75] * 3
+
+
+@pytest.mark.parametrize(("steps", "generations"), [(10, 4), (12, 5), (12, 3), (7, 6), (5, 5)])
+def test_generations_are_equally_long_to_within_a_step(steps, generations):
+    """A last generation of one step would be what is evaluated."""
+    step = step_of(changed(CREST, f"steps={steps}", f"generations={generations}"))
+    seen = watch(step)
+    for number in range(steps):
+        step(number)
+    starts = [number for number, batch in enumerate(seen) if batch.progress == 0]
+    lengths = [end - start for start, end in zip(starts, [*starts[1:], steps], strict=True)]
+    assert len(lengths) == generations
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_one_generation_is_fixmatch_bit_for_bit(tmp_path):
+    train(changed(CREST, "generations=1"), tmp_path / "crest")
+    train(changed(CREST, "algorithm=fixmatch"), tmp_path / "fixmatch")
+    train(CREST, tmp_path / "three")
+    crest, fixmatch, three = (outcome(tmp_path / name) for name in ("crest", "fixmatch", "three"))
+    assert crest[0] == fixmatch[0]
+    assert crest[2] == fixmatch[2]
+    assert three[0] != fixmatch[0]
+    assert three[2][0]["losses"] != fixmatch[2][0]["losses"]  # step 5 lies in the second generation
+
+
+def test_the_prior_of_a_correction_begins_anew_with_the_student(tmp_path):
+    """The first line of the log is of step 5, the first of a generation that began with a uniform prior."""
+    train(changed(CREST, "momentum=0.999"), tmp_path / "run")
+    prior = torch.tensor(log(tmp_path / "run")[0]["prior"])
+    assert 0 < (prior - 0.1).abs().max() < 1e-3  # one step moves it by at most 0.001 * 0.9
+
+
+def test_crest_plus_saves_the_temperature_of_its_generation(tmp_path):
+    train(CREST_PLUS, tmp_path / "run")
+    tensors = checkpoint.newest(tmp_path / "run" / "checkpoint").tensors
+    assert tensors["algorithm.temperature"] == 0.5
+
+
+class Forgetful(Algorithm):
+    """Says it has generations, and does not say what is adopted."""
+
+    generations = 2
+
+    def losses(self, models, batch):
+        return {"labeled": models.student(batch.labeled).square().mean()}
+
+
+def test_generations_without_adopt_teach():
+    with pytest.raises(NotImplementedError, match="Forgetful has 2 generations, but no adopt"):
+        Forgetful().adopt(torch.full((3, 2), 0.5), 0)

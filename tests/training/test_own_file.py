@@ -1,0 +1,297 @@
+"""Algorithms and corrections from a user's own file: found, trained with, resumed, and never executed by reading."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from debiaspl.training import Choice, Job, Recipe, RunError, train, train_all
+from debiaspl.training.parts import build, settings_of
+from debiaspl.training.run import Run
+from tests.training.tiny import EAGER, TINY, outcome
+
+MINE = """
+from dataclasses import dataclass
+
+from debiaspl.algorithms import FixMatch
+from debiaspl.debias import Correction
+
+
+@dataclass
+class Helper:  # dataclasses look their module up, by name
+    value: "int" = 1
+
+
+class Mine(FixMatch):
+    def __init__(self, scale=1.0, **others):
+        super().__init__(**others)
+        self.scale = scale
+
+    def losses(self, models, batch):
+        losses = super().losses(models, batch)
+        losses["unlabeled"] = self.scale * losses["unlabeled"]
+        return losses
+
+
+class Untouched(Correction):
+    def __init__(self, num_classes, momentum=0.5):
+        super().__init__()
+        self.num_classes, self.momentum = num_classes, momentum
+
+
+class Other:
+    pass
+"""
+
+EVIL = """
+from pathlib import Path
+Path(__file__).with_name("executed").touch()
+from debiaspl.algorithms import Supervised
+class Evil(Supervised):
+    needs_average = True
+"""
+
+
+def typed(*settings: str) -> Recipe:
+    return TINY.with_settings(settings, load_files=True)
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch) -> Path:
+    """A folder with mine.py, which is the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    return tmp_path
+
+
+def test_a_class_of_a_file_is_a_part_like_any_other(mine):
+    recipe = typed("algorithm=mine.py:Mine", "scale=0.5", "correction=mine.py:Untouched", "momentum=0.25")
+    assert recipe.algorithm == Choice("mine.py:Mine", {"joint": False, "scale": 0.5})
+    assert recipe.correction == Choice("mine.py:Untouched", {"momentum": 0.25})
+    correction = recipe.correction.build("correction", num_classes=10)
+    algorithm = recipe.algorithm.build("algorithm", correction=correction, num_classes=10)
+    assert (type(algorithm).__name__, algorithm.scale, algorithm.joint) == ("Mine", 0.5, False)
+    assert algorithm.correction is correction, "what **others hands on to the parent, a run supplies too"
+    assert (correction.num_classes, correction.momentum) == (10, 0.25)
+    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+
+
+def test_the_file_is_executed_once(mine):
+    (mine / "mine.py").write_text(MINE + "with open('count', 'a') as count: count.write('x')\n")
+    first = build("algorithm", "mine.py:Mine", {})
+    assert type(build("algorithm", f"{mine}/mine.py:Mine", {})) is type(first)
+    assert (mine / "count").read_text() == "x"
+
+
+def test_an_algorithm_of_a_file_trains_to_the_same_bits_as_the_one_it_copies(mine):
+    train(EAGER, mine / "theirs")
+    own = replace(EAGER, algorithm=Choice("mine.py:Mine", EAGER.algorithm.settings))
+    train(own, mine / "own")
+    theirs, mine_ = outcome(mine / "theirs"), outcome(mine / "own")
+    assert theirs[0] == mine_[0]
+    assert theirs[2:] == mine_[2:]
+    train(replace(own, algorithm=Choice("mine.py:Mine", {**own.algorithm.settings, "scale": 0.0})), mine / "scaled")
+    assert outcome(mine / "scaled")[0] != theirs[0]
+
+
+def test_worker_processes_load_the_file_by_themselves(mine):
+    """This process only writes the recipe down; the file says who executes it."""
+    (mine / "mine.py").write_text(MINE + "import os; os.mkdir(f'by-{os.getpid()}')\n")
+    recipe = replace(TINY, steps=3, algorithm=Choice("mine.py:Mine"))
+    ended = train_all([Job(recipe, mine / "run")], workers=1)
+    assert ended[0]["recipe"]["algorithm"]["name"] == "mine.py:Mine"
+    executed = [path.name for path in mine.glob("by-*")]
+    assert len(executed) == 1
+    assert executed != [f"by-{os.getpid()}"]
+
+
+def test_a_stopped_run_goes_on_from_the_same_directory(mine):
+    """In processes of their own, as a user would: the second knows nothing of what the first has loaded."""
+    program = """
+import json, sys
+from debiaspl.training import Recipe, train
+import debiaspl.training.loop as loop
+recipe = Recipe.from_json(json.loads(sys.argv[1]))
+recipe = recipe.with_settings(["algorithm=mine.py:Mine", "scale=2"], load_files=True)
+if sys.argv[3] == "stop":
+    loop._record = lambda *arguments: sys.exit(3)
+train(recipe, sys.argv[2], resume=True)
+"""
+    plain = replace(EAGER, log_every=10, checkpoint_every=4)
+    arguments = [sys.executable, "-c", program, json.dumps(plain.to_json())]
+    assert subprocess.run([*arguments, "run", "stop"]).returncode == 3
+    assert not (mine / "run" / "results.json").exists()
+    assert [path.name for path in (mine / "run" / "checkpoint").iterdir()]
+    for name in ("run", "whole"):
+        subprocess.run([*arguments, name, "go on"], check=True)
+    assert outcome(mine / "run") == outcome(mine / "whole")
+
+
+def evil_run(folder: Path, part: str, settings: dict[str, object] | None = None) -> Path:
+    """A run folder that somebody sent, whose config.json names a file."""
+    folder.mkdir()
+    (folder / "evil.py").write_text(EVIL)
+    values = TINY.to_json()
+    values[part] = {"name": f"{folder}/evil.py:Evil", "settings": settings or {}}
+    values["teacher"] = "student"
+    (folder / "config.json").write_text(json.dumps({"debiaspl": "0", "recipe": values}))
+    return folder
+
+
+@pytest.mark.parametrize("part", ["algorithm", "correction"])
+def test_reading_a_run_folder_executes_nothing(tmp_path, part):
+    folder = evil_run(tmp_path / "sent", part, {"bait": 1})
+    recipe = Run(folder).recipe()
+    assert recipe == Recipe.from_json(json.loads(json.dumps(recipe.to_json())))
+    assert recipe.with_settings(["steps=7", "seed=3", "width=8"]).steps == 7
+    assert recipe.owner("bait") is None
+    with pytest.raises(ValueError, match=re.escape(f"name it once more, before its settings: {part}={folder}/evil.py")):
+        recipe.with_settings(["bait=1"])
+    with pytest.raises(RunError, match="holds a run of another recipe"):
+        Run.at(folder, TINY, resume=True)
+    with pytest.raises(RunError, match="already holds a run of recipe 'tiny'"):
+        Run.at(folder, TINY, resume=False)
+    other = "none" if part == "correction" else "pseudolabel"
+    assert getattr(recipe.with_settings([f"{part}={other}"]), part).name == other
+    assert not (folder / "executed").exists()
+    assert not (folder / "__pycache__").exists()
+
+
+def test_naming_the_file_executes_it_and_checks_what_was_put_off(tmp_path):
+    """The same folder, once its user names the file: the test above would see an execution."""
+    folder = evil_run(tmp_path / "sent", "algorithm")
+    recipe = Run(folder).recipe()
+    with pytest.raises(ValueError, match="learns from an averaged teacher"):
+        recipe.with_settings([f"algorithm={folder}/evil.py:Evil"], load_files=True)
+    assert (folder / "executed").exists()
+
+
+def test_settings_that_were_not_typed_execute_nothing(tmp_path):
+    """A tool may make settings from a config.json, to tell the command of a run: nobody has typed those."""
+    folder = evil_run(tmp_path / "sent", "algorithm")
+    with pytest.raises(ValueError, match=r"would execute a file. To allow it: .*load_files=True"):
+        TINY.with_settings([f" algorithm = {folder}/evil.py:Evil"])
+    assert not (folder / "executed").exists()
+
+
+def test_a_report_of_a_folder_executes_nothing(mine):
+    """A finished run that somebody sends, with the file that it was trained with beside it."""
+    run = mine / "sent"
+    train(replace(TINY, name="digits-10", steps=3, algorithm=Choice("mine.py:Mine")), run)
+    written = (run / "config.json").read_text()
+    (run / "evil.py").write_text(EVIL)
+    for path in (run / "config.json", run / "results.json"):
+        path.write_text(path.read_text().replace("mine.py:Mine", f"{run}/evil.py:Evil"))
+    assert (run / "config.json").read_text() != written
+    said = subprocess.run([sys.executable, "-m", "debiaspl", "report", "sent"], capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert not (run / "executed").exists()
+
+
+@pytest.mark.parametrize("part", ["network", "protocol", "strong"])
+def test_other_parts_come_from_no_file(tmp_path, part):
+    folder = evil_run(tmp_path / "sent", part)
+    with pytest.raises(RunError, match=f"there is no {part} named"):
+        Run(folder).recipe()
+    assert not (folder / "executed").exists()
+
+
+def test_settings_of_a_file_that_was_not_loaded_are_checked_when_it_is_built(mine):
+    recipe = replace(TINY, algorithm=Choice("mine.py:Mine", {"scales": 2}))
+    with pytest.raises(ValueError, match=r"algorithm 'mine.py:Mine' has no setting scales; it has .*scale, "):
+        train(recipe, mine / "run")
+    assert not (mine / "run").exists()
+
+
+def test_an_argument_for_everything_else_is_no_setting(mine):
+    assert set(settings_of("algorithm", "mine.py:Mine")) == {"scale", *settings_of("algorithm", "fixmatch")}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("", "gone.py:Mine", "there is no file gone.py in "),
+        ("", "mine.py", "there is no algorithm named 'mine.py'"),
+        ("", "mine.py", "name the class too: algorithm=mine.py:Mine"),
+        (MINE, "mine.py:Mime", "mine.py has no class 'Mime', expected a class that extends debiaspl.algorithms."),
+        (MINE, "mine.py:Mime", "it has Mine."),
+        ("", "mine.py:Mine", "it has none."),
+        (MINE, "mine.py:Other", "mine.py:Other is not a class that extends debiaspl.algorithms.Algorithm"),
+        (MINE, "mine.py:Untouched", "mine.py:Untouched is not a class that extends debiaspl.algorithms.Algorithm"),
+        ("Mine = 3", "mine.py:Mine", "mine.py:Mine is not a class"),
+        ("\nx = 1 / 0", "mine.py:Mine", "mine.py could not be loaded: line 2: ZeroDivisionError: division by zero"),
+        ("class Mine(:", "mine.py:Mine", "mine.py could not be loaded: line 1: SyntaxError: invalid syntax"),
+        ("import no_such", "mine.py:Mine", "line 1: ModuleNotFoundError: No module named 'no_such'"),
+        ("import sys\nsys.exit(2)", "mine.py:Mine", "mine.py could not be loaded: line 2: SystemExit: 2"),
+        (
+            "from debiaspl.algorithms import Algorithm\nclass Mine(Algorithm):\n    pass",
+            "mine.py:Mine",
+            "mine.py:Mine leaves losses() undefined",
+        ),
+        (
+            "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__(self): pass",
+            "mine.py:Mine",
+            "the constructor of mine.py:Mine takes no correction",
+        ),
+        (
+            "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__(self, a, **rest): pass",
+            "mine.py:Mine",
+            "the constructor of mine.py:Mine gives a no default",
+        ),
+    ],
+)
+def test_mistakes_teach(mine, text, name, message):
+    (mine / "mine.py").write_text(text)
+    before = set(sys.modules)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        typed(f"algorithm={name}")
+    if "could not be loaded" in message:
+        assert set(sys.modules) == before, "a file that failed leaves nothing behind"
+
+
+def test_a_file_that_failed_can_be_mended(mine):
+    (mine / "mine.py").write_text("x = 1 / 0")
+    with pytest.raises(ValueError, match="division by zero"):
+        typed("algorithm=mine.py:Mine")
+    (mine / "mine.py").write_text(MINE)
+    assert typed("algorithm=mine.py:Mine").algorithm.name == "mine.py:Mine"
+
+
+def test_the_command_takes_a_file(mine):
+    command = [sys.executable, "-m", "debiaspl", "train", "--recipe", "digits-10", "--set", "steps=3", "--out", "run"]
+    said = subprocess.run(
+        [*command, "--set", "algorithm=mine.py:Mine", "--set", "scale=0.1"], capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    written = json.loads((mine / "run" / "config.json").read_text())["recipe"]
+    assert written["algorithm"] == {"name": "mine.py:Mine", "settings": {"joint": False, "scale": 0.1}}
+    wrong = subprocess.run([*command, "--set", "algorithm=mine.py:Mein"], capture_output=True, text=True)
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("error: mine.py has no class 'Mein'")
+    assert "Traceback" not in wrong.stderr
+
+
+BROKEN = """
+from debiaspl.algorithms import Supervised
+class Broken(Supervised):
+    def losses(self, models, batch):
+        one, two = [1]
+"""
+
+
+@pytest.mark.parametrize("command", ["train --recipe digits-10", "compare --algorithms mine.py:Broken"])
+def test_an_error_inside_the_file_shows_its_author_where(mine, command):
+    """Unpacking is a ValueError, and of those a command shows the message alone, if they are its own."""
+    (mine / "mine.py").write_text(BROKEN)
+    parts = ["--set", "algorithm=mine.py:Broken"] if command.startswith("train") else ["--seeds", "1"]
+    typed = [sys.executable, "-m", "debiaspl", *command.split(), *parts, "--set", "steps=3", "--out", "run"]
+    typed += ["--set", "correction=none"] if command.startswith("train") else ["--corrections", "none"]
+    said = subprocess.run(typed, capture_output=True, text=True)
+    assert said.returncode == 1
+    assert f'File "{mine}/mine.py", line 5, in losses' in said.stderr
+    assert "ValueError: not enough values to unpack" in said.stderr
