@@ -32,4 +32,24 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "adamatch": AdaMatch,
 }
 
-__all__ = ["ALGORITHMS", "Algorithm", "Batch", "FixMatch", "Models", "PseudoLabel", "Supervised", "Views"]
+__all__ = [
+    "ALGORITHMS",
+    "UDA",
+    "AdaMatch",
+    "Algorithm",
+    "Batch",
+    "CReST",
+    "CReSTPlus",
+    "CoMatch",
+    "FixMatch",
+    "FlexMatch",
+    "FreeMatch",
+    "MeanTeacher",
+    "MixMatch",
+    "Models",
+    "PseudoLabel",
+    "ReMixMatch",
+    "SoftMatch",
+    "Supervised",
+    "Views",
+]

@@ -56,6 +56,9 @@ def train_command(
     device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
     root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
+    eager: Annotated[
+        bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")
+    ] = False,
 ) -> None:
     """Train one recipe."""
     with plain_errors():
@@ -66,7 +69,7 @@ def train_command(
 
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
-        results = train(chosen, folder, resume, device, workers, root, command_to_go_on())
+        results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager)
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         if "skipped" in results:

@@ -28,6 +28,7 @@ def train(
     workers: int = 2,
     root: str | Path | None = None,
     go_on: str = "debiaspl.train with resume=True",
+    eager: bool = False,
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
 
@@ -40,6 +41,7 @@ def train(
         workers: processes that read images from files, where the images are not in memory; they do not change a bit.
         root: a further folder to look for known sets in, after $DEBIASPL_DATA and ~/.cache/debiaspl.
         go_on: how the message of an interrupted run tells its user to go on.
+        eager: on a GPU, do not record the step; the same bits, more slowly, for code that cannot be recorded.
     """
     run = Run.at(Path(out), recipe, resume)
     ended = run.results()
@@ -48,7 +50,7 @@ def train(
 
     where = _device(device)
     task = _task(recipe, root)
-    step = Step(recipe, task, where, workers)
+    step = Step(recipe, task, where, workers, record=not eager)
     with run.begin(recipe):
         return _train(recipe, run, step, go_on)
 

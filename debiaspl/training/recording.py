@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import torch
 
+from debiaspl.training.errors import RunError
+
 EAGER = 3
 """Calls before the recording. They compile what is compiled when first needed, and make what is made once."""
 
@@ -39,6 +41,13 @@ class Recording:
     def _record(self) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
-        with torch.cuda.graph(graph):
-            self.program()
+        try:
+            with torch.cuda.graph(graph):
+                self.program()
+        except RuntimeError as error:
+            raise RunError(
+                f"the step cannot be recorded as a CUDA graph: {error}. An algorithm must not wait for the device "
+                "(.item(), printing a tensor, boolean indexing) nor make tensors from Python numbers inside losses(). "
+                "Until it does not, train with --eager: the same bits, more slowly."
+            ) from error
         return graph

@@ -1,0 +1,74 @@
+"""What can be said of a recorded program without a GPU; the rest is in test_gpu.py."""
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from debiaspl.training import RunError
+from debiaspl.training.recording import EAGER, Recording
+
+
+class FakeGraph:
+    """Counts replays, and records nothing."""
+
+    def __init__(self) -> None:
+        self.replays, self.generators = 0, []
+
+    def register_generator_state(self, generator: torch.Generator) -> None:
+        self.generators.append(generator)
+
+    def replay(self) -> None:
+        self.replays += 1
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    made: list[FakeGraph] = []
+
+    def make() -> FakeGraph:
+        made.append(FakeGraph())
+        return made[-1]
+
+    @contextmanager
+    def recording(graph):
+        yield
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", make)
+    monkeypatch.setattr(torch.cuda, "graph", recording)
+    return made
+
+
+def test_the_first_calls_run_then_one_is_recorded_and_replayed(graphs):
+    calls, generator = [], torch.Generator()
+    program = Recording(lambda: calls.append(1), generator)
+    for _ in range(EAGER + 4):
+        program()
+    assert len(calls) == EAGER + 1  # the one more is the recording itself, which executes nothing on a GPU
+    assert graphs[0].replays == 4
+    assert graphs[0].generators == [generator]
+
+
+def test_what_was_forgotten_is_recorded_anew(graphs):
+    program = Recording(lambda: None, torch.Generator())
+    for _ in range(EAGER + 1):
+        program()
+    program.forget()
+    for _ in range(EAGER + 1):
+        program()
+    assert len(graphs) == 2
+
+
+def test_a_program_that_cannot_be_recorded_says_what_to_do(graphs):
+    calls = []
+
+    def program():
+        calls.append(1)
+        if len(calls) > EAGER:
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+    recording = Recording(program, torch.Generator())
+    for _ in range(EAGER):
+        recording()
+    with pytest.raises(RunError, match=r"not permitted.*--eager"):
+        recording()
