@@ -33,16 +33,17 @@ def milliseconds(recipe: Recipe, task: Task, device: torch.device) -> float:
     step = Step(recipe, task, device)
     for number in range(6):
         step(number)
-    torch.cuda.synchronize()
+    wait = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    wait()
     start = time.perf_counter()
     for number in range(6, 6 + TIMED):
         step(number)
-    torch.cuda.synchronize()
+    wait()
     return 1000 * (time.perf_counter() - start) / TIMED
 
 
 def run(recipe: Recipe, device: torch.device, target: float, seconds: float, points: int) -> dict[str, Any]:
-    whole = open_data(recipe.data)
+    whole = open_data(recipe.data, recipe.image_size, recipe.stream)
     began = time.perf_counter()
     task = Task.of(whole, recipe.protocol.build("protocol"), recipe.seed, recipe.validation)
     each = None
@@ -68,7 +69,7 @@ def run(recipe: Recipe, device: torch.device, target: float, seconds: float, poi
         "seconds": curve[-1]["seconds"],
         "reached_target": found.accuracy >= target,
         "ms_per_step": each and round(each, 2),
-        "steps": recipe.steps,
+        "steps": curve[-1]["step"],
         "curve": curve,
         "recipe": recipe.to_json(),
     }

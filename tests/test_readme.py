@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+DOCS = sorted((ROOT / "docs").glob("*.md"))
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [line for language, text in BLOCKS if language == "bash" for line in text.splitlines()]
@@ -62,6 +63,29 @@ def test_the_table_is_what_was_measured():
         assert f"| DebiasPL | {100 * accuracy['mean']:.1f} ± {100 * accuracy['deviation']:.1f} |" in README
 
 
-def test_linked_files_exist():
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+def test_the_matrix_is_what_was_measured():
+    assert (ROOT / "results" / "digits-matrix" / "table.md").read_text() in (ROOT / "docs" / "add-on.md").read_text()
+    measured = json.loads((ROOT / "results" / "digits-matrix" / "results.json").read_text())["algorithms"]
+    shown = re.findall(r"^\| (\S+) \| (\S+) \| (\S+) \| ([+-]\S+) \|$", README, re.MULTILINE)
+    assert len(shown) >= 5
+    for name, *numbers in shown:
+        cells = measured[name]["corrections"]
+        none, debiaser = (100 * cells[key]["accuracy"]["mean"] for key in ("none", "debiaser"))
+        assert numbers == [f"{none:.1f}", f"{debiaser:.1f}", f"{debiaser - none:+.1f}"], name
+
+
+def test_the_speed_is_what_was_measured():
+    measured = json.loads((ROOT / "results" / "speed" / "h200.json").read_text())
+    page = (ROOT / "docs" / "performance.md").read_text()
+    for mode in ("joint", "faithful", "fast"):
+        ms, ratio = measured[f"{mode}_ms"], measured[f"{mode}_ratio"]
+        assert f"{ms:.1f} ms" in README, mode
+        assert f"{ratio} times" in README or f"({ratio}" in README.replace("\n", " "), mode
+        assert f"| {ms} |" in page, mode
+    assert f"{round(measured['baseline_ms'])} ms" in README
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
+def test_linked_files_exist(page):
+    for target in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
+        assert (ROOT / page).parent.joinpath(target).exists(), target

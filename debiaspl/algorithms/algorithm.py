@@ -71,7 +71,7 @@ class Algorithm(nn.Module, ABC):
     own_correction = "none"
     """The correction that its paper has built in, by name."""
     generations = 1
-    """How often the student is trained from its first weights, each time with what ``adopt`` took over."""
+    """How often the student is trained anew, with what ``adopt`` took over; other state is for ``adopt`` to renew."""
 
     def __init__(self, correction: Correction | None = None) -> None:
         super().__init__()

@@ -56,9 +56,7 @@ def train_command(
     device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
     root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
-    eager: Annotated[
-        bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")
-    ] = False,
+    eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
 ) -> None:
     """Train one recipe."""
     with plain_errors():

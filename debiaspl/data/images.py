@@ -87,7 +87,9 @@ class ImageSet:
         images: Tensor | StoredImages
         if isinstance(self.images, Tensor):
             assert isinstance(other.images, Tensor)
-            images = torch.cat((self.images, other.images))
+            # A part that did not fit beside the training stayed where it was; then both are there.
+            where = self.images.device if self.images.device == other.images.device else torch.device("cpu")
+            images = torch.cat((self.images.to(where), other.images.to(where)))
         else:
             assert not isinstance(other.images, Tensor)
             images = self.images.joined(other.images)

@@ -39,7 +39,7 @@ class NormActivate(nn.Module):
         return total, F.leaky_relu(normalised, self.slope)
 
     def _fits(self, features: Tensor) -> bool:
-        needs_gradient = torch.is_grad_enabled() and features.requires_grad
+        needs_gradient = torch.is_grad_enabled() and (features.requires_grad or self.weight.requires_grad)
         return (
             features.is_cuda
             and triton_works()

@@ -34,7 +34,7 @@ class Inputs:
         if name not in self._pictures:
             self._pictures[name] = tuple(torch.empty_like(picture) for picture in pictures)
         for own, picture in zip(self._pictures[name], pictures, strict=True):
-            own.copy_(picture)
+            own.copy_(picture)  # from the same device: a feed brings pictures there
 
     @property
     def number(self) -> Tensor:

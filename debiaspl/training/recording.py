@@ -11,7 +11,7 @@ EAGER = 3
 
 
 class Recording:
-    """``recording()`` does what the program does. The first calls run it as it is; a later one records it.
+    """``recording(program)`` does what the program does. The first calls run it as it is; a later one records it.
 
     Recording runs nothing, and a replay is the same kernels on the same tensors as the program itself, so that it does
     not matter for the result which of the calls was which: nothing has to be restored.
@@ -20,8 +20,8 @@ class Recording:
     numbers come from ``generator``, whose place a replay moves as the program would.
     """
 
-    def __init__(self, program: Callable[[], None], generator: torch.Generator) -> None:
-        self.program, self.generator = program, generator
+    def __init__(self, generator: torch.Generator) -> None:
+        self.generator = generator
         self.forget()
 
     def forget(self) -> None:
@@ -29,21 +29,23 @@ class Recording:
         self._graph: torch.cuda.CUDAGraph | None = None
         self._calls = 0
 
-    def __call__(self) -> None:
+    def __call__(self, program: Callable[[], None]) -> None:
         if self._graph is None and self._calls >= EAGER:
-            self._graph = self._record()
+            self._graph = self._record(program)
         if self._graph is None:
-            self.program()
+            program()
         else:
             self._graph.replay()
         self._calls += 1
 
-    def _record(self) -> torch.cuda.CUDAGraph:
+    def _record(self, program: Callable[[], None]) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
         try:
             with torch.cuda.graph(graph):
-                self.program()
+                program()
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:
             raise RunError(
                 f"the step cannot be recorded as a CUDA graph: {error}. An algorithm must not wait for the device "

@@ -53,19 +53,32 @@ class Step:
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
-        self.generation_length = -(-recipe.steps // self.algorithm.generations)
-        self._run = Recording(self._compute, self.generator) if record and device.type == "cuda" else self._compute
+        if recipe.steps < self.algorithm.generations:
+            raise ValueError(
+                f"{self.algorithm.generations} generations in {recipe.steps} steps, expected one each or more."
+            )
+        self._recording = Recording(self.generator) if record and device.type == "cuda" else None
 
     def __call__(self, number: int) -> None:
-        generation, number_here = divmod(number, self.generation_length)
+        generation, number_here, length = self._place(number)
         if generation and number_here == 0:
             self._begin_generation(generation)
-        progress = number_here / self.generation_length
-        self.learning_rate = self.recipe.learning_rate * cosine(number_here, self.generation_length)
+        progress = number_here / length
+        self.learning_rate = self.recipe.learning_rate * cosine(number_here, length)
         labeled = self._drawn(self.labeled[number], self.labeled_images)
         unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
         self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)
-        self._run()
+        if self._recording is None:
+            self._compute()
+        else:
+            self._recording(self._compute)
+
+    def _place(self, number: int) -> tuple[int, int, int]:
+        """The generation that a step belongs to, its number there, and that generation's length."""
+        steps, count = self.recipe.steps, self.algorithm.generations
+        generation = number * count // steps
+        first, end = -(-generation * steps // count), -(-(generation + 1) * steps // count)
+        return generation, number - first, end - first
 
     def _compute(self) -> None:
         """All that happens on the device: the same operations on the same tensors, whatever the step."""
@@ -130,8 +143,8 @@ class Step:
             self.labeled_images = self.task.labeled.joined(part)
         size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
         self.labeled = feed(self.labeled_images, size, 1, seed, self.device, self.workers)
-        if isinstance(self._run, Recording):
-            self._run.forget()  # it reads the images of before
+        if self._recording is not None:
+            self._recording.forget()  # it reads the images of before
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
         """What was drawn; files that could not be read are remembered by name, for the next line of the log."""
@@ -140,7 +153,9 @@ class Step:
 
     def _precision(self) -> AbstractContextManager[Any]:
         """bf16 on a GPU, float32 on a CPU."""
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.device.type == "cuda")
+        # Without a cache: a bias that was cast where no gradient is taken, for weak views, would have none afterwards.
+        enabled = self.device.type == "cuda"
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled, cache_enabled=False)
 
     def finished(self) -> Network:
         """The averaged student, with the classifier that the correction makes of its own."""
@@ -170,8 +185,8 @@ class Step:
         except (KeyError, RuntimeError, ValueError) as error:
             raise RunError(f"the checkpoint does not fit this recipe: {error}") from error
         self.monitor.load(_under("monitor.", state), self.device)
-        if isinstance(self._run, Recording):
-            self._run.forget()
+        if self._recording is not None:
+            self._recording.forget()
 
 
 def _network(recipe: Recipe, task: Task, seed: int) -> Network:

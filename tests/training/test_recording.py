@@ -41,21 +41,21 @@ def graphs(monkeypatch):
 
 def test_the_first_calls_run_then_one_is_recorded_and_replayed(graphs):
     calls, generator = [], torch.Generator()
-    program = Recording(lambda: calls.append(1), generator)
+    recording = Recording(generator)
     for _ in range(EAGER + 4):
-        program()
+        recording(lambda: calls.append(1))
     assert len(calls) == EAGER + 1  # the one more is the recording itself, which executes nothing on a GPU
     assert graphs[0].replays == 4
     assert graphs[0].generators == [generator]
 
 
 def test_what_was_forgotten_is_recorded_anew(graphs):
-    program = Recording(lambda: None, torch.Generator())
+    recording = Recording(torch.Generator())
     for _ in range(EAGER + 1):
-        program()
-    program.forget()
+        recording(lambda: None)
+    recording.forget()
     for _ in range(EAGER + 1):
-        program()
+        recording(lambda: None)
     assert len(graphs) == 2
 
 
@@ -67,8 +67,8 @@ def test_a_program_that_cannot_be_recorded_says_what_to_do(graphs):
         if len(calls) > EAGER:
             raise RuntimeError("operation not permitted when stream is capturing")
 
-    recording = Recording(program, torch.Generator())
+    recording = Recording(torch.Generator())
     for _ in range(EAGER):
-        recording()
+        recording(program)
     with pytest.raises(RunError, match=r"not permitted.*--eager"):
-        recording()
+        recording(program)

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,16 @@ def test_weight_decay_spares_norms_and_biases():
     assert decayed.weight_decay == TINY.weight_decay
     assert spared.weight_decay == 0
     assert len(decayed.parameters) + len(spared.parameters) == len(list(step.student.parameters()))
+
+
+def test_a_step_that_is_let_go_is_gone_at_once():
+    """One that refers to itself would keep the processes that read its images, and a program would wait for them at
+    its end."""
+    step = Step(TINY, task(), torch.device("cpu"))
+    step(0)
+    seen = weakref.ref(step)
+    del step
+    assert seen() is None
 
 
 def test_the_schedule_is_the_papers():
