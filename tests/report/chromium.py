@@ -107,15 +107,16 @@ class Page:
         self.browser, self.session, self.url = browser, session, url
         for room in ("Page", "Runtime", "Log", "Network"):
             self._send(f"{room}.enable")
-        self._send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+        self._size(width, height)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._send("Emulation.setEmulatedMedia", features=[scheme])
+        # Some errors, of a ResizeObserver for one, reach nobody but the window's own listeners.
+        listener = "addEventListener('error', event => console.error(`window: ${event.message}`))"
+        self._send("Page.addScriptToEvaluateOnNewDocument", source=listener)
         self._send("Page.navigate", url=url)
         self.wait_for("document.readyState === 'complete'")
-        # Two frames: sizes are observed in the first, charts are drawn in the second.
-        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        # Sizes are observed in the first frame, charts are drawn in the second, their own sizes observed after it.
+        self.wait_for_frames(3)
 
     def _send(self, method: str, **parameters: Any) -> dict[str, Any]:
         return self.browser.send(method, self.session, **parameters)
@@ -131,8 +132,22 @@ class Page:
             assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {expression}"
             time.sleep(0.05)
 
+    def resize(self, width: int, height: int = 900) -> None:
+        self._size(width, height)
+        self.wait_for_frames(3)
+
+    def _size(self, width: int, height: int) -> None:
+        self._send(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+
+    def wait_for_frames(self, count: int) -> None:
+        for _ in range(count):
+            self.evaluate("new Promise(done => requestAnimationFrame(done))")
+
     def errors(self) -> list[str]:
-        """What the console complained of."""
+        """What the console and the window complained of."""
+        self.evaluate("0")  # what was said before its answer has arrived with it
         kinds = ("Runtime.exceptionThrown", "Log.entryAdded")
         found = [event["params"] for event in self._events() if event["method"] in kinds]
         said = [event["params"] for event in self._events() if event["method"] == "Runtime.consoleAPICalled"]

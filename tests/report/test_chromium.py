@@ -72,6 +72,16 @@ def test_errors_and_requests_would_be_noticed(chromium, tmp_path):
     page.close()
 
 
+def test_errors_that_only_the_window_hears_of_would_be_noticed(chromium, tmp_path):
+    """An element that grows whenever its size is observed."""
+    script = "new ResizeObserver(([one]) => one.target.style.height = `${one.target.clientHeight + 1}px`)"
+    text = f"<!doctype html><body><div>x</div><script>{script}.observe(document.querySelector('div'))</script>"
+    (tmp_path / "loop.html").write_text(text)
+    page = chromium.page((tmp_path / "loop.html").as_uri())
+    assert any("ResizeObserver loop" in error for error in page.errors())
+    page.close()
+
+
 CHARTS = {
     # svg elements, canvases, tables: at least so many on each page.
     "audit 10": (7, 1, 6),

@@ -3,6 +3,7 @@
 import json
 import struct
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -168,7 +169,17 @@ BAD_CSV = {
         "there is no label in row 2, expected a predicted class in every row",
     ),
     "percentages": ({"label": ["a", "b"], "confidence": [99, 50]}, {}, "is not from 0 to 1.*divide by 100"),
-    "confidence in words": ({"label": ["a", "b"], "confidence": ["high", "low"]}, {}, "not a number everywhere"),
+    "confidence in words": ({"label": ["a", "b"], "confidence": ["0.5", "low"]}, {}, "in row 2 is not a number.*'low'"),
+    "no confidence in a row": (
+        {"label": ["a", "b", "a"], "confidence": ["0.5", "", " "]},
+        {},
+        r"the confidence in rows 2, 3 is not a number \(the first is empty\), expected 0 to 1 in every row",
+    ),
+    "no label in a row, and other names": (
+        {"label": ["", "", "b"], "truth": ["1", "2", "1"]},
+        {},
+        "there is no label in rows 1, 2, expected a predicted class in every row",
+    ),
     "a single column of scores": ({"probability:a": [1, 0]}, {}, "has the columns 'probability:a', expected 'label'"),
 }
 
@@ -187,6 +198,9 @@ def test_bad_tables_are_refused_with_a_lesson(tmp_path, case):
         ("", "is empty, expected a header"),
         ("label,label\na,b\n", "columns of the same name \\('label'\\)"),
         ("label,truth\na,b\nb\n", "row 2 of .* has 1 cells, expected 2.*double quotes"),
+        ("label;truth\na;b\n", "has one column, 'label;truth', expected.*commas.*seem to have semicolons between"),
+        ("label;confidence\na;0,5\n", "semicolons"),
+        ("label\ttruth\na\tb\n", "tabs"),
         ("logit:a,logit:b\n1,x\n", "row 1 has 'x' in column 'logit:b', expected a number"),
     ],
 )
@@ -211,6 +225,14 @@ def test_broken_csv_is_refused_with_a_lesson(tmp_path, text, lesson):
         ({"logits": np.zeros((3, 2)), "classes": np.array(["a"])}, "1 class names and 2 columns of scores"),
         ({"logits": np.zeros((3, 2)), "classes": np.array(["a", "a"])}, "class names occur twice"),
         ({"logits": np.zeros((3, 2)), "probabilities": np.full((3, 2), 0.5)}, "expected one of them"),
+        ({"label": np.array([0.2, 1.0, 0.7])}, r"label in rows 1, 3 is not a whole.*first is 0.2.*expected the number"),
+        ({"label": np.array([0.0, np.inf])}, "label in row 2 is not a whole number"),
+        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "truth in row 1 is not a whole.*--truth"),
+        ({"label": np.array([0, 1, -3])}, r"label in row 3 is negative \(the first is -3\), expected class numbers"),
+        ({"label": np.array([0.0, -1.0])}, "label in row 2 is negative"),
+        ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is negative.*or -1 where nobody"),
+        ({"label": np.array([0.0, np.nan, 1.0])}, "there is no label in row 2"),
+        ({"label": np.array([{"a": 1}], object)}, "'label' holds Python objects. Write"),
         ({"label": np.array([{"a": 1}], object)}, "cannot be read as .npz.*not of objects"),
         ({"label": np.array([0, 1]), "embeddings": np.array([[np.nan], [1.0]])}, "embeddings have shape"),
     ],
@@ -227,14 +249,56 @@ def test_what_is_no_file_of_predictions(tmp_path):
     (tmp_path / "p.txt").write_text("x")
     with pytest.raises(PredictionsError, match=r"ends in '.txt', expected .csv, .npz or .parquet"):
         read_predictions(tmp_path / "p.txt")
-    (tmp_path / "p.npz").write_text("x")
-    with pytest.raises(PredictionsError, match=r"cannot be read as .npz"):
-        read_predictions(tmp_path / "p.npz")
     with pytest.raises(PredictionsError, match="is no run of debiaspl"):
         read_predictions(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(PredictionsError, match=r"has not ended: it has no predictions.csv yet.*debiaspl watch"):
         read_predictions(tmp_path)
+
+
+def test_a_run_that_has_ended_without_its_predictions(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "results.json").write_text("{}")
+    with pytest.raises(PredictionsError, match=r"has ended, but its predictions.csv is missing.*debiaspl report"):
+        read_predictions(tmp_path)
+
+
+def test_garbage_is_refused_without_advice_to_run_it(tmp_path):
+    path = tmp_path / "p.npz"
+    np.savez(tmp_path / "whole.npz", label=np.arange(100))
+    np.save(tmp_path / "single.npy", np.arange(3))
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("notes.txt", "no array")
+    whole = (tmp_path / "whole.npz").read_bytes()
+    garbage = {
+        b"": "not an archive of arrays",
+        b"x" * 500: "not an archive of arrays",
+        whole[:-40]: "or is cut short",
+        whole.replace(b"'descr'", b"'wrong'"): "Bad CRC-32|label",
+        (tmp_path / "single.npy").read_bytes(): "not an archive of arrays",
+        (tmp_path / "other.zip").read_bytes(): "'notes.txt' is not an array",
+    }
+    for content, lesson in garbage.items():
+        path.write_bytes(content)
+        with pytest.raises(PredictionsError, match=rf"cannot be read as .npz: .*({lesson})") as raised:
+            read_predictions(path)
+        assert "pickle" not in str(raised.value)
+        assert ".." not in str(raised.value).replace("=...", "")
+    (tmp_path / "e.npy").write_bytes(b"x" * 500)
+    csv = write_csv(tmp_path / "p.csv", {"label": ["a", "b"]})
+    with pytest.raises(
+        PredictionsError, match=r"e\.npy cannot be read: it is no whole \.npy file of numbers"
+    ) as raised:
+        read_predictions(csv, Names(embeddings=str(tmp_path / "e.npy")))
+    assert "pickle" not in str(raised.value)
+
+
+def test_negative_numbers_are_classes_where_these_are_named(tmp_path):
+    np.savez(tmp_path / "p.npz", label=np.array([-1, 1, -1]))
+    assert read_predictions(tmp_path / "p.npz", classes=["-1", "1"]).label.tolist() == [0, 1, 0]
+    np.savez(tmp_path / "q.npz", label=np.array([0.0, 2.0]), truth=np.array([np.nan, -1.0]))
+    found = read_predictions(tmp_path / "q.npz")
+    assert (found.classes, found.truth) == (("0", "2"), None)
 
 
 def test_bad_parquet_and_no_pyarrow(tmp_path, monkeypatch):

@@ -185,10 +185,74 @@ def test_what_is_no_run_is_refused(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(RunError, match="is damaged or of another version"):
         read_run(tmp_path)
+    with pytest.raises(
+        RunError, match=r"config\.json is damaged or of another version of debiaspl: it tells no recipe"
+    ):
+        read_run(tmp_path)
     three = begun(tmp_path / "three", [line(1, [1, 1, 1])])
     two = begun(tmp_path / "two", [line(1, [1, 1])])
     with pytest.raises(RunError, match="have 2 and 3 classes, expected as many in each"):
         runs_values([read_run(three), read_run(two)], RECIPES)
+
+
+DAMAGED = {
+    "no JSON": ("{", "Expecting property name"),
+    "a list": ("[]", "it holds a list, expected names with numbers"),
+    "null": ("null", "it holds null"),
+    "nothing in it": ("{}", "'accuracy' is None, expected a number"),
+    "text": ('{"accuracy": "good"}', "'accuracy' is 'good', expected a number"),
+    "no images": ('{"accuracy": 1, "test": 0}', "'test' is 0, expected the number of test images"),
+    "no recall": ('{"accuracy": 1, "test": 5}', "'recall' is not a list"),
+    "confusion": (
+        '{"accuracy": 1, "test": 5, "recall": [1, 1], "confusion": [[1, 2], [3]]}',
+        "not a square of numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_damaged_results_are_refused_by_the_name_of_their_file(tmp_path, case):
+    folder = begun(tmp_path / "run", LOG[:2])
+    text, lesson = DAMAGED[case]
+    (folder / "results.json").write_text(text)
+    with pytest.raises(RunError, match=r"results\.json is damaged or of another version of debiaspl: ") as raised:
+        runs_values([read_run(folder)], RECIPES)
+    assert lesson in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "lesson"),
+    [
+        ("[]\n", "line 1 is no record of a step"),
+        ("{}\n", "line 1 tells no step"),
+        ('{"step": 1}\n', "line 1 tells no losses"),
+        ("{\n", "Expecting property name"),
+        (json.dumps(line(1, [1, 1])) + "\n" + json.dumps(line(2, [1])) + "\n", "line 2 speaks of another number"),
+        (json.dumps(line(1, [1]) | {"prior": 3}) + "\n", "'prior' in line 1 is not a list of numbers"),
+    ],
+)
+def test_a_damaged_log_is_refused_by_the_name_of_its_file(tmp_path, text, lesson):
+    folder = begun(tmp_path / "run")
+    (folder / "log.jsonl").write_text(text)
+    with pytest.raises(RunError, match=rf"log\.jsonl is damaged.*{lesson}"):
+        runs_values([read_run(folder)], RECIPES)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lesson"),
+    [
+        ({"steps": "many"}, "'steps' of its recipe is 'many', expected a whole number"),
+        ({"about": None}, "'about' of its recipe is None, expected text"),
+        ({"algorithm": "fixmatch"}, "its recipe has no algorithm"),
+        ({"correction": {"name": "none"}}, "'correction' of its recipe is not a name with settings"),
+    ],
+)
+def test_a_damaged_config_is_refused_by_the_name_of_its_file(tmp_path, changes, lesson):
+    folder = begun(tmp_path / "run")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({"recipe": config["recipe"] | changes}))
+    with pytest.raises(RunError, match=rf"config\.json is damaged or of another version of debiaspl: {lesson}"):
+        runs_values([read_run(folder)], RECIPES)
 
 
 def test_a_report_is_written_whole_or_not_at_all(runs, tmp_path):

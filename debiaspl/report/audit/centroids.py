@@ -62,15 +62,15 @@ def alike(
     truth: NDArray[np.int64] | None,
     counts: NDArray[np.int64],
 ) -> Alike | None:
-    """Neighbours of the ten most and the ten least predicted classes; None with fewer than two centroids."""
+    """Neighbours of the ten most and the ten least predicted classes, or of all up to twenty; None of less than two."""
     member = label if truth is None else truth
     centres, there = centroids(embeddings, member, len(counts))
     present = np.flatnonzero(there)
     if len(present) < 2:
         return None
     frequent = present[np.argsort(-counts[present], kind="stable")]
-    shown = min(SHOWN, len(present) // 2)
-    most, least = frequent[:shown], frequent[::-1][:shown]
+    most = frequent[: min(SHOWN, -(-len(present) // 2))]
+    least = frequent[::-1][: min(SHOWN, len(present) // 2)]
     return Alike(
         truth is not None,
         [_neighbours(number, centres, present) for number in most],

@@ -129,8 +129,9 @@ def _threshold(row: Above) -> dict[str, Any]:
         "threshold": row.threshold,
         "kept": row.kept,
         "kept_share": row.kept_share,
-        "imbalance_ratio": row.shares.imbalance_ratio,
-        "effective_classes": row.shares.effective_classes,
+        "largest_times_even": row.largest_times_even,
+        "imbalance_ratio": row.imbalance_ratio,
+        "effective_classes": row.effective_classes,
         "never_predicted": len(row.shares.never),
         "accuracy": row.accuracy,
     }

@@ -57,6 +57,26 @@ class Above:
     accuracy: float | None
     """Of those kept whose truth is known; None if there are none."""
 
+    @property
+    def enough(self) -> bool:
+        """At least as many as there are classes; with fewer, some class is empty however even the rest is."""
+        return self.kept >= len(self.shares.counts)
+
+    @property
+    def imbalance_ratio(self) -> float | None:
+        """None where too few are kept: empty classes count as one, so it would fall with what is kept."""
+        return self.shares.imbalance_ratio if self.enough else None
+
+    @property
+    def largest_times_even(self) -> float | None:
+        """The most kept class's share over an even one; None of nothing."""
+        return float(self.shares.times_even.max()) if self.kept else None
+
+    @property
+    def effective_classes(self) -> float | None:
+        """None of nothing."""
+        return self.shares.effective_classes if self.kept else None
+
 
 def above_thresholds(
     label: NDArray[np.int64],

@@ -92,30 +92,33 @@ function classTable(classes, caption) {
   return dataTable(caption, columns, rows, { sort: 1, page: classes.name.length <= FEW ? FEW : PAGE, searchLabel: "Search classes" });
 }
 
-function thresholdSection({ thresholds }) {
+function thresholdSection({ thresholds, facts }) {
   if (!thresholds) {
     return section("thresholds", "With a confidence threshold", paragraph("The file has no confidences and no probabilities, so thresholds cannot be tried. Add a column ", el("code", {}, "confidence"), "."));
   }
-  const kept = thresholds.filter((row) => row.kept > 0);
+  // Of fewer images than classes some classes are empty, however even the rest is: such points would mislead.
+  const kept = thresholds.filter((row) => row.kept >= facts.classes);
   const lines = (name, key, options) =>
     lineChart([{ name, colour: "blue", points: kept.map((row) => [row.threshold, row[key]]) }], {
       label: `Line: ${name} against the threshold`,
       height: 220,
       x: { name: "confidence threshold", low: 0, high: 1, write: (value) => Number(value.toFixed(2)).toString() },
       y: { name, ...options },
+      empty: "There are fewer images than classes, too few to draw.",
     });
   const columns = [
     { name: "threshold", write: write.number }, { name: "kept", write: write.count }, { name: "share kept", write: write.share },
-    { name: "imbalance ratio", write: write.ratio }, { name: "effective classes", write: write.ratio },
+    { name: "largest class, × even share", write: write.times }, { name: "effective classes", write: write.ratio },
     { name: "never predicted", write: write.count }, { name: "accuracy", write: write.share },
   ];
-  const rows = thresholds.map((row) => [row.threshold, row.kept, row.kept_share, row.imbalance_ratio, row.effective_classes, row.never_predicted, row.accuracy]);
+  const rows = thresholds.map((row) => [row.threshold, row.kept, row.kept_share, row.largest_times_even, row.effective_classes, row.never_predicted, row.accuracy]);
   return section(
     "thresholds",
     "With a confidence threshold",
     paragraph("Pseudo-labels are the predictions above a threshold. A higher one keeps fewer and surer labels, and often more imbalanced ones."),
+    kept.length < thresholds.length ? paragraph("Thresholds that keep fewer images than there are classes are in the table alone.") : null,
     el("div", { class: "pair" },
-      chart("Imbalance ratio of what is kept", lines("imbalance ratio", "imbalance_ratio", { log: true, low: 1, write: write.number })),
+      chart("The largest class of what is kept", lines("largest class, × even share", "largest_times_even", { log: true, low: 1, write: write.number })),
       chart("Effective classes of what is kept", lines("effective classes", "effective_classes", { low: 0, write: write.number }))),
     el("details", {}, el("summary", {}, "The numbers as a table"), dataTable("Predictions at and above a confidence", columns, rows)),
   );
@@ -132,8 +135,8 @@ function truthSection({ classes, facts }, names) {
         label: `Points: ${name} of each class against how often it is predicted`,
         scatter: true,
         height: 240,
-        x: { name: "predicted, × even share", log: true, low: Math.min(...classes.times_even.filter((value) => value > 0)) / 1.1, write: write.number },
-        y: { name, low: 0, high: 1, write: (value) => write.share(value).replace(".0", "") },
+        x: { name: "predicted, × even share", log: true, low: Math.min(...classes.times_even.filter((value) => value > 0)) / 1.1, pad: 0.04, write: write.number },
+        y: { name, low: 0, high: 1, pad: 0.04, write: (value) => write.share(value).replace(".0", "") },
       },
     );
   return section(

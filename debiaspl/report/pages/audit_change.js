@@ -23,6 +23,7 @@ function changeSection(values, names) {
       ["never predicted", write.count(change.never_predicted), `was ${write.count(before.never_predicted)}`],
       change.accuracy === null ? null : ["accuracy", write.share(change.accuracy), `was ${write.share(before.accuracy)}`],
     ]),
+    change.changed ? null : paragraph("Not one label would change, so there are no images to look through."),
     rows.length ? dataTable(`The largest ${write.count(rows.length)} of ${write.count(change.all_moves)} moves from class to class`, columns, rows, { sort: 2, page: 10, searchLabel: "Search moves" }) : null,
     picks.changed.length ? el("h3", {}, `${picks.changed.length} of the ${write.count(change.changed)} images that change class, the surest first`) : null,
     imageList(picks.changed, names, pictures, (image) => [`'${names[image.label]}' → `, el("b", {}, `'${names[image.new]}'`), ` ${write.share(image.new_confidence)}`]),

@@ -47,13 +47,15 @@ function plot(draw) {
   const again = () => {
     if (width > 0) place.replaceChildren(draw(width));
   };
-  new ResizeObserver(() => {
+  const fit = () => {
     const now = Math.floor(place.clientWidth);
     if (now > 0 && now !== width) {
       width = now;
       again();
     }
-  }).observe(place);
+  };
+  // In the next frame: a chart that changes sizes while they are observed makes the browser report an endless loop.
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(place);
   redrawn.add(again);
   return place;
 }

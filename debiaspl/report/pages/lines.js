@@ -69,26 +69,35 @@ function grid(frame, xAxis, yAxis, x, y, options) {
   return parts;
 }
 
-// place() gives 0 at the low end and 1 at the high end; what a logarithm cannot take lies at the low end.
+// place() gives 0 at the low end and 1 at the high end, with `pad` a part of the length further in, so that a mark at an
+// end is whole; what a logarithm cannot take lies at the low end.
 function axis(values, options) {
+  const found = bare(values, options);
+  const pad = options.pad || 0;
+  return { ...found, place: (value) => (found.place(value) + pad) / (1 + 2 * pad) };
+}
+
+function bare(values, options) {
   const finite = values.filter((value) => Number.isFinite(value));
   if (!options.log) {
     const found = span(finite, options);
     return { ...found, place: (value) => (value - found.low) / (found.high - found.low) };
   }
   const positive = finite.filter((value) => value > 0);
-  const low = options.low ?? Math.min(...positive, 1);
+  let low = options.low ?? Math.min(...positive, 1);
   let high = Math.max(...positive, low * 2);
-  const room = Math.log(high / low);
-  high = low * Math.exp(room);
-  const ticks = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
-    for (const digit of room > 7 ? [1] : [1, 2, 5]) {
-      const tick = digit * 10 ** power;
-      if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
-    }
+  const digits = Math.log(high / low) > 7 ? [1] : [1, 2, 5];
+  const round = [];
+  for (let power = Math.floor(Math.log10(low)) - 1; power <= Math.ceil(Math.log10(high)); power += 1) {
+    round.push(...digits.map((digit) => Number(`${digit}e${power}`)));
   }
-  return { low, high, ticks, place: (value) => Math.log(Math.max(value, low) / low) / room };
+  const inside = () => round.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+  // One number on a scale says nothing of its distances.
+  if (inside().length < 2) {
+    low = Math.max(...round.filter((tick) => tick <= low));
+    high = Math.min(...round.filter((tick) => tick >= high));
+  }
+  return { low, high, ticks: inside(), place: (value) => Math.log(Math.max(value, low) / low) / Math.log(high / low) };
 }
 
 function point(event, drawing, series, { x, y, cursor, readout, options }) {

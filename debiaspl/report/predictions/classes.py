@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed
+from debiaspl.report.predictions.errors import PredictionsError, listed, rows_named
 from debiaspl.report.predictions.raw import Raw
 
 UNKNOWN = -1
@@ -17,15 +17,37 @@ NO_VALUE = ("", "-1", "nan", "None")
 Texts = list[str]
 
 
-def values_of(column: NDArray[Any]) -> Texts:
-    """Class names or class numbers, as text; a whole number in floating point is that number."""
+def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Texts:
+    """Class names or class numbers, as text; a whole number in floating point is that number, NaN is no value.
+
+    ``named`` are the classes where they are told: one of them may be a negative number.
+    """
+    if np.issubdtype(column.dtype, np.number):
+        _refuse_no_class_numbers(column, what, named)
     if np.issubdtype(column.dtype, np.floating):
-        return [str(int(value)) if value == int(value) else str(value) for value in _no_nan(column).tolist()]
+        return ["" if value != value else str(int(value)) for value in column.tolist()]
     return [value if isinstance(value, str) else str(value) for value in column.tolist()]
 
 
-def _no_nan(column: NDArray[Any]) -> NDArray[Any]:
-    return np.where(np.isfinite(column), column, UNKNOWN)
+def _refuse_no_class_numbers(column: NDArray[Any], what: str, named: Sequence[str]) -> None:
+    missing = np.isnan(column)
+    broken = np.flatnonzero(~missing & ~(np.isfinite(column) & (column == np.rint(column))))
+    if len(broken):
+        raise PredictionsError(
+            f"the {what} in {rows_named(broken.tolist())} is not a whole number (the first is {column[broken[0]]}), "
+            "expected the number of a class, or its name as text. Scores belong in 'confidence', 'probabilities' or "
+            f"'logits'. Another array: --{what}."
+        )
+    allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
+    allowed += [float(UNKNOWN)] if what == "truth" else []
+    strange = np.flatnonzero((column < 0) & ~np.isin(column, allowed))
+    if len(strange):
+        unless = ", or -1 where nobody knows it" if what == "truth" else ""
+        raise PredictionsError(
+            f"the {what} in {rows_named(strange.tolist())} is negative (the first is {column[strange[0]]}), expected "
+            f"class numbers from 0{unless}. Leave images without a prediction out; if a class is called so, name all "
+            "classes: --classes."
+        )
 
 
 def class_names(

@@ -14,6 +14,11 @@ def listed(values: Iterable[object], most: int = 8) -> str:
     return ", ".join(everything[:most]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
+def reason(error: Exception) -> str:
+    """Why something failed, for the middle of a sentence: libraries end theirs with a full stop, or do not."""
+    return (str(error).strip().splitlines() or ["it is cut short"])[0].rstrip(". ")
+
+
 def rows_named(rows: Iterable[int], most: int = 3) -> str:
     """Positions from 0, as a person counts the rows of data."""
     numbers = [f"{row + 1:,}" for row in rows]

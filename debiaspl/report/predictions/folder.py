@@ -16,6 +16,11 @@ def predictions_of_run(folder: Path) -> Path:
     path = folder / "predictions.csv"
     if path.exists():
         return path
+    if (folder / "results.json").exists():
+        raise PredictionsError(
+            f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Bring "
+            f"it back from a copy, or train anew. What else the run shows: debiaspl report {folder}"
+        )
     if (folder / "config.json").exists():
         raise PredictionsError(
             f"the run in {folder} has not ended: it has no predictions.csv yet. Look at it meanwhile: "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed
+from debiaspl.report.predictions.errors import PredictionsError, listed, reason
 from debiaspl.report.predictions.raw import MATRICES, Names, Raw
 
 
@@ -32,15 +32,27 @@ def read_npz(path: Path, names: Names) -> Raw:
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
+        if not zipfile.is_zipfile(path):
+            raise ValueError("it is not an archive of arrays, or is cut short")
         with np.load(path, allow_pickle=False) as stored:
-            if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
-            return {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+            return {name: _array(stored, name) for name in stored.files}
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise PredictionsError(
-            f"{path} cannot be read as .npz: {error}. Write it with numpy.savez(path, label=..., probabilities=...); "
-            "text as an array of strings, not of objects."
+            f"{path} cannot be read as .npz: {reason(error)}. Write it with numpy.savez(path, label=..., "
+            "probabilities=...); text as an array of strings, not of objects."
         ) from error
+
+
+def _array(stored: Any, name: str) -> NDArray[Any]:
+    """One of the arrays; numpy's own words for Python objects would advise to run them."""
+    try:
+        values = stored[name]
+    except ValueError as error:
+        objects = "allow_pickle" in str(error)
+        raise ValueError(f"{name!r} holds Python objects" if objects else f"{name!r}: {reason(error)}") from error
+    if not isinstance(values, np.ndarray):
+        raise ValueError(f"{name!r} is not an array")
+    return values
 
 
 def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[str, NDArray[Any]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed
+from debiaspl.report.predictions.errors import PredictionsError, listed, reason
 from debiaspl.report.predictions.raw import MATRICES, Layout, Names, Raw, as_text
 
 BATCH_NUMBERS = 4_000_000
@@ -31,7 +31,7 @@ def read_parquet(path: Path, names: Names) -> Raw:
             batches = file.iter_batches(batch_size=max(1, BATCH_NUMBERS // max(_width(file, listed_matrices), 1)))
             return _gather(str(path), header, layout, listed_matrices, batches, file.metadata.num_rows)
     except (pa.ArrowInvalid, OSError) as error:
-        raise PredictionsError(f"{path} cannot be read as Parquet: {error}.") from error
+        raise PredictionsError(f"{path} cannot be read as Parquet: {reason(error)}.") from error
 
 
 def read_large_csv(path: Path, names: Names, header: list[str]) -> Raw | None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from debiaspl.report.predictions.classes import UNKNOWN, class_names, numbered, values_of
 from debiaspl.report.predictions.errors import PredictionsError, listed, rows_named
-from debiaspl.report.predictions.raw import Names, Raw
+from debiaspl.report.predictions.raw import Names, Raw, is_number
 from debiaspl.report.predictions.scores import Scores
 
 USUAL = {
@@ -56,13 +56,18 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
     label, truth = _field(raw, names, "label"), _field(raw, names, "truth")
     if label is None and scores is None:
         raise PredictionsError(_no_label(raw))
-    texts = [None if column is None else values_of(column) for column in (label, truth)]
+    named = classes if classes is not None else raw.classes or ()
+    texts = [
+        None if column is None else values_of(column, what, named)
+        for column, what in ((label, "label"), (truth, "truth"))
+    ]
+    if texts[0] is not None and "" not in named:
+        _refuse_missing(np.array([not text for text in texts[0]]))
     known = class_names(raw, None if scores is None else scores.num_classes, classes, *texts)
     labels = None if texts[0] is None else numbered(texts[0], known, "label")
     truths = None if texts[1] is None else numbered(texts[1], known, "truth")
-    if labels is not None and (labels == UNKNOWN).any():
-        rows = np.flatnonzero(labels == UNKNOWN).tolist()
-        raise PredictionsError(f"there is no label in {rows_named(rows)}, expected a predicted class in every row.")
+    if labels is not None:
+        _refuse_missing(labels == UNKNOWN)
     if truths is not None and (truths == UNKNOWN).all():
         truths = None
     confidence = _confidence(raw, names)
@@ -106,6 +111,12 @@ def _no_label(raw: Raw) -> str:
         f"each class (columns probability:CLASS or logit:CLASS, arrays probabilities or logits). {hint}"
         "Other names: --label, --probabilities, --logits."
     )
+
+
+def _refuse_missing(missing: NDArray[np.bool_]) -> None:
+    if missing.any():
+        rows = rows_named(np.flatnonzero(missing).tolist())
+        raise PredictionsError(f"there is no label in {rows}, expected a predicted class in every row.")
 
 
 def _refuse_unequal(raw: Raw) -> None:
@@ -153,7 +164,12 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
     try:
         values = column.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise PredictionsError(f"the confidence is not a number everywhere, expected 0 to 1: {error}.") from error
+        wrong = [row for row, value in enumerate(column.tolist()) if not is_number(value)]
+        first = repr(str(column[wrong[0]])) if str(column[wrong[0]]).strip() else "empty"
+        raise PredictionsError(
+            f"the confidence in {rows_named(wrong)} is not a number (the first is {first}), expected 0 to 1 in every "
+            "row. Fill it in, or leave the column out. Another column: --confidence."
+        ) from error
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise PredictionsError(

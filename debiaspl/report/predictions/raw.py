@@ -81,6 +81,15 @@ class Layout:
         return cls(tuple(place for place in range(len(header)) if place not in grouped), groups, classes)
 
 
+def is_number(value: object) -> bool:
+    """Whether a cell can be read as a number."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def as_text(values: list[str]) -> NDArray[Any]:
     """A column of text that takes no more memory than its strings."""
     column = np.empty(len(values), dtype=object)

@@ -59,6 +59,12 @@ def _embeddings_file(names: Names) -> Path | None:
 
 def _load_npy(path: Path) -> NDArray[Any]:
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (OSError, ValueError, EOFError) as error:
-        raise PredictionsError(f"the embeddings in {path} cannot be read: {error}.") from error
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except OSError as error:
+        raise PredictionsError(f"the embeddings in {path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, EOFError) as error:
+        raise PredictionsError(
+            f"the embeddings in {path} cannot be read: it is no whole .npy file of numbers. Write it with "
+            "numpy.save(path, array), (images, length of a vector)."
+        ) from error

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed
-from debiaspl.report.predictions.raw import Layout, Names, Raw, as_text
+from debiaspl.report.predictions.errors import PredictionsError, listed, reason
+from debiaspl.report.predictions.raw import Layout, Names, Raw, as_text, is_number
 
 LARGE_FILE = 64 * 2**20
 """Bytes from which on a CSV file is better read by pyarrow, if it is there: on two cores, several times as fast."""
+
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""What other programs put between columns."""
 
 
 def read_csv(path: Path, names: Names) -> Raw:
@@ -22,7 +25,7 @@ def read_csv(path: Path, names: Names) -> Raw:
     if path.stat().st_size >= LARGE_FILE and find_spec("pyarrow") is not None:
         from debiaspl.report.predictions.parquet import read_large_csv
 
-        read = read_large_csv(path, names, _header(path))
+        read = read_large_csv(path, names, _header(path, names))
         if read is not None:
             return read
     return read_small_csv(path, names)
@@ -32,7 +35,7 @@ def read_small_csv(path: Path, names: Names) -> Raw:
     """Row by row; what is wrong is told with the number of its row."""
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = _rows(csv.reader(file), path)
-        header = check_header(next(rows, []), path)
+        header = check_header(next(rows, []), path, names)
         layout = Layout.of(header, names)
         single: dict[int, list[str]] = {place: [] for place in layout.single}
         groups = {matrix: array("f") for matrix in layout.groups}
@@ -56,18 +59,24 @@ def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
     try:
         yield from (row for row in reader if row)
     except csv.Error as error:
-        raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {error}.") from error
+        raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {reason(error)}.") from error
 
 
-def _header(path: Path) -> list[str]:
+def _header(path: Path, names: Names) -> list[str]:
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        return check_header(next(_rows(csv.reader(file), path), []), path)
+        return check_header(next(_rows(csv.reader(file), path), []), path, names)
 
 
-def check_header(header: list[str], path: Path) -> list[str]:
-    """Column names, each once."""
+def check_header(header: list[str], path: Path, names: Names) -> list[str]:
+    """Column names, each once, with commas between them."""
     if not header:
         raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
+    other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
+    if other is not None and header[0] != names.label:
+        raise PredictionsError(
+            f"{path} has one column, {header[0]!r}, expected columns with commas between them. These seem to have "
+            f"{SEPARATORS[other]} between them: save the table anew with commas (pandas: to_csv(path, sep=','))."
+        )
     twice = sorted({name for name in header if header.count(name) > 1}) if len(set(header)) < len(header) else []
     if twice:
         raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
@@ -78,18 +87,10 @@ def _numbers(row: list[str], places: tuple[int, ...], header: list[str], count: 
     try:
         return [float(row[place]) for place in places]
     except ValueError:
-        bad = next(place for place in places if not _is_number(row[place]))
+        bad = next(place for place in places if not is_number(row[place]))
         raise PredictionsError(
             f"row {count:,} has {row[bad]!r} in column {header[bad]!r}, expected a number."
         ) from None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _matrix(numbers: "array[float]", rows: int) -> NDArray[Any]:

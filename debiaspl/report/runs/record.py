@@ -1,12 +1,14 @@
 """A run as its folder tells it, whether it has ended or not. Nothing is written."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from debiaspl.report.predictions.folder import classes_of_run
+from debiaspl.report.runs.checks import check_config, check_log, check_results
 from debiaspl.training import Run, RunError
 
 
@@ -52,15 +54,32 @@ def read_run(folder: Path) -> RunRecord:
             f"{folder} is no run of debiaspl: it has no config.json, expected a folder that debiaspl train has made."
         )
     run = Run(folder)
+    with _plain_errors(run.config_path):
+        config = json.loads(run.config_path.read_text())
+        check_config(config)
+    with _plain_errors(run.log_path):
+        log = run.log()
+        check_log(log)
+    with _plain_errors(run.results_path):
+        # Asked first: a run may end meanwhile.
+        ended = run.results_path.exists()
+        results = run.results() if ended else None
+        if ended:
+            check_results(results)
+    return RunRecord(folder, config["recipe"], log, results, classes_of_run(folder))
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """Errors that name the file."""
     try:
-        recipe = json.loads(run.config_path.read_text())["recipe"]
-        if not isinstance(recipe, dict) or not isinstance(recipe.get("steps"), int):
-            raise ValueError("it tells no recipe")
-        return RunRecord(folder, recipe, run.log(), run.results(), classes_of_run(folder))
+        yield
     except OSError as error:
-        raise RunError(f"the run in {folder} cannot be read: {error.strerror or error}.") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"the run in {folder} is damaged or of another version of debiaspl: {error}.") from error
+        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise RunError(
+            f"{path} is damaged or of another version of debiaspl: {error}. Bring it back from a copy, or train anew."
+        ) from error
 
 
 def runs_in(folder: Path) -> list[Path]:

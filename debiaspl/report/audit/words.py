@@ -1,0 +1,43 @@
+"""Numbers and names as findings write them."""
+
+from debiaspl.report.audit.numbers import Audit
+
+
+def of_known(audit: Audit) -> str:
+    """How a sentence begins that speaks of the images with a known class, where these are not all."""
+    return f"Of {_known(audit)}, " if _partly_known(audit) else ""
+
+
+def among_known(audit: Audit) -> str:
+    """How it ends."""
+    return f", of {_known(audit)}" if _partly_known(audit) else ""
+
+
+def images_known(audit: Audit, count: int) -> str:
+    """So many images, with their verb."""
+    which = f"of {_known(audit)}" if _partly_known(audit) else f"image{'s' if count > 1 else ''}"
+    return f"{count:,} {which} {'are' if count > 1 else 'is'}"
+
+
+def quoted(audit: Audit, number: int) -> str:
+    """The name of a class, not too long."""
+    name = audit.classes[number]
+    return f"'{name if len(name) <= 60 else name[:59] + '…'}'"
+
+
+def ratio(value: float) -> str:
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _partly_known(audit: Audit) -> bool:
+    return audit.agreement is not None and audit.agreement.known < len(audit.predictions)
+
+
+def _known(audit: Audit) -> str:
+    assert audit.agreement is not None
+    known = audit.agreement.known
+    return f"the {known:,} image{'s' if known > 1 else ''} with a known class"
