@@ -116,16 +116,18 @@ def on_gpu(task: Task, workers: int) -> dict[str, object]:
 def on_cpu(task: Task) -> dict[str, object]:
     """Batches of 8 + 56 and WRN-10-2: a step of the whole recipe would take minutes. By turns, medians."""
     device, batches = torch.device("cpu"), (8, 56)
-    settings = [*MODES["joint"], "labeled_batch=8", "unlabeled_batch=56", "depth=10"]
-    step = Step(recipe("cifar10-40").with_settings(settings), task, device)
+    sizes = ["labeled_batch=8", "unlabeled_batch=56", "depth=10"]
+    joint, separate = (
+        Step(recipe("cifar10-40").with_settings([*MODES[mode], *sizes]), task, device) for mode in ("joint", "faithful")
+    )
     other = UsualStep(task.labeled, task.unlabeled, device, 0, batches, WideResNet(10, depth=10))
-    step(0), other()
-    rounds = [(timed(lambda n: step(1 + n), 5, device), timed(lambda n: other(), 5, device)) for _ in range(7)]
-    own, usually = (sorted(column)[3] for column in zip(*rounds, strict=True))
+    calls = {"usual": lambda n: other(), "joint": joint, "separate": separate}
+    rounds = [{name: timed(call, 5, device) for name, call in calls.items()} for _ in range(8)][1:]
+    median = {name: sorted(each[name] for each in rounds)[3] for name in calls}
     return {
-        "images_per_s": round(sum(batches) / own * 1000, 1),
-        "usual_images_per_s": round(sum(batches) / usually * 1000, 1),
-        "ratio": round(sorted(theirs / mine for mine, theirs in rounds)[3], 2),
+        "images_per_s": {name: round(sum(batches) / ms * 1000, 1) for name, ms in median.items()},
+        "joint_ratio": round(sorted(each["usual"] / each["joint"] for each in rounds)[3], 2),
+        "separate_ratio": round(sorted(each["usual"] / each["separate"] for each in rounds)[3], 2),
         "threads": torch.get_num_threads(),
         "network": "WRN-10-2",
         "batches": batches,
