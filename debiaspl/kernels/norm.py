@@ -49,15 +49,15 @@ class NormActivate(nn.Module):
         )
 
     def fused(self, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor]:
-        from debiaspl.kernels import norm_triton
+        from debiaspl.kernels import norm_function
 
         if inner is not None:
             inner = inner.contiguous(memory_format=torch.channels_last)
         learned = self.weight, self.bias, self.running_mean, self.running_var
         if not self.training:
-            return norm_triton.apply(features, inner, *learned, self.eps, self.slope)
+            return norm_function.apply(features, inner, *learned, self.eps, self.slope)
         settings = self.momentum, self.eps, self.slope
-        both: tuple[Tensor, Tensor] = norm_triton.NormActivate.apply(features, inner, *learned, *settings)  # type: ignore[no-untyped-call]
+        both: tuple[Tensor, Tensor] = norm_function.NormActivate.apply(features, inner, *learned, *settings)  # type: ignore[no-untyped-call]
         return both
 
     def extra_repr(self) -> str:

@@ -5,20 +5,8 @@ sums over the rows, in as many parts as there are programs, the other does the r
 the parts. No atomics: they are added in the same order every time, so the same inputs give the same bits.
 """
 
-from dataclasses import dataclass
-
-import torch
 import triton
 import triton.language as tl
-from torch import Tensor
-
-PROGRAMS = 264
-"""That sum, two for each multiprocessor of a Hopper GPU; fewer where there is little to sum."""
-TILE = 8192
-"""Elements of a program at a time: 32 of a thread."""
-WARPS = 8
-SOME = 8
-"""Channels whose parts one program adds."""
 
 
 @triton.jit
@@ -34,7 +22,7 @@ def _add_parts(parts, programs, channels: tl.constexpr, some: tl.constexpr, many
 
 
 @triton.jit
-def _statistics(
+def statistics(
     features,
     inner,
     total,
@@ -69,7 +57,7 @@ def _statistics(
 
 
 @triton.jit
-def _finish_statistics(
+def finish_statistics(
     parts,
     running_mean,
     running_var,
@@ -98,7 +86,7 @@ def _finish_statistics(
 
 
 @triton.jit
-def _normalise(
+def normalise(
     x,
     active,
     weight,
@@ -122,7 +110,7 @@ def _normalise(
 
 
 @triton.jit
-def _gradient_sums(
+def gradient_sums(
     x,
     gradient,
     parts,
@@ -159,7 +147,7 @@ def _gradient_sums(
 
 
 @triton.jit
-def _finish_gradient(
+def finish_gradient(
     parts, weight_gradient, bias_gradient, programs, channels: tl.constexpr, some: tl.constexpr, many: tl.constexpr
 ):
     """The sums are the gradients of bias and weight."""
@@ -169,7 +157,7 @@ def _finish_gradient(
 
 
 @triton.jit
-def _gradient(
+def gradient(
     x,
     gradient,
     beside,
@@ -206,7 +194,7 @@ def _gradient(
 
 
 @triton.jit
-def _apply(
+def apply(
     features,
     inner,
     total,
@@ -238,87 +226,3 @@ def _apply(
         x = kept.to(tl.float32)
     z = x * factor[None, :] + shift[None, :]
     tl.store(active + place, tl.where(z > 0, z, slope * z).to(active.dtype.element_ty), mask=there)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """How a tensor is cut into tiles."""
-
-    rows: int
-    channels: int
-    programs: int
-    """Of a pass that sums."""
-    tiles: int
-    """Programs of a pass that does not."""
-    known: dict[str, int]
-    finish: dict[str, int]
-
-    @property
-    def groups(self) -> int:
-        """Programs of the kernel that adds the parts."""
-        return triton.cdiv(self.channels, SOME)
-
-
-def _plan(x: Tensor) -> _Plan:
-    channels = x.shape[1]
-    rows, width = x.numel() // channels, triton.next_power_of_2(channels)
-    height = TILE // width
-    tiles = triton.cdiv(rows, height)
-    programs = min(PROGRAMS, tiles)
-    known = {"channels": channels, "width": width, "height": height, "num_warps": WARPS}
-    finish = {"channels": channels, "some": SOME, "many": triton.next_power_of_2(programs), "num_warps": 4}
-    return _Plan(rows, channels, programs, tiles, known, finish)
-
-
-class NormActivate(torch.autograd.Function):
-    """``(total, active)`` from ``features`` and, if given, ``inner``; running statistics move in place."""
-
-    @staticmethod
-    def forward(ctx, features, inner, weight, bias, running_mean, running_var, momentum, eps, slope):
-        plan, adds = _plan(features), inner is not None
-        total, active = torch.empty_like(features) if adds else features, torch.empty_like(features)
-        parts = features.new_empty((plan.programs, 2, plan.channels), dtype=torch.float32)
-        mean, scale = torch.empty((2, plan.channels), dtype=torch.float32, device=features.device)
-        sizes = (plan.rows, plan.programs)
-        _statistics[(plan.programs,)](features, inner, total, parts, *sizes, adds=adds, **plan.known)
-        learned = (running_mean, running_var, mean, scale)
-        _finish_statistics[(plan.groups,)](parts, *learned, *sizes, momentum, eps, **plan.finish)
-        _normalise[(plan.tiles,)](total, active, weight, bias, mean, scale, plan.rows, slope, **plan.known)
-        ctx.save_for_backward(total, weight, bias, mean, scale)
-        ctx.slope, ctx.adds = slope, adds
-        ctx.set_materialize_grads(False)
-        return (total if adds else features.view_as(features)), active
-
-    @staticmethod
-    def backward(ctx, beside, gradient):
-        total, weight, bias, mean, scale = ctx.saved_tensors
-        plan, adds = _plan(total), beside is not None
-        gradient = gradient.contiguous(memory_format=torch.channels_last)
-        beside = beside.contiguous(memory_format=torch.channels_last) if adds else None
-        parts = total.new_empty((plan.programs, 2, plan.channels), dtype=torch.float32)
-        kept, found = (weight, bias, mean, scale), (torch.empty_like(weight), torch.empty_like(bias))
-        sizes = (plan.rows, plan.programs, ctx.slope)
-        _gradient_sums[(plan.programs,)](total, gradient, parts, *kept, *sizes, **plan.known)
-        _finish_gradient[(plan.groups,)](parts, *found, plan.programs, **plan.finish)
-        result = torch.empty_like(total)
-        spread = (total, gradient, beside, result, *kept, *found, plan.rows, ctx.slope)
-        _gradient[(plan.tiles,)](*spread, adds=adds, **plan.known)
-        return result, (result if ctx.adds else None), *found, None, None, None, None, None
-
-
-def apply(
-    features: Tensor,
-    inner: Tensor | None,
-    weight: Tensor,
-    bias: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
-    eps: float,
-    slope: float,
-) -> tuple[Tensor, Tensor]:
-    """``(total, active)`` in eval mode, without gradients."""
-    plan, adds = _plan(features), inner is not None
-    total, active = torch.empty_like(features) if adds else features, torch.empty_like(features)
-    learned = (weight, bias, running_mean, running_var)
-    _apply[(plan.tiles,)](features, inner, total, active, *learned, plan.rows, eps, slope, adds=adds, **plan.known)
-    return total, active
