@@ -32,7 +32,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "crest+": ("generations=2",),
 }
 """What an algorithm needs to make sense in the few steps of the digits recipes, the same for every correction. Chosen
-on seeds 100 to 103 without a correction; where there is no entry, the paper's settings served as well."""
+on some of the seeds 100 to 103 without a correction, as docs/add-on.md says; no entry: the paper's settings serve."""
 
 CPU = torch.device("cpu")
 SHORT = tuple(recipe.name for recipe in digits.RECIPES)
