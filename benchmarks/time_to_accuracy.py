@@ -59,8 +59,7 @@ def run(recipe: Recipe, device: torch.device, target: float, seconds: float, poi
             record = step.monitor.summary()
             found = evaluate(step.finished(), test)
             spent = round(time.perf_counter() - began, 1)
-            kept = {name: record.get(name) for name in ("kept", "pseudo_accuracy")}
-            curve.append({"step": number, "seconds": spent, "accuracy": found.accuracy, **kept})
+            curve.append({"step": number, "seconds": spent, "accuracy": found.accuracy, **record})
             if found.accuracy >= target:
                 break
     return {

@@ -3,6 +3,7 @@
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.comatch import CoMatch
+from debiaspl.algorithms.contrastmatch import ContrastMatch
 from debiaspl.algorithms.crest import CReST, CReSTPlus
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.flexmatch import FlexMatch
@@ -23,6 +24,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "mixmatch": MixMatch,
     "remixmatch": ReMixMatch,
     "fixmatch": FixMatch,
+    "contrastmatch": ContrastMatch,
     "flexmatch": FlexMatch,
     "freematch": FreeMatch,
     "softmatch": SoftMatch,
@@ -41,6 +43,7 @@ __all__ = [
     "CReST",
     "CReSTPlus",
     "CoMatch",
+    "ContrastMatch",
     "FixMatch",
     "FlexMatch",
     "FreeMatch",

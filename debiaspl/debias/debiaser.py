@@ -23,6 +23,8 @@ class Debiaser(RunningPrior):
         num_classes: number of classes, C; the prior starts at 1 / C.
         strength: how much of the bias is removed; 0 removes nothing.
         momentum: how slowly the prior follows the model, in [0, 1).
+        labeled_strength: of the same margin on the loss of labeled images, ``strength`` of their own; the paper has
+            none, which is 0.
     """
 
     traits = Traits(
@@ -34,14 +36,17 @@ class Debiaser(RunningPrior):
     )
     corrects_pseudo_labels_alone = True
 
-    def __init__(self, num_classes: int, strength: float = 0.5, momentum: float = 0.99) -> None:
+    def __init__(
+        self, num_classes: int, strength: float = 0.5, momentum: float = 0.99, labeled_strength: float = 0.0
+    ) -> None:
         super().__init__(num_classes, momentum)
-        if not 0 <= strength < float("inf"):
-            raise ValueError(
-                f"strength is {strength!r}, expected a number >= 0: 0 removes no bias, the paper uses 0.5; "
-                "a negative one would add to the bias."
-            )
-        self.strength = float(strength)
+        for name, value in (("strength", strength), ("labeled_strength", labeled_strength)):
+            if not 0 <= value < float("inf"):
+                raise ValueError(
+                    f"{name} is {value!r}, expected a number >= 0: 0 removes no bias, the paper uses a strength of "
+                    "0.5; a negative one would add to the bias."
+                )
+        self.strength, self.labeled_strength = float(strength), float(labeled_strength)
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         self.check(weak_logits, "weak_logits")
@@ -50,6 +55,12 @@ class Debiaser(RunningPrior):
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         self.check(strong_logits, "strong_logits")
         return at_least_float32(strong_logits) + self.strength * self.log_prior()
+
+    def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        if not self.labeled_strength:
+            return super().labeled_margin(logits, labels)
+        self.check(logits, "logits")
+        return at_least_float32(logits) + self.labeled_strength * self.log_prior()
 
     def extra_repr(self) -> str:
         return f"num_classes={self.num_classes}, strength={self.strength}, momentum={self.momentum}"

@@ -28,8 +28,10 @@ class Monitor:
             known = kept * (truth >= 0)
             self._sum("kept", kept.to(torch.float32).mean())
             self._sum("known", known.sum())
-            self._sum("right", (known * (label == truth)).sum())
+            right = known * (label == truth)
+            self._sum("right", right.sum())
             self._sum("counts", kept.new_zeros(classes).scatter_add(0, label, kept))
+            self._sum("right_counts", kept.new_zeros(classes).scatter_add(0, label, right))
         self._sum("steps", torch.ones((), dtype=torch.int64, device=truth.device))
 
     def _sum(self, name: str, value: Tensor) -> None:
@@ -56,6 +58,7 @@ class Monitor:
             record["kept"] = sums["kept"] / steps
             record["pseudo_labels"] = sums["counts"]
             record["pseudo_known"], record["pseudo_right"] = sums["known"], sums["right"]
+            record["pseudo_right_labels"] = sums["right_counts"]
             # None where no label was kept, or where nobody knows the truth.
             record["pseudo_accuracy"] = sums["right"] / sums["known"] if sums["known"] else None
         if "marginal" in sums:

@@ -7,15 +7,16 @@ from functools import partial
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, Algorithm
-from debiaspl.augment import RandAugment
+from debiaspl.augment import CropColor, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
 from debiaspl.models import MODELS
 from debiaspl.training.own_file import is_loaded, load_class, names_file
 
-STRONG: dict[str, Callable[..., RandAugment]] = {
+STRONG: dict[str, Callable[..., Any]] = {
     "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
     "benchmark": partial(RandAugment, **asdict(RandAugment.benchmark())),
+    "cropcolor": CropColor,
 }
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, settings_of
+from debiaspl.training.schedule import FIXMATCH
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ class Recipe:
     unlabeled_batch: int = 448
     """Unlabeled images a step (mu B)."""
     learning_rate: float = 0.03
-    """At the start; step k has learning_rate * cos(7 pi k / 16 K)."""
+    """At the start; step k has learning_rate * cos(arc pi k / K)."""
+    arc: float = FIXMATCH
+    """How far the learning rate falls: 7/16, as in FixMatch, ends at 0.195 of it, 1/2 at 0."""
     sgd_momentum: float = 0.9
     """Nesterov momentum of the optimiser."""
     weight_decay: float = 5e-4
@@ -98,6 +101,8 @@ class Recipe:
         for name in ("sgd_momentum", "average_decay", "validation"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
+        if not 0 <= self.arc <= 0.5:
+            raise ValueError(f"arc is {self.arc}, expected a number in [0, 1/2]; 7/16 is FixMatch's.")
         for name in ("steps", "labeled_batch", "unlabeled_batch", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")

@@ -64,7 +64,7 @@ class Step:
         if generation and number_here == 0:
             self._begin_generation(generation)
         progress = number_here / length
-        self.learning_rate = self.recipe.learning_rate * cosine(number_here, length)
+        self.learning_rate = self.recipe.learning_rate * cosine(number_here, length, self.recipe.arc)
         labeled = self._drawn(self.labeled[number], self.labeled_images)
         unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
         self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)

@@ -106,6 +106,18 @@ def test_strength_zero_is_the_null_correction_bit_for_bit():
         assert torch.equal(debiaser.margin(values), null.margin(values))
 
 
+def test_the_labeled_loss_has_no_margin_unless_asked_for():
+    debiaser, logits = Debiaser(3), torch.randn(4, 3)
+    debiaser.prior.copy_(torch.tensor([0.7, 0.2, 0.1]))
+    assert torch.equal(debiaser.labeled_margin(logits), logits)
+    asked = Debiaser(3, strength=0.5, labeled_strength=2.0)
+    asked.prior.copy_(debiaser.prior)
+    torch.testing.assert_close(asked.labeled_margin(logits), logits + 2 * torch.tensor([0.7, 0.2, 0.1]).log())
+    torch.testing.assert_close(asked.margin(logits), debiaser.margin(logits))
+    with pytest.raises(ValueError, match="labeled_strength is -1"):
+        Debiaser(3, labeled_strength=-1)
+
+
 def test_a_uniform_prior_changes_nothing():
     debiaser, values = Debiaser(5, strength=0.7).eval(), logits(9, 5)
     torch.testing.assert_close(debiaser(values), values.softmax(-1))

@@ -37,7 +37,35 @@ def test_only_the_first_shortcut_starts_from_the_activated_input():
     assert [block.activate_shortcut for block in model.blocks] == [True] + [False] * 11
 
 
-@pytest.mark.parametrize(("name", "channels", "side"), [("wrn-10-1", 3, 32), ("wrn-16-2", 1, 28), ("small", 1, 8)])
+def test_resnet9_halves_the_image_three_times_and_has_two_residual_blocks():
+    model = build("resnet9", 10, 3, widths=(4, 6, 8, 10)).eval()
+    images = torch.randn(2, 3, 32, 32)
+    _, active = model.norm(model.stem(images))
+    shapes = []
+    for stage in model.stages:
+        active = stage(active)
+        shapes.append(tuple(active.shape[1:]))
+    assert shapes == [(6, 16, 16), (8, 8, 8), (10, 4, 4)]
+    assert [len(stage.inner) for stage in model.stages] == [2, 0, 2]
+    torch.testing.assert_close(model.embed(images), active.mean((2, 3)))
+
+
+def test_a_residual_block_without_weights_is_its_shortcut():
+    stage = build("resnet9", 10, 3, widths=(4, 6, 8, 10)).eval().stages[0]
+    images = torch.randn(2, 4, 8, 8)
+    nn.init.zeros_(stage.inner[1].weight)
+    total, _ = stage.norms[0](torch.nn.functional.max_pool2d(stage.conv(images), 2))
+    torch.testing.assert_close(stage(images), stage.norms[2](total)[1])
+
+
+def test_resnet9_wants_four_widths():
+    with pytest.raises(ValueError, match=r"widths are \(64, 128\), expected four"):
+        build("resnet9", 10, 3, widths=(64, 128))
+
+
+@pytest.mark.parametrize(
+    ("name", "channels", "side"), [("wrn-10-1", 3, 32), ("wrn-16-2", 1, 28), ("small", 1, 8), ("resnet9", 3, 32)]
+)
 def test_every_network_gives_logits_and_gradients_to_all_its_weights(name, channels, side):
     model = build(name, 7, channels)
     logits = model(torch.randn(4, channels, side, side))

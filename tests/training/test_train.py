@@ -168,6 +168,22 @@ def test_the_schedule_is_the_papers():
     assert cosine(steps, steps) == pytest.approx(0.19509, abs=1e-5)
 
 
+def test_an_arc_of_one_half_ends_at_zero():
+    assert cosine(0, 100, 0.5) == 1
+    assert cosine(100, 100, 0.5) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(ValueError, match=r"arc is 0\.6, expected a number in"):
+        replace(TINY, arc=0.6)
+
+
+def test_the_learning_rate_follows_the_recipes_arc():
+    step = Step(replace(TINY, arc=0.5, steps=4), task(), torch.device("cpu"))
+    rates = []
+    for number in range(4):
+        step(number)
+        rates.append(step.learning_rate / TINY.learning_rate)
+    assert rates == pytest.approx([math.cos(math.pi * number / 8) for number in range(4)])
+
+
 @pytest.mark.parametrize(
     "settings",
     [

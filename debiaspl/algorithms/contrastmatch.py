@@ -1,0 +1,86 @@
+"""FixMatch that also learns to tell images apart, which needs no label, before there are labels to learn from."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.algorithms.algorithm import Batch, Models
+from debiaspl.algorithms.fixmatch import FixMatch
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class ContrastMatch(FixMatch):
+    """FixMatch, and each strong view must find its own weak view among those of the batch.
+
+    With few labels FixMatch begins with few confident labels, many of them wrong. The contrast (InfoNCE: van den Oord
+    et al., 2018; between a teacher's weak and a student's strong view: Zheng et al., 2021) gives the network features
+    of its own meanwhile, from the very passes that FixMatch makes anyway. Its weight falls to 0 in a line: it treats
+    images of one class as different, which hurts once their labels are known.
+
+    Args:
+        correction: as FixMatch has it.
+        num_features: width of the network's features.
+        contrast_weight: weight of the contrast at the start; 0: this is FixMatch.
+        contrast_until: share of the training after which there is no contrast.
+        labels_from: share of the training after which pseudo-labels are learned from; the correction learns before.
+        temperature: of the similarities; lower ones look at the nearest images alone.
+        width: of the space in which views are compared.
+        **others: FixMatch's own settings.
+    """
+
+    def __init__(
+        self,
+        correction: Correction | None = None,
+        num_features: int = 128,
+        contrast_weight: float = 1.0,
+        contrast_until: float = 0.5,
+        labels_from: float = 0.0,
+        temperature: float = 0.2,
+        width: int = 128,
+        **others: Any,
+    ) -> None:
+        super().__init__(correction, **others)
+        if self.views.weak != 1 or self.strong_share < 1 or self.cld_weight:
+            raise ValueError("the contrast needs all strong views: expected views=1, strong_share=1 and cld_weight=0.")
+        if not 0 < contrast_until <= 1:
+            raise ValueError(f"contrast_until is {contrast_until}, expected a share of the training in (0, 1].")
+        if not 0 <= labels_from < 1:
+            raise ValueError(f"labels_from is {labels_from}, expected a share of the training in [0, 1).")
+        if temperature <= 0:
+            raise ValueError(f"temperature is {temperature}, expected more than 0.")
+        self.contrast_weight, self.contrast_until, self.labels_from = contrast_weight, contrast_until, labels_from
+        self.temperature = temperature
+        self.projector = nn.Sequential(
+            nn.Linear(num_features, num_features), nn.LeakyReLU(0.1), nn.Linear(num_features, width)
+        )
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        with torch.no_grad():
+            features_weak = models.teacher.embed(batch.weak[0])
+            logits_weak = models.teacher.head(features_weak)
+            keys = self.projector(features_weak)
+        features = models.student.embed(torch.cat((batch.labeled, batch.strong[0])))
+        sizes = [len(batch.labeled), len(batch.strong[0])]
+        logits, logits_strong = torch.split(models.student.head(features), sizes)
+        queries = self.projector(features[sizes[0] :])
+
+        probabilities = self.correction(logits_weak)
+        self._report(at_least_float32(logits_weak), probabilities)
+        weight = self.contrast_weight * (1 - batch.progress / self.contrast_until).clamp_min(0)
+        learned = batch.progress >= self.labels_from
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": learned * self.unlabeled_weight * self._consistency(probabilities, logits_strong),
+            "contrast": weight * contrast(queries, keys, self.temperature),
+        }
+
+
+def contrast(queries: Tensor, keys: Tensor, temperature: float) -> Tensor:
+    """Cross-entropy of finding, for each of the queries, (N, D), its own among the keys, (N, D), by cosine."""
+    queries, keys = (F.normalize(at_least_float32(vectors), dim=-1) for vectors in (queries, keys))
+    with torch.autocast(queries.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
+        similarity = queries @ keys.T / temperature
+    return F.cross_entropy(similarity, torch.arange(len(queries), device=queries.device))

@@ -1,0 +1,87 @@
+"""A random part of the image in random colours: the view of contrastive learning (Chen et al., 2020)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.augment.batch import check_images, constant, uniform
+
+LUMA = (0.299, 0.587, 0.114)
+RATIO = 4 / 3
+"""Widest shape of a crop before it is made square; the narrowest is its inverse."""
+# Grey and the two axes of colour; a turn of the latter two changes the hue and leaves the grey as it is.
+YIQ = (LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
+
+
+@dataclass(frozen=True)
+class CropColor:
+    """A crop of any size, resized, and other colours: called with uint8 images (N, C, H, W) and a generator.
+
+    Brightness, contrast, saturation, hue and greyness of an image are one matrix and one offset: they are applied
+    together, and what leaves the range of bytes is cut off once, at the end.
+    """
+
+    least_area: float = 0.2
+    """Smallest share of the image that a crop shows; 1: no crop."""
+    color: float = 0.5
+    """How far colours change; brightness, contrast and saturation by up to 0.8 of this, the hue by up to 0.2 of it."""
+    color_share: float = 0.8
+    """Share of the images whose colours change."""
+    grey_share: float = 0.2
+    """Share of the images that lose their colours."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least_area <= 1:
+            raise ValueError(f"least_area is {self.least_area}, expected a share of the image in (0, 1].")
+        for name in ("color", "color_share", "grey_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 to 1.")
+
+    def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        check_images(images)
+        numbers = uniform(10, images, generator).float()
+        pixels = images.float()
+        if self.least_area < 1:
+            pixels = self._cropped(pixels, numbers[:4])
+        if self.color or self.grey_share:
+            pixels = self._colored(pixels, numbers[4:])
+        return pixels.round_().clamp_(0, 255).to(torch.uint8)
+
+    def _cropped(self, pixels: Tensor, numbers: Tensor) -> Tensor:
+        area = self.least_area + (1 - self.least_area) * numbers[0]
+        ratio = ((2 * numbers[1] - 1) * math.log(RATIO)).exp()
+        width, height = ((area * shape).sqrt().clamp_max(1) for shape in (ratio, 1 / ratio))
+        # In coordinates from -1 to 1: a crop of share w has its centre within 1 - w of the middle.
+        across, down = ((1 - side) * (2 * number - 1) for side, number in ((width, numbers[2]), (height, numbers[3])))
+        zero = torch.zeros_like(width)
+        rows = torch.stack((width, zero, across, zero, height, down), 1).view(-1, 2, 3)
+        grid = F.affine_grid(rows, list(pixels.shape), align_corners=False)
+        return F.grid_sample(pixels, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
+
+    def _colored(self, pixels: Tensor, numbers: Tensor) -> Tensor:
+        changed = (numbers[0] < self.color_share).float()
+        bright, contrast, saturated, turn = changed * self.color * (2 * numbers[1:5] - 1)
+        bright, contrast, saturated = (1 + 0.8 * number for number in (bright, contrast, saturated))
+        if pixels.shape[1] == 3:
+            saturated = saturated * (numbers[5] >= self.grey_share)
+            turn = 2 * math.pi * 0.2 * turn
+            to = constant(YIQ, torch.float32, pixels.device)
+            one, zero = torch.ones_like(turn), torch.zeros_like(turn)
+            cos, sin = saturated * turn.cos(), saturated * turn.sin()
+            middle = torch.stack((one, zero, zero, zero, cos, -sin, zero, sin, cos), 1).view(-1, 3, 3)
+            matrix = constant(_inverse(), torch.float32, pixels.device) @ middle @ to
+            shades = constant(LUMA, torch.float32, pixels.device)
+        else:
+            matrix, shades = torch.ones_like(bright).view(-1, 1, 1), pixels.new_ones(1)
+        # Contrast is about the mean grey of the image as it is then: brighter, and of the same grey otherwise.
+        mean = bright * (pixels.mean((2, 3)) @ shades)
+        offset = mean * (1 - contrast)
+        flat = torch.bmm(matrix * (bright * contrast).view(-1, 1, 1), pixels.flatten(2))
+        return (flat + offset.view(-1, 1, 1)).view(pixels.shape)
+
+
+def _inverse() -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in torch.tensor(YIQ, dtype=torch.float64).inverse().tolist())

@@ -1,0 +1,139 @@
+"""ContrastMatch: the contrast against a twin in plain loops, its schedule, and FixMatch where there is no contrast."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from debiaspl.algorithms import Batch, ContrastMatch, FixMatch, Models
+from debiaspl.algorithms.contrastmatch import contrast
+from debiaspl.debias import Correction, Debiaser
+from debiaspl.models import Network
+
+CLASSES, FEATURES, LABELED, UNLABELED = 4, 6, 5, 12
+
+
+class Plain(Network):
+    """No batch norm: what comes of a view does not depend on its neighbours."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.num_features = FEATURES
+        self.weight = nn.Parameter(0.6 * torch.randn(FEATURES, 12, generator=generator))
+        self.head = nn.Linear(FEATURES, CLASSES)
+        self.head.weight.data = 3 * torch.randn(CLASSES, FEATURES, generator=generator)
+
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        return (images.flatten(1) @ self.weight.T).tanh()
+
+
+def batch(progress: float = 0.0) -> Batch:
+    generator = torch.Generator().manual_seed(1)
+
+    def images(count: int) -> torch.Tensor:
+        return torch.randn(count, 3, 2, 2, generator=generator)
+
+    labels = torch.arange(LABELED) % CLASSES
+    views = (images(UNLABELED),), (images(UNLABELED),)
+    return Batch(images(LABELED), labels, *views, progress=torch.tensor(progress))
+
+
+def made(correction: Correction | None = None, **settings: float) -> ContrastMatch:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return ContrastMatch(correction, FEATURES, threshold=0.6, joint=False, **settings)
+
+
+def slow_contrast(queries: list[list[float]], keys: list[list[float]], temperature: float) -> float:
+    def cosine(one: list[float], other: list[float]) -> float:
+        product = sum(a * b for a, b in zip(one, other, strict=True))
+        return product / math.sqrt(sum(a * a for a in one)) / math.sqrt(sum(b * b for b in other))
+
+    total = 0.0
+    for place, query in enumerate(queries):
+        weights = [math.exp(cosine(query, key) / temperature) for key in keys]
+        total -= math.log(weights[place] / sum(weights))
+    return total / len(queries)
+
+
+def test_the_contrast_is_that_of_plain_loops():
+    student, teacher, algorithm = Plain(0), Plain(1), made(contrast_weight=3.0, temperature=0.3)
+    drawn = batch()
+    found = algorithm.losses(Models(student, teacher), drawn)["contrast"]
+    queries = algorithm.projector(student.embed(drawn.strong[0])).tolist()
+    keys = algorithm.projector(teacher.embed(drawn.weak[0])).tolist()
+    assert found.item() == pytest.approx(3 * slow_contrast(queries, keys, 0.3), rel=1e-5)
+
+
+def test_a_query_that_equals_its_key_alone_has_the_least_loss():
+    keys = torch.eye(5)
+    assert contrast(keys, keys, 0.1) < contrast(keys.roll(1, 0), keys, 0.1)
+    assert contrast(7 * keys, keys, 0.1).item() == pytest.approx(contrast(keys, keys, 0.1).item())
+
+
+@pytest.mark.parametrize(("progress", "share"), [(0.0, 1.0), (0.2, 0.5), (0.4, 0.0), (0.9, 0.0)])
+def test_the_contrast_fades_in_a_line(progress, share):
+    models, algorithm = Models(Plain(0), Plain(1)), made(contrast_until=0.4)
+    whole = algorithm.losses(models, batch())["contrast"].item()
+    assert algorithm.losses(models, batch(progress))["contrast"].item() == pytest.approx(share * whole, abs=1e-6)
+
+
+def test_pseudo_labels_are_learned_from_later_and_the_prior_moves_before():
+    models, debiaser = Models(Plain(0), Plain(1)), Debiaser(CLASSES, momentum=0.5)
+    algorithm = made(debiaser, labels_from=0.5)
+    assert algorithm.losses(models, batch(0.49))["unlabeled"].item() == 0
+    assert algorithm.monitors["kept"].any()
+    assert not torch.equal(debiaser.prior, torch.full((CLASSES,), 1 / CLASSES))
+    assert algorithm.losses(models, batch(0.5))["unlabeled"].item() > 0
+
+
+@pytest.mark.parametrize("strength", [None, 0.5])
+def test_without_contrast_it_is_fixmatch_bit_for_bit(strength):
+    def correction() -> Correction:
+        return Correction() if strength is None else Debiaser(CLASSES, strength)
+
+    models = Models(Plain(0), Plain(1))
+    fixmatch = FixMatch(correction(), threshold=0.6, joint=False).losses(models, batch(0.3))
+    own = made(correction(), contrast_weight=0.0).losses(models, batch(0.3))
+    assert own["contrast"].item() == 0
+    assert fixmatch["unlabeled"].item() > 0
+    assert all(torch.equal(own[name], value) for name, value in fixmatch.items())
+
+
+def test_gradients_reach_the_student_and_the_projector_alone():
+    models, algorithm = Models(Plain(0), Plain(1)), made()
+    algorithm.losses(models, batch())["contrast"].backward()
+    assert models.student.weight.grad.abs().sum() > 0
+    assert all(parameter.grad.abs().sum() > 0 for parameter in algorithm.projector.parameters())
+    assert all(parameter.grad is None for parameter in models.teacher.parameters())
+
+
+def test_keys_are_targets():
+    """The same projector makes queries and keys; a gradient through the keys would pull them to the queries."""
+    models, algorithm, drawn = Models(Plain(0), Plain(1)), made(), batch()
+    algorithm.losses(models, drawn)["contrast"].backward()
+    found = [parameter.grad.clone() for parameter in algorithm.projector.parameters()]
+    algorithm.zero_grad()
+    keys = F.normalize(algorithm.projector(models.teacher.embed(drawn.weak[0])), dim=-1).detach()
+    queries = F.normalize(algorithm.projector(models.student.embed(drawn.strong[0])), dim=-1)
+    F.cross_entropy(queries @ keys.T / algorithm.temperature, torch.arange(UNLABELED)).backward()
+    for one, parameter in zip(found, algorithm.projector.parameters(), strict=True):
+        torch.testing.assert_close(one, parameter.grad)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"contrast_until": 0.0}, "contrast_until is 0.0"),
+        ({"labels_from": 1.0}, "labels_from is 1.0"),
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"strong_share": 0.5}, "needs all strong views"),
+        ({"cld_weight": 0.1}, "needs all strong views"),
+    ],
+)
+def test_bad_settings_are_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        made(**settings)
