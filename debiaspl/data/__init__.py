@@ -3,6 +3,7 @@
 from debiaspl.data.errors import DataError
 from debiaspl.data.feed import Drawn, Feed, feed, in_order
 from debiaspl.data.formats.definition import TrainTest
+from debiaspl.data.given import GivenLabels
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import load
 from debiaspl.data.lazy import LazyImages
@@ -18,6 +19,7 @@ __all__ = [
     "Drawn",
     "Feed",
     "FewLabels",
+    "GivenLabels",
     "ImageSet",
     "IndexStream",
     "LazyImages",

@@ -243,6 +243,12 @@ def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> 
     order = tuple(sorted(found)) if classes is None else tuple(_composed(name.strip()) for name in classes)
     # Lone surrogates stand for bytes that are no UTF-8; no report or table could be written with such a class.
     broken = [name for name in order if name in ("", UNLABELED_NAME) or any("\ud800" <= c <= "\udfff" for c in name)]
+    if classes is None and len(order) < 2 and not broken:
+        raise DataError(
+            f"{f'the classes of {root} are {shown(order)}' if order else f'no image of {root} has a label'}. "
+            "Expected two or more different names: label a few images of every class, in a table with the columns "
+            f"file_name,label, or in a folder for each class beside {UNLABELED_NAME}/."
+        )
     if len(set(order)) < 2 or len(set(order)) < len(order) or broken:
         raise DataError(
             f"the classes of {root} are {shown(broken or order) or 'not known'}. Expected two or more different names "

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data.formats.definition import TrainTest
+from debiaspl.data.given import GivenLabels
 from debiaspl.data.images import ImageSet
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
 
@@ -84,6 +85,7 @@ class TwoTails:
 
 PROTOCOLS: dict[str, Callable[..., Splitter]] = {
     "few-labels": FewLabels,
+    "given": GivenLabels,
     "long-tail": LongTail,
     "mismatch": Mismatch,
     "two-tails": TwoTails,
@@ -115,6 +117,18 @@ class Task:
             test=whole.test,
             validation=held_out,
         )
+
+    @classmethod
+    def of_given(cls, images: ImageSet, protocol: GivenLabels, seed: int) -> "Task":
+        """Photos with the labels that somebody gave. What is held out is the test set; without folds, the labels
+        themselves stand in for one, which tells nothing of other photos.
+
+        The truth of the other images is not known; that of held-out ones is for monitors.
+        """
+        split, held_out = protocol.split(images.labels, seed), protocol.held_out(images.labels, seed)
+        labeled = images.select(split.labeled)
+        test = images.select(held_out) if len(held_out) else labeled
+        return cls(labeled, images.select(split.unlabeled).without_labels(), test)
 
     def to(self, device: torch.device) -> "Task":
         moved = None if self.validation is None else self.validation.to(device)

@@ -48,7 +48,7 @@ class Evaluation:
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
         table.writerow(["file_name", "label", "confidence", "truth"])
-        names = self.images.classes
+        names = (*self.images.classes, "")  # -1, for images whose class nobody knows, is the last one
         columns = self.images.ids, self.label.tolist(), self.confidence.tolist(), self.images.truth.tolist()
         for name, label, confidence, truth in zip(*columns, strict=True):
             table.writerow([name, names[label], f"{confidence:.6f}", names[truth]])

@@ -1,19 +1,21 @@
 """The loop: read it from top to bottom, nothing is hidden."""
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from debiaspl.data import PROTOCOLS, Task, digest, open_data
+from debiaspl.data import PROTOCOLS, GivenLabels, ImageSet, Task, digest, open_data
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
+from debiaspl.training.device import find_device
+from debiaspl.training.ending import End, on_the_test_set
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import evaluate
+from debiaspl.training.frozen import is_frozen, train_frozen
 from debiaspl.training.log import Log, ProgressLine
 from debiaspl.training.monitor import imbalance
-from debiaspl.training.outcome import about, measured, timing
+from debiaspl.training.outcome import about, measured, mode, timing
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
@@ -29,6 +31,9 @@ def train(
     root: str | Path | None = None,
     go_on: str = "debiaspl.train with resume=True",
     eager: bool = False,
+    end: End = on_the_test_set,
+    features: Path | None = None,
+    images: ImageSet | None = None,
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
 
@@ -42,20 +47,25 @@ def train(
         root: a further folder to look for known sets in, after $DEBIASPL_DATA and ~/.cache/debiaspl.
         go_on: how the message of an interrupted run tells its user to go on.
         eager: on a GPU, do not record the step; the same bits, more slowly, for code that cannot be recorded.
+        end: how it is measured when it has ended.
+        features: where the features of a frozen encoder are kept; beside the run, unless given.
+        images: for labels that were given, the recipe's images, where they have been read already.
     """
     run = Run.at(Path(out), recipe, resume)
     ended = run.results()
     if ended is not None:
         return ended
 
-    where = _device(device)
-    task = _task(recipe, root)
+    where = find_device(device)
+    task = _task(recipe, root) if images is None else _given_task(recipe, images)
+    if is_frozen(recipe):
+        return train_frozen(recipe, run, task, where, go_on, end, features)
     step = Step(recipe, task, where, workers, record=not eager)
     with run.begin(recipe):
-        return _train(recipe, run, step, go_on)
+        return _train(recipe, run, step, go_on, end)
 
 
-def _train(recipe: Recipe, run: Run, step: Step, go_on: str) -> dict[str, Any]:
+def _train(recipe: Recipe, run: Run, step: Step, go_on: str, end: End) -> dict[str, Any]:
     saved = run.checkpoint()
     origin = {"device": step.device.type, "data": digest(step.task)}
     if saved is not None:
@@ -98,23 +108,24 @@ def _train(recipe: Recipe, run: Run, step: Step, go_on: str) -> dict[str, Any]:
                 raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
 
     model = step.finished()
-    evaluation = evaluate(model, step.task.test)
-    results = measured(recipe, step, model, evaluation, run.log()) | {"timing": timing(seconds(), step.device)}
-    run.finish(model.state_dict(), about(recipe, step), evaluation.to_csv(), results)
+    predict = partial(evaluate, model)
+    ending = end(predict, step.task)
+    results = measured(recipe, step.task, mode(recipe, step), predict, ending, run.log())
+    results |= {"timing": timing(seconds(), step.device)}
+    run.finish(model.state_dict(), about(recipe, step.task.labeled), ending.predictions, results)
     return results
 
 
 def _task(recipe: Recipe, root: str | Path | None) -> Task:
-    whole = open_data(recipe.data, recipe.image_size, recipe.stream, root)
     protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
+    if isinstance(protocol, GivenLabels):
+        return _given_task(recipe, protocol.read(recipe.data, recipe.image_size, recipe.stream))
+    whole = open_data(recipe.data, recipe.image_size, recipe.stream, root)
     return Task.of(whole, protocol, recipe.seed, recipe.validation)
 
 
-def _device(name: str | None) -> torch.device:
-    found = "cuda" if torch.cuda.is_available() else "cpu"
-    if name is not None and name not in ("cpu", found):
-        raise RunError(f"the device is {name!r}, expected cuda or cpu, and PyTorch finds a {found.upper()} here.")
-    return torch.device(name or found)
+def _given_task(recipe: Recipe, images: ImageSet) -> Task:
+    return Task.of_given(images, GivenLabels(**recipe.protocol.settings), recipe.seed)
 
 
 def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:

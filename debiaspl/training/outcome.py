@@ -5,40 +5,40 @@ import platform
 from typing import Any
 
 import torch
-from torch import nn
 
 from debiaspl._version import __version__
-from debiaspl.training.evaluate import Evaluation, evaluate
+from debiaspl.data import ImageSet, Task
+from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.step import Step
 
 
 def measured(
-    recipe: Recipe, step: Step, model: nn.Module, evaluation: Evaluation, log: list[dict[str, Any]]
+    recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
-    recalls = [recall for recall in evaluation.recall if recall is not None]
+    recalls = [recall for recall in ending.recall if recall is not None]
     results: dict[str, Any] = {
         "recipe": recipe.to_json(),
-        "mode": mode(recipe, step),
-        "evaluated": "the averaged weights after the last step, on the test set",
-        "accuracy": evaluation.accuracy,
-        "recall": evaluation.recall,
+        "mode": mode,
+        "evaluated": ending.evaluated,
+        "accuracy": ending.accuracy,
+        "recall": ending.recall,
         "worst_recall": min(recalls),
-        "confusion": evaluation.confusion,
-        "labels": step.task.labeled.counts(),
-        "unlabeled": len(step.task.unlabeled),
-        "test": len(evaluation.images),
+        "confusion": ending.confusion,
+        "labels": task.labeled.counts(),
+        "unlabeled": len(task.unlabeled),
+        "test": ending.images,
         "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
-    if step.task.validation is not None:
-        held_out = evaluate(model, step.task.validation)
+    if task.validation is not None:
+        held_out = predict(task.validation)
         results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
-    skipped = {name for record in log for name in record.get("skipped", {})} | set(evaluation.skipped)
+    skipped = {name for record in log for name in record.get("skipped", {})} | ending.skipped
     if skipped:
         results["skipped"] = sorted(skipped)
-    return results | pseudo_labels(log)
+    return results | ending.more | pseudo_labels(log)
 
 
 def mode(recipe: Recipe, step: Step) -> str:
@@ -73,9 +73,8 @@ def timing(seconds: float, device: torch.device) -> dict[str, Any]:
     return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
 
 
-def about(recipe: Recipe, step: Step) -> dict[str, str]:
+def about(recipe: Recipe, images: ImageSet) -> dict[str, str]:
     """What is needed to use the weights again."""
-    images = step.task.labeled
     facts = {
         "network": recipe.to_json()["network"],
         "classes": images.classes,

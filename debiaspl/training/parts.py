@@ -10,6 +10,7 @@ from debiaspl.algorithms import ALGORITHMS, Algorithm
 from debiaspl.augment import CropColor, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
+from debiaspl.encoders import EncoderNetwork
 from debiaspl.models import MODELS
 from debiaspl.training.own_file import is_loaded, load_class, names_file
 
@@ -21,7 +22,7 @@ STRONG: dict[str, Callable[..., Any]] = {
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
-    "network": MODELS,
+    "network": {**MODELS, "encoder": EncoderNetwork},
     "algorithm": ALGORITHMS,
     "correction": CORRECTIONS,
     "strong": STRONG,

@@ -11,6 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.augment import Weak
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, LazyImages, Task, feed
+from debiaspl.encoders import EncoderNetwork
 from debiaspl.models import Average, Network, scale
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
@@ -195,6 +196,8 @@ def _network(recipe: Recipe, task: Task, seed: int) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network: Network = recipe.network.build("network", num_classes=images.num_classes, channels=images.channels)
+    if isinstance(network, EncoderNetwork):
+        network.load_pretrained()
     for parameter in network.parameters():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

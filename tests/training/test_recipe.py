@@ -8,11 +8,11 @@ import re
 import pytest
 
 from debiaspl.algorithms import ALGORITHMS
-from debiaspl.models import MODELS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.monitor import imbalance
+from debiaspl.training.parts import PARTS
 from tests.training.tiny import TINY, changed
 
 
@@ -78,7 +78,7 @@ def test_a_setting_has_an_owner():
         ("flip=maybe", "flip is 'maybe', expected true or false"),
         ("strength=strong", "strength is 'strong', expected a number"),
         ("algorithm=fixmatsch", f"no algorithm named 'fixmatsch'; there are {', '.join(sorted(ALGORITHMS))}."),
-        ("network=resnet51", f"no network named 'resnet51'; there are {', '.join(sorted(MODELS))}."),
+        ("network=resnet51", f"no network named 'resnet51'; there are {', '.join(sorted(PARTS['network']))}."),
         ("network.strength=1", "no setting 'network.strength'"),
         ("nothing.strength=1", "no setting 'nothing.strength'"),
         ("steps=0", "steps is 0, expected at least 1"),

@@ -1,0 +1,83 @@
+"""The labels that somebody gave: nothing is hidden, but for what a run is checked with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, from_numpy
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.folder import read_folder
+from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.listing import list_folder
+from debiaspl.data.splits import Split
+
+
+@dataclass(frozen=True)
+class GivenLabels:
+    """Every label that was given is used, but for those of one fold, which the run is checked with."""
+
+    table: str = ""
+    """The table of labels (file_name,label); without it, labels.csv in the folder, or class folders."""
+    folds: int = 0
+    """In how many parts the labels are cut; 0: all are trained with."""
+    fold: int = 0
+    """Which part is held out."""
+
+    def __post_init__(self) -> None:
+        if self.folds == 1 or self.folds < 0 or not 0 <= self.fold < max(self.folds, 1):
+            raise ValueError(
+                f"fold {self.fold} of {self.folds} folds, expected 0 folds, or 2 and more, and one of them by its "
+                "number from 0 on."
+            )
+
+    def read(
+        self,
+        data: str,
+        image_size: int,
+        stream: bool,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> ImageSet:
+        """The folder's images with the labels given, at this size; those of a stream stay in their files."""
+        place, table = Path(data).expanduser(), self.table or None
+        if not stream:
+            return read_folder(place, (image_size, image_size), table, progress=progress)[0]
+        listing = list_folder(place, table)
+        files = FolderFiles(place, listing.files)
+        lazy = LazyImages(files, torch.arange(len(files)), (image_size, image_size))
+        return ImageSet(lazy, listing.labels, listing.classes, listing.files)
+
+    def split(self, labels: Tensor, seed: int) -> Split:
+        """Labels to train with, and every other image; where none is left, the labeled ones themselves."""
+        held_out = self.held_out(labels, seed)
+        known = np.flatnonzero(labels.cpu().numpy() != UNLABELED)
+        training = np.setdiff1d(known, held_out.numpy())
+        if len(training) == 0:
+            raise DataError("no image has a label. Label a few of every class first.")
+        rest = np.setdiff1d(np.arange(len(labels)), training)
+        return Split(from_numpy(training), from_numpy(rest if len(rest) else training))
+
+    def held_out(self, labels: Tensor, seed: int) -> Tensor:
+        """Positions of the labels of this fold, ascending; none without folds."""
+        if not self.folds:
+            return torch.empty(0, dtype=torch.int64)
+        return (fold_of(labels, self.folds, seed) == self.fold).nonzero().flatten()
+
+
+def fold_of(labels: Tensor, folds: int, seed: int) -> Tensor:
+    """The fold of each labeled image: each class is dealt out to all folds in turn; -1 for images without a label,
+    and for the only label of a class, which is always trained with."""
+    random = np.random.RandomState(seed)
+    known = labels.cpu().numpy()
+    found = np.full(len(known), -1, dtype=np.int64)
+    begin = 0
+    for number in np.unique(known[known != UNLABELED]):
+        own = random.permutation(np.flatnonzero(known == number))
+        if len(own) > 1:
+            # Dealing goes on where the last class ended: so the folds differ by one image at the most.
+            found[own] = (begin + np.arange(len(own))) % folds
+            begin += len(own)
+    return from_numpy(found)

@@ -1,0 +1,150 @@
+"""Features of many images, computed once and kept on the disk."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from debiaspl.augment import RandAugment, Weak
+from debiaspl.data import ImageSet, in_order
+from debiaspl.data.lazy import LazyImages
+from debiaspl.encoders.encoder import Encoder, fingerprint
+from debiaspl.models import scale
+
+CHUNK = 512
+"""Images a file: what a stop in between can lose."""
+BATCH = {"cpu": 16, "cuda": 256}
+"""Images at a time: on a CPU so few that what lies between two layers stays in its cache."""
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Views:
+    """How many views of every image are computed beside the image as it is."""
+
+    weak: int = 0
+    strong: int = 0
+    flip: bool = True
+    """Whether a mirrored image is the same thing."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """What an encoder makes of a set of images, in the order of the set."""
+
+    plain: Tensor
+    """float32, (N, D): of the images as they are."""
+    weak: Tensor
+    """float32, (V, N, D): of weak views."""
+    strong: Tensor
+    """float32, (W, N, D)."""
+    skipped: dict[int, str] = field(default_factory=dict)
+    """Position -> why a file could not be read; its rows are zeros."""
+
+
+@torch.inference_mode()
+def cached_features(
+    encoder: Encoder,
+    images: ImageSet,
+    folder: Path | str,
+    views: Views | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Features:
+    """Features of every image; what lies in ``folder`` for the same encoder, views and image contents is not computed
+    again. ``progress(done, total)`` counts images."""
+    views, place = views or Views(), Path(folder)
+    key = hashlib.sha256(json.dumps([_FORMAT, fingerprint(encoder), asdict(views)]).encode()).hexdigest()
+    parts: list[dict[str, Tensor]] = []
+    skipped: dict[int, str] = {}
+    for number, chunk in enumerate(torch.split(torch.arange(len(images)), CHUNK)):
+        part = images.select(chunk)
+        path = place / f"{_key_of(key, part, number)}.safetensors"
+        found = _read(path)
+        if found is None:
+            found, bad = _compute(encoder, part, views, number)
+            skipped |= {int(chunk[position]): reason for position, reason in bad.items()}
+            if not bad:  # what could not be read must be told the next time too
+                _write(path, found)
+        parts.append(found)
+        progress(int(chunk[-1]) + 1, len(images))
+    joined = {name: torch.cat([part[name] for part in parts], dim=-2) for name in parts[0]}
+    return Features(joined["plain"].float(), joined["weak"].float(), joined["strong"].float(), skipped)
+
+
+def _key_of(key: str, images: ImageSet, number: int) -> str:
+    """The contents decide, not the names: a renamed photo is the same photo."""
+    found = hashlib.sha256(f"{key} {number} {tuple(images.images.shape)}".encode())
+    stored = images.images
+    if isinstance(stored, LazyImages):
+        for position in stored.positions.tolist():
+            try:
+                found.update(hashlib.sha256(stored.files.read(position)).digest())
+            except ValueError as error:  # cannot be opened
+                found.update(str(error).encode())
+    else:
+        pixels = stored[torch.arange(len(images), device=stored.device)]
+        found.update(pixels.cpu().contiguous().numpy().data)
+    return found.hexdigest()
+
+
+def _compute(encoder: Encoder, images: ImageSet, views: Views, number: int) -> tuple[dict[str, Tensor], dict[int, str]]:
+    device = next(encoder.parameters()).device
+    # Each chunk draws from a generator of its own, so that one can be computed without those before it.
+    generator = torch.Generator(device).manual_seed((views.seed << 32) + number)
+    width, count = encoder.num_features, len(images)
+    # Views in half precision: the error is far below what two views of an image differ by.
+    made = {
+        "plain": torch.zeros((count, width)),
+        "weak": torch.zeros((views.weak, count, width), dtype=torch.float16),
+        "strong": torch.zeros((views.strong, count, width), dtype=torch.float16),
+    }
+    weak, strong = Weak(flip=views.flip), RandAugment.fixmatch()
+    skipped: dict[int, str] = {}
+    encoder.to(memory_format=torch.channels_last)
+    for drawn in in_order(images, BATCH[device.type]):
+        skipped |= drawn.skipped
+        if not len(drawn.positions):
+            continue
+        pictures = drawn.pictures[0].to(device)
+        made["plain"][drawn.positions] = _embedded(encoder, pictures)
+        for view in range(views.weak):
+            made["weak"][view, drawn.positions] = _embedded(encoder, weak(pictures, generator)).half()
+        for view in range(views.strong):
+            changed = strong(weak(pictures, generator), generator)
+            made["strong"][view, drawn.positions] = _embedded(encoder, changed).half()
+    return made, skipped
+
+
+def _embedded(encoder: Encoder, pictures: Tensor) -> Tensor:
+    with torch.autocast(pictures.device.type, dtype=torch.bfloat16, enabled=pictures.is_cuda):
+        features = encoder.embed(scale(pictures).contiguous(memory_format=torch.channels_last)).float()
+    if not bool(features.isfinite().all()) or float(features.abs().max()) > torch.finfo(torch.float16).max:
+        raise ValueError(f"the encoder {encoder.name} gives features that are not finite numbers; take another one.")
+    return features.cpu()
+
+
+def _read(path: Path) -> dict[str, Tensor] | None:
+    try:
+        found: dict[str, Tensor] = load_file(path)
+    except (OSError, SafetensorError):
+        return None  # not there, or half written by another program: computed anew
+    return found if set(found) == {"plain", "weak", "strong"} else None
+
+
+def _write(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Under its name only when it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(save(tensors))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,69 @@
+"""What every pretrained encoder here is: images in, one vector each out."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class Encoder(nn.Module, ABC):
+    """``encoder.embed(images)`` are features, (N, num_features), of images as ``debiaspl.models.scale`` gives them.
+
+    Images of another size than ``image_size`` are resized inside: a run can keep small photos small.
+    """
+
+    gain: Tensor
+    offset: Tensor
+    any_size: bool = False
+    """Whether ``image_size`` may be another than it was trained with."""
+
+    def __init__(
+        self, name: str, num_features: int, image_size: int, mean: Sequence[float], std: Sequence[float]
+    ) -> None:
+        super().__init__()
+        if image_size < 1:
+            raise ValueError(f"image_size is {image_size}, expected at least 1.")
+        self.name, self.num_features, self.image_size = name, num_features, image_size
+        self.mean, self.std = tuple(map(float, mean)), tuple(map(float, std))
+        # Images come as -1..1, and the encoder was trained with (0..1 - mean) / std. Known from the architecture, so
+        # they are in no file of weights.
+        gain, offset = 0.5 / torch.tensor(self.std), (0.5 - torch.tensor(self.mean)) / torch.tensor(self.std)
+        self.register_buffer("gain", gain.reshape(1, 3, 1, 1), persistent=False)
+        self.register_buffer("offset", offset.reshape(1, 3, 1, 1), persistent=False)
+
+    @property
+    @abstractmethod
+    def architecture(self) -> dict[str, Any]:
+        """Plain values from which ``build_encoder`` makes the same network, with other weights."""
+
+    @abstractmethod
+    def features(self, images: Tensor) -> Tensor:
+        """Features of images of the right size and range."""
+
+    def embed(self, images: Tensor) -> Tensor:
+        return self.features(self._prepared(images))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.embed(images)
+
+    def _prepared(self, images: Tensor) -> Tensor:
+        if images.shape[1] == 1:
+            images = images.expand(-1, 3, -1, -1)
+        size = self.image_size, self.image_size
+        if tuple(images.shape[2:]) != size:
+            images = F.interpolate(images, size=size, mode="bilinear", align_corners=False)
+        return images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
+
+
+def fingerprint(encoder: Encoder) -> str:
+    """A short text that changes with the architecture, the image size and every weight."""
+    found = hashlib.sha256(json.dumps(encoder.architecture, sort_keys=True).encode())
+    for name, value in sorted(encoder.state_dict().items()):
+        found.update(name.encode())
+        found.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()

@@ -1,0 +1,209 @@
+"""Vision models of the Hugging Face hub, or of a folder, through ``transformers``. No code of theirs is executed.
+
+Without torchvision: the model classes alone, and mean, deviation and size from ``preprocessor_config.json``.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from debiaspl.encoders.encoder import Encoder
+
+KIND = "transformers"
+# Models of images and texts, of which the part for images is taken.
+TOWERS = {"clip": "CLIPVisionModelWithProjection", "siglip": "SiglipVisionModel", "siglip2": "Siglip2VisionModel"}
+TOWERS |= {f"{kind}_vision_model": name for kind, name in tuple(TOWERS.items())}
+# Convolutional ones take images of any size.
+ANY_SIZE = ("convnext", "convnextv2", "efficientnet", "mobilenet_v1", "mobilenet_v2", "regnet", "resnet")
+# What a configuration says of classes; a trunk has none, and a thousand names are long.
+_ABOUT_CLASSES = ("id2label", "label2id", "num_labels", "problem_type", "_name_or_path", "transformers_version")
+
+
+class HubEncoder(Encoder):
+    """The features are the model's pooled output: of a transformer the class token, of CLIP the joint embedding."""
+
+    def __init__(
+        self, name: str, model: nn.Module, config: dict[str, Any], image_size: int, mean: list[float], std: list[float]
+    ) -> None:
+        _drop_untrained_pooler(model)
+        super().__init__(name, _width(model), image_size, mean, std)
+        self.model, self._config = model, config
+        self.any_size = config["model_type"] in ANY_SIZE
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        return {
+            "kind": KIND,
+            "name": self.name,
+            "config": self._config,
+            "image_size": self.image_size,
+            "mean": list(self.mean),
+            "std": list(self.std),
+        }
+
+    def features(self, images: Tensor) -> Tensor:
+        found = self.model(pixel_values=images, return_dict=True)
+        pooled: Tensor | None = getattr(found, "image_embeds", None)
+        if pooled is None:
+            pooled = getattr(found, "pooler_output", None)
+        if pooled is None:
+            last: Tensor = found.last_hidden_state
+            pooled = last.mean((2, 3)) if last.ndim == 4 else last[:, 0]
+        return pooled.flatten(1)
+
+
+def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
+    """The network with weights of chance, from what a run has written down: no file and no network is asked."""
+    transformers = _transformers()
+    values = dict(architecture["config"])
+    kind = values.pop("model_type")
+    if kind not in transformers.CONFIG_MAPPING:
+        raise ValueError(
+            f"the encoder {architecture['name']} is a {kind!r}, which transformers {transformers.__version__} does "
+            "not know. Update it: pip install -U transformers"
+        )
+    config = transformers.AutoConfig.for_model(kind, **values)
+    if kind in TOWERS:
+        model = _class_of(transformers, kind)(config)
+    else:
+        # Unless it is told, transformers asks the user whether to execute what the configuration names.
+        model = transformers.AutoModel.from_config(config, trust_remote_code=False)
+    numbers = (architecture[key] for key in ("image_size", "mean", "std"))
+    return HubEncoder(architecture["name"], model, architecture["config"], *numbers)
+
+
+def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Encoder:
+    """A model with its weights, in eval mode."""
+    transformers = _transformers()
+    place = _place(name_or_folder)
+    try:
+        config = _config(transformers, place)
+        towered = config.model_type in TOWERS
+        loader = _class_of(transformers, config.model_type) if towered else transformers.AutoModel
+        with _quiet(transformers):
+            model, told = loader.from_pretrained(
+                place, config=config, output_loading_info=True, trust_remote_code=False
+            )
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(
+            f"the encoder {name_or_folder} could not be loaded: {_first_line(error)} Expected efficientnet-lite0, the "
+            "name of a vision model on the Hugging Face hub (which needs a network the first time), or a folder with "
+            "config.json and model.safetensors."
+        ) from error
+    absent = [*told["missing_keys"], *(key for key, *_ in told["mismatched_keys"])]
+    missing = sorted(key for key in absent if not key.startswith("pooler."))
+    if missing:
+        raise ValueError(
+            f"{name_or_folder} has no weights for {len(missing)} tensors of a {config.model_type}, such as "
+            f"{missing[0]}: it is not a whole model of images. Take another encoder."
+        )
+    size, mean, std = _preprocessing(transformers, place, model.config)
+    if image_size is not None and config.model_type not in ANY_SIZE and image_size != size:
+        raise ValueError(f"{name_or_folder} takes images of {size} x {size} only; found image_size {image_size}.")
+    name = Path(name_or_folder).name
+    return HubEncoder(name, model, _plain(model.config), image_size or size, mean, std).eval()
+
+
+def _config(transformers: Any, place: str) -> Any:
+    """Of a model of images and texts, the part for images."""
+    config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
+    if config.model_type not in TOWERS or not hasattr(config, "vision_config"):
+        return config
+    if hasattr(config, "projection_dim"):
+        config.vision_config.projection_dim = config.projection_dim  # some checkpoints tell it once, for both parts
+    return config.vision_config
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Without bars, and without tables of the text weights that are left out."""
+    logging = transformers.utils.logging
+    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise ImportError(
+            "encoders other than efficientnet-lite0 are read by transformers: pip install 'debiaspl[encoders]'"
+        ) from error
+    return transformers
+
+
+def _place(name_or_folder: str) -> str:
+    """A folder is meant where one is written or found; a folder that is none is told before the hub is asked."""
+    folder = Path(name_or_folder).expanduser()
+    looks_like_path = name_or_folder.startswith((".", "~", os.sep)) or name_or_folder.endswith(os.sep)
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise ValueError(
+                f"the encoder {folder} is a folder without config.json, expected one that save_pretrained has made, "
+                "with config.json and model.safetensors."
+            )
+        return str(folder)
+    if looks_like_path or folder.exists():
+        found = "is a file" if folder.exists() else "does not exist"
+        raise ValueError(f"the encoder {name_or_folder} {found}, expected a folder, or a name on the hub.")
+    return name_or_folder
+
+
+def _class_of(transformers: Any, kind: str) -> Any:
+    return getattr(transformers, TOWERS[kind])
+
+
+def _drop_untrained_pooler(model: Any) -> None:
+    """Many checkpoints leave out the dense pooler of a transformer, and then it is chance; its input is not."""
+    if hasattr(getattr(model, "pooler", None), "dense"):
+        model.pooler = None
+
+
+def _width(model: Any) -> int:
+    config = model.config
+    if "WithProjection" in type(model).__name__:
+        return int(config.projection_dim)
+    hidden = getattr(config, "hidden_sizes", None)
+    width = hidden[-1] if hidden else getattr(config, "hidden_size", None) or getattr(config, "hidden_dim", None)
+    if width is None:
+        raise ValueError(f"a {config.model_type} does not say how wide its features are, expected a model of images.")
+    return int(width)
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    """The configuration as JSON gives it back."""
+    values = json.loads(json.dumps({**config.to_diff_dict(), "model_type": config.model_type}, default=str))
+    return {key: value for key, value in values.items() if key not in _ABOUT_CLASSES}
+
+
+def _preprocessing(transformers: Any, place: str, config: Any) -> tuple[int, list[float], list[float]]:
+    """Side, mean and deviation that the model was trained with."""
+    try:
+        values, _ = transformers.image_processing_utils.ImageProcessingMixin.get_image_processor_dict(place)
+    except OSError:
+        values = {}  # some checkpoints have none
+    size: Any = values.get("crop_size") or values.get("size") or getattr(config, "image_size", None) or 224
+    if isinstance(getattr(config, "image_size", None), int) and config.model_type not in ANY_SIZE:
+        size = config.image_size  # what its positions were made for
+    if isinstance(size, dict):
+        size = size.get("height") or size.get("shortest_edge")
+    if not values.get("do_normalize", True):
+        return int(size), [0.0] * 3, [1.0] * 3
+    return int(size), list(values.get("image_mean") or [0.5] * 3), list(values.get("image_std") or [0.5] * 3)
+
+
+def _first_line(error: Exception) -> str:
+    line = str(error).strip().split("\n")[0]
+    return line if line.endswith(".") else f"{line}."
