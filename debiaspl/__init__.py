@@ -12,19 +12,33 @@ from debiaspl._version import __version__
 if TYPE_CHECKING:
     from debiaspl.data import ImageSet
     from debiaspl.debias import Correction, Debiaser
+    from debiaspl.estimator import DebiasedClassifier
     from debiaspl.recipes import recipe
     from debiaspl.training import Recipe, train
+    from debiaspl.zeroshot import ZeroShot
 
 _HOMES = {
     "Correction": "debiaspl.debias",
+    "DebiasedClassifier": "debiaspl.estimator",
     "Debiaser": "debiaspl.debias",
     "ImageSet": "debiaspl.data",
     "Recipe": "debiaspl.training",
+    "ZeroShot": "debiaspl.zeroshot",
     "recipe": "debiaspl.recipes",
     "train": "debiaspl.training",
 }
 
-__all__ = ["Correction", "Debiaser", "ImageSet", "Recipe", "__version__", "recipe", "train"]
+__all__ = [
+    "Correction",
+    "DebiasedClassifier",
+    "Debiaser",
+    "ImageSet",
+    "Recipe",
+    "ZeroShot",
+    "__version__",
+    "recipe",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

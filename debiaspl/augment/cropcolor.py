@@ -79,8 +79,8 @@ class CropColor:
         # Contrast is about the mean grey of the image as it is then: brighter, and of the same grey otherwise.
         mean = bright * (pixels.mean((2, 3)) @ shades)
         offset = mean * (1 - contrast)
-        flat = torch.bmm(matrix * (bright * contrast).view(-1, 1, 1), pixels.flatten(2))
-        return (flat + offset.view(-1, 1, 1)).view(pixels.shape)
+        scaled: Tensor = matrix * (bright * contrast).view(-1, 1, 1)
+        return torch.bmm(scaled, pixels.flatten(2)).add_(offset.view(-1, 1, 1)).view(pixels.shape)
 
 
 def _inverse() -> tuple[tuple[float, ...], ...]:

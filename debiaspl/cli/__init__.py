@@ -9,7 +9,13 @@ from debiaspl.cli.compare import compare_command
 from debiaspl.cli.corrections import corrections_command
 from debiaspl.cli.data import data_app
 from debiaspl.cli.experiments import demo_command, recipes_command, train_command
+from debiaspl.cli.export import export_command
+from debiaspl.cli.label import label_command
+from debiaspl.cli.next import next_command
+from debiaspl.cli.predict import predict_command
 from debiaspl.cli.report import report_command, watch_command
+from debiaspl.cli.results import results_command
+from debiaspl.cli.zeroshot import zeroshot_command
 
 app = typer.Typer(
     name="debiaspl",
@@ -38,10 +44,16 @@ def _main(
 
 app.command("demo")(demo_command)
 app.command("compare")(compare_command)
+app.command("label")(label_command)
 app.command("train")(train_command)
 app.command("recipes")(recipes_command)
 app.command("corrections")(corrections_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)
 app.command("watch")(watch_command)
+app.command("results")(results_command)
+app.command("zeroshot")(zeroshot_command)
+app.command("predict")(predict_command)
+app.command("export")(export_command)
+app.command("next")(next_command)
 app.add_typer(data_app)

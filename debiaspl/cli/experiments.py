@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl.cli.photos import train_on_photos
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
 CAPTION = (
@@ -47,19 +48,39 @@ def demo_command(
 
 
 def train_command(
-    recipe: Annotated[str, typer.Option(help="Which experiment; see: debiaspl recipes.")],
+    photos: Annotated[
+        Path | None, typer.Argument(help="A folder of photos: class folders and unlabeled/, or any, with labels.csv.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="The table of labels (file_name,label), if it lies elsewhere.")
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="A pretrained network: efficientnet-lite0, a vision model of the hub, or its folder."),
+    ] = None,
+    recipe: Annotated[str | None, typer.Option(help="Which experiment instead; see: debiaspl recipes.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/RECIPE unless given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run; runs/RECIPE, or runs/FOLDER, unless given.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
     root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
     eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
 ) -> None:
-    """Train one recipe."""
+    """Train on a folder of photos with a few labels, or train one recipe."""
+    if photos is not None and recipe is None:
+        train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers)
+        return
     with plain_errors():
+        if recipe is None or photos is not None or labels is not None or encoder is not None:
+            raise ValueError(
+                "expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe with the "
+                "name of an experiment; --labels and --encoder are for photos."
+            )
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find
         from debiaspl.report.runs import write_report

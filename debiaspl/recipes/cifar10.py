@@ -89,26 +89,21 @@ CELLS = (
 )
 
 
+def in_minutes(name: str, about: str, protocol: Choice) -> Iterator[Recipe]:
+    """DebiasPL, FixMatch and the supervised baseline of one cell."""
+    minutes = replace(MINUTES, name=f"{name}-minutes", protocol=protocol)
+    yield replace(minutes, about=f"{about}: DebiasPL, minutes")
+    plain = replace(minutes, correction=Choice("none"))
+    yield replace(plain, name=f"{minutes.name}-fixmatch", about=f"{about}: FixMatch, minutes")
+    supervised = replace(plain, algorithm=Choice("supervised"), teacher="auto")
+    yield replace(supervised, name=f"{minutes.name}-supervised", about=f"{about}: supervised, minutes")
+
+
 def _recipes() -> Iterator[Recipe]:
     for name, about, protocol, fixmatch, debiaspl in CELLS:
         yield replace(PAPER, name=name, about=f"{about}: DebiasPL", protocol=protocol, paper=debiaspl)
         yield replace(FAST, name=f"{name}-fast", about=f"{about}: DebiasPL, fast", protocol=protocol)
-        minutes = replace(MINUTES, protocol=protocol)
-        yield replace(minutes, name=f"{name}-minutes", about=f"{about}: DebiasPL, minutes")
-        yield replace(
-            minutes,
-            name=f"{name}-minutes-fixmatch",
-            about=f"{about}: FixMatch, minutes",
-            correction=Choice("none"),
-        )
-        yield replace(
-            minutes,
-            name=f"{name}-minutes-supervised",
-            about=f"{about}: supervised, minutes",
-            algorithm=Choice("supervised"),
-            correction=Choice("none"),
-            teacher="auto",
-        )
+        yield from in_minutes(name, about, protocol)
         yield replace(
             PAPER,
             name=f"{name}-fixmatch",

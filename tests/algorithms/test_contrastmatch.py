@@ -97,7 +97,7 @@ def test_without_contrast_it_is_fixmatch_bit_for_bit(strength):
 
     models = Models(Plain(0), Plain(1))
     fixmatch = FixMatch(correction(), threshold=0.6, joint=False).losses(models, batch(0.3))
-    own = made(correction(), contrast_weight=0.0).losses(models, batch(0.3))
+    own = made(correction(), contrast_weight=0.0, labels_from=0.0).losses(models, batch(0.3))
     assert own["contrast"].item() == 0
     assert fixmatch["unlabeled"].item() > 0
     assert all(torch.equal(own[name], value) for name, value in fixmatch.items())

@@ -20,6 +20,7 @@ SCRIPTS = (
     "audit_change.js",
     "runs.js",
     "runs_training.js",
+    "next.js",
     "main.js",
 )
 LONGEST_NAME = 120

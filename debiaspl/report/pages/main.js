@@ -7,7 +7,7 @@ const place = document.getElementById("main");
 function show(values) {
   redrawn.clear();
   tables = 0;
-  const parts = values.kind === "audit" ? auditPage(values) : runsPage(values);
+  const parts = values.kind === "audit" ? auditPage(values) : values.kind === "next" ? nextPage(values) : runsPage(values);
   place.replaceChildren(...parts.flat(Infinity).filter((part) => part));
   // A finding may speak of a part that this page does not have.
   place.querySelectorAll(".findings a").forEach((link) => document.getElementById(link.hash.slice(1)) || link.remove());

@@ -1,0 +1,74 @@
+"""``debiaspl label``: label images in the browser."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from debiaspl.cli.terminal import plain_errors
+
+if TYPE_CHECKING:
+    from debiaspl.label import LabelServer
+
+
+def label_command(
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Folder of images, at any depth.")],
+    classes: Annotated[
+        str | None, typer.Option(help="Names with commas between: 'owl,heron,\"other, or none\"'.")
+    ] = None,
+    classes_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Names, one per line.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(metavar="TABLE", help="Where answers go; PHOTOS/labels.csv unless given.")
+    ] = None,
+    run: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="A trained run: show what it is least sure of first.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+) -> None:
+    """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
+    with plain_errors():
+        from debiaspl.label import LabelServer, open_session
+        from debiaspl.label.classes import read_classes, split_classes
+        from debiaspl.training import RunError
+
+        if classes is not None and classes_file is not None:
+            raise ValueError("--classes and --classes-file are both given, expected one of the two.")
+        named = split_classes(classes) if classes is not None else None
+        named = read_classes(classes_file) if classes_file is not None else named
+        with open_session(photos, named, labels, run) as session:
+            try:
+                server = LabelServer(session, port)
+            except OSError as error:
+                raise RunError(
+                    f"port {port} cannot be used: {error.strerror}. Choose another --port, or none."
+                ) from error
+            with server:
+                _serve(server, browser)
+
+
+def _serve(server: "LabelServer", browser: bool) -> None:
+    state = server.session.state()
+    typer.echo(
+        f"{state['images']:,} images, {state['labeled']:,} labels, {len(server.session.classes):,} classes; "
+        f"answers go into {server.session.table.path}"
+    )
+    for note in state["notes"]:
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"Label at {server.url} (Ctrl-C ends it)")
+    if browser and _has_screen():
+        import webbrowser
+
+        webbrowser.open(server.url)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        labeled = sum(label is not None for label in server.session.table.answers.values())
+        typer.echo(f"ended; {labeled:,} labels are in {server.session.table.path}", err=True)
+
+
+def _has_screen() -> bool:
+    """Without one, Python would open a browser for terminals in the place of this program."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

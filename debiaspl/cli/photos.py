@@ -1,0 +1,95 @@
+"""``debiaspl train FOLDER``: somebody's own photos."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from debiaspl.cli.terminal import command_to_go_on, plain_errors
+
+
+def train_on_photos(
+    folder: Path,
+    labels: Path | None,
+    encoder: str | None,
+    settings: list[str],
+    out: Path | None,
+    resume: bool,
+    device: str | None,
+    workers: int,
+) -> None:
+    """Choose, say what was chosen, train, and say what came out."""
+    with plain_errors():
+        from debiaspl.recipes import RECIPES
+        from debiaspl.recipes.photos import check_for, choose, survey
+        from debiaspl.recipes.photos_run import BASELINE, train_photos, with_check
+        from debiaspl.recipes.photos_table import caption, verdict
+        from debiaspl.report.runs import write_report
+        from debiaspl.training import Run
+
+        photos = survey(folder, labels)
+        machine = _machine(device)
+        loaded = None if encoder is None else _encoder(photos, machine, encoder)
+        named = None if encoder is None or loaded is None else (encoder, loaded)
+        recipe = choose(photos, machine, named).with_settings(settings)
+        check = check_for(photos, seed=recipe.seed)
+        place = out or Path("runs") / recipe.name
+        begun = Run.at(place, with_check(recipe, check), resume).config_path.exists()
+        typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+        typer.echo(f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, loaded))
+        outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on())
+        _print_table(outcome)
+        typer.echo(caption(outcome))
+        typer.echo(verdict(outcome))
+        if "skipped" in outcome.semi:
+            typer.echo(f"{len(outcome.semi['skipped'])} files could not be read; results.json names them", err=True)
+        both = [place] if outcome.baseline is None else [place / BASELINE, place]
+        typer.echo(f"The run is in {place}; the report is {write_report(both, place / 'report.html', RECIPES)}")
+
+
+def _machine(device: str | None) -> str:
+    from debiaspl.training.device import find_device
+
+    return find_device(device).type
+
+
+def _encoder(photos: Any, machine: str, name: str) -> Any:
+    from debiaspl.encoders import load_encoder
+    from debiaspl.recipes.photos import working_size
+
+    encoder = load_encoder(name)
+    if encoder.any_size:
+        encoder.image_size = working_size(photos, machine, encoder)
+    return encoder
+
+
+def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any) -> str:
+    """The second line: what will be trained, how it is checked and how long it takes."""
+    from debiaspl.encoders import lite0_is_installed
+    from debiaspl.recipes.photos_time import cores, estimate, in_words
+
+    took = in_words(estimate(recipe, photos, check, machine, encoder))
+    frozen = recipe.network.settings.get("frozen")
+    network = "a small network" if machine == "cpu" else "a wide ResNet"
+    if encoder is not None:
+        network = f"{encoder.name}, {'frozen' if frozen else 'fine-tuned'}"
+    hint = ""
+    if encoder is None and machine == "cpu" and lite0_is_installed():
+        hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
+    return (
+        f"{network[0].upper()}{network[1:]}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} "
+        f"steps. {check.words()} About {took} on {cores(machine)}.{hint}"
+    )
+
+
+def _print_table(outcome: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from debiaspl.recipes.photos_table import HEADER, rows
+
+    first, *others = HEADER
+    table = Table(first, *others, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for row in rows(outcome):
+        table.add_row(*row)
+    Console().print(table)

@@ -1,0 +1,99 @@
+"""``debiaspl zeroshot``: a classifier from class names alone."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
+
+
+def zeroshot_command(
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; nobody needs to label them.")],
+    classes: Annotated[str, typer.Option(help="Names in plain words: 'river,forest' or a file of lines.")],
+    model: Annotated[
+        str | None,
+        typer.Option(help="The teacher: a CLIP or SigLIP (hub name or folder), conse, or .npz/.npy/.csv; conse."),
+    ] = None,
+    student: Annotated[
+        str, typer.Option(help="efficientnet-lite0, a vision model (hub name or folder), resnet9, small, wrn-28-2.")
+    ] = "efficientnet-lite0",
+    fine_tune: Annotated[bool, typer.Option("--fine-tune", help="Train the whole encoder; wants a GPU.")] = False,
+    templates: Annotated[
+        str | None, typer.Option(help="name, general, satellite, texture, digits, or a file of lines with {}.")
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Predictions of the teacher this sure are used: 0.95; with --labels 0.4."),
+    ] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="The same, for the student's own labels.")] = 0.95,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps; chosen by the number of images.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides first weights, order and views.")] = 0,
+    labels: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="A few labels (file_name,label) to learn from, beside the teacher."),
+    ] = None,
+    evaluate: Annotated[
+        Path | None, typer.Option(metavar="TABLE", help="True labels (file_name,label), for the final table alone.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
+    cache: Annotated[
+        Path | None, typer.Option(help="Where predictions of teachers are kept; ~/.cache/debiaspl/zeroshot.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what was stopped.")] = False,
+) -> None:
+    """Classify a folder of photos by class names alone: a zero-shot model labels what it is sure of, and a student
+    learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
+    with plain_errors():
+        from debiaspl.training.device import find_device
+        from debiaspl.training.frozen import FEATURES
+        from debiaspl.zeroshot.choose import find_teacher
+        from debiaspl.zeroshot.classes import read_classes
+        from debiaspl.zeroshot.experiment import Experiment
+        from debiaspl.zeroshot.few_labels import CONFIDENCE
+        from debiaspl.zeroshot.photos import open_photos
+        from debiaspl.zeroshot.student import Student
+        from debiaspl.zeroshot.templates import read_templates
+
+        names = read_classes(classes)
+        chosen = None if templates is None else read_templates(templates)
+        learner = Student(student, fine_tune, steps, threshold=threshold, seed=seed)
+        side = min(open_photos(photos, names).images.shape[2:])
+        teacher = find_teacher(model, side, out / FEATURES, learner.views, find_device(device))
+        if model is None:
+            typer.echo(f"No --model: the teacher is {teacher.about}")
+        experiment = Experiment(
+            photos=photos,
+            classes=names,
+            teacher=teacher,
+            templates=chosen or read_templates(teacher.default_templates),
+            confidence=confidence if confidence is not None else 0.95 if labels is None else CONFIDENCE,
+            student=learner,
+            labels=labels,
+            cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
+        )
+        with progress_bar("images") as show:
+            rows = experiment.run(out, evaluate, resume, device, typer.echo, show, command_to_go_on())
+        _print(rows, teacher, evaluate)
+        typer.echo(
+            f"Labels of every photo: {out / 'predictions.csv'}; the model: {out / ('taught' if labels else 'debiaspl')}"
+        )
+
+
+def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from debiaspl.zeroshot.table import HEADER
+
+    measured = (
+        f"Accuracy and recall of the worst class: against {evaluate}, which nothing else has seen."
+        if evaluate
+        else ("How right they are is not known: --evaluate labels.csv compares them with true labels.")
+    )
+    caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
+    table = Table(*HEADER, caption=caption, caption_justify="left")
+    for row in rows:
+        table.add_row(*row.cells())
+    Console().print(table)

@@ -1,0 +1,117 @@
+"""The model of a run as a file for other programs: ONNX, or torch.export. Checked before it gets its name."""
+
+import importlib
+import io
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from debiaspl._version import __version__
+from debiaspl.deploy.check import Checked, check
+from debiaspl.deploy.graph import INPUT, OUTPUTS, exported
+from debiaspl.deploy.predict import refuse_existing
+from debiaspl.deploy.saved import SavedModel
+from debiaspl.training import RunError
+from debiaspl.training.files import write_bytes
+
+ABOUT = "uint8 pictures (N, H, W, C) of any size in; probabilities and logits (N, classes) out"
+AXES = ("batch", "height", "width")
+FACTS = "debiaspl.json"
+"""The file of a .pt2 that says what its classes are."""
+
+
+def export_onnx(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
+    """Write an ONNX file; its metadata hold ``classes`` as a JSON list. ``photos`` are checked too."""
+    refuse_existing(Path(out), overwrite)
+    runtime = _needs("onnxruntime")
+    for name in ("onnx", "onnxscript"):
+        _needs(name)
+    with _quiet(), _plain_errors():
+        program = torch.onnx.export(
+            exported(model), dynamo=True, verbose=False, input_names=[INPUT], output_names=list(OUTPUTS)
+        )
+        assert program is not None
+        proto = program.model_proto
+        _name_axes(proto)
+        for key, value in facts(model).items():
+            entry = proto.metadata_props.add()
+            entry.key, entry.value = key, value
+        content: bytes = proto.SerializeToString()
+        options = runtime.SessionOptions()
+        options.log_severity_level = 3
+        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    checked = check(model, lambda pictures: session.run([OUTPUTS[0]], {INPUT: pictures})[0], photos)
+    write_bytes(Path(out), content)
+    return checked
+
+
+def export_torch(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
+    """Write a ``torch.export`` file (.pt2), which needs torch alone; its extra file debiaspl.json holds the classes."""
+    refuse_existing(Path(out), overwrite)
+    with _quiet(), _plain_errors():
+        room = io.BytesIO()
+        torch.export.save(exported(model), room, extra_files={FACTS: json.dumps(facts(model))})
+        content = room.getvalue()
+        loaded = torch.export.load(io.BytesIO(content)).module()
+    with torch.inference_mode():
+        checked = check(model, lambda pictures: loaded(torch.from_numpy(pictures))[0], photos)
+    write_bytes(Path(out), content)
+    return checked
+
+
+def facts(model: SavedModel) -> dict[str, str]:
+    """What a user of the file must know."""
+    return {
+        "classes": json.dumps(model.classes),
+        "about": ABOUT,
+        "trained_at": json.dumps({"height": model.size[0], "width": model.size[1], "channels": model.channels}),
+        "made_by": f"debiaspl {__version__}",
+    }
+
+
+def _name_axes(proto: Any) -> None:
+    """Axes of any length by their names, instead of the exporter's own."""
+    own = [axis.dim_param for axis in proto.graph.input[0].type.tensor_type.shape.dim[:3]]
+    names = dict(zip(own, AXES, strict=True))
+    for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info):
+        for axis in value.type.tensor_type.shape.dim:
+            if axis.dim_param in names:
+                axis.dim_param = names[axis.dim_param]
+
+
+def _needs(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"ONNX files need {name}: pip install 'debiaspl[export]'.") from error
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Exporters fail with nearly any exception, and pages of text."""
+    try:
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise RunError(f"this network cannot be exported: {first} Nothing was written.") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Exporters tell their own story on the way, of no use to anybody here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

@@ -1,0 +1,121 @@
+"""Which images to label next: uncertain ones, spread over the predicted classes and over the feature space."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from debiaspl.deploy.start import spread
+
+__all__ = ["TwoBest", "pick_next", "spread", "uncertainty"]
+
+STRENGTH = 0.5
+CANDIDATES = 4
+"""Uncertain images that are looked at for each one that is picked."""
+TINY = 1e-12
+"""Stands for a probability of 0, whose logarithm would be infinite."""
+
+
+def pick_next(
+    features: Tensor, probabilities: Tensor, count: int, taken: Iterable[int] = (), strength: float = STRENGTH
+) -> list[int]:
+    """Positions of ``count`` images to label next, the most useful first; fewer, if there are fewer.
+
+    Bias is taken out of the probabilities first, with their own mean as the prior: otherwise the images of a neglected
+    class look certain to be something else. Each pick then goes to the class that has had the fewest, and there, among
+    the most uncertain images (least margin between the two best classes), to the one farthest from all that were picked
+    or ``taken``. The same input gives the same picks.
+
+    Args:
+        features: of every image, (N, D).
+        probabilities: of every class, (N, C), as the model says.
+        count: how many to pick.
+        taken: positions that have a label already: never picked, and kept away from.
+        strength: how much of the bias is taken out, as in ``Debiaser``.
+    """
+    _check(features, probabilities, count)
+    best = uncertainty(probabilities, strength)
+    margin, label = best.margin, best.classes[:, 0]
+    away = torch.tensor(sorted(set(taken)), dtype=torch.int64)
+    left = torch.ones(len(margin), dtype=torch.bool)
+    left[away] = False
+    queues = _queues(margin, label, left, count)
+    if not queues:
+        return []
+    places = torch.cat(queues)
+    points = _directions(features[places])
+    distance = _to_nearest(points, _directions(features[away]))
+    ends = torch.tensor([len(queue) for queue in queues]).cumsum(0).tolist()
+    waiting = [slice(end - len(queue), end) for queue, end in zip(queues, ends, strict=True)]
+    had = [0] * len(queues)
+    picked: list[int] = []
+    while len(picked) < min(count, len(places)):
+        # Queues stand in the order of their least certain image, so the first of equals is the neediest class.
+        turn = min((n for n in range(len(queues)) if had[n] < len(queues[n])), key=had.__getitem__)
+        chosen = waiting[turn].start + int(distance[waiting[turn]].argmax())
+        picked.append(int(places[chosen]))
+        had[turn] += 1
+        distance = torch.minimum(distance, (points - points[chosen]).norm(dim=-1))
+        distance[chosen] = -torch.inf
+    return picked
+
+
+class TwoBest(NamedTuple):
+    """The two likeliest classes of every image, once the bias is taken out."""
+
+    values: Tensor
+    """Their probabilities, (N, 2)."""
+    classes: Tensor
+    """Which they are, (N, 2)."""
+
+    @property
+    def margin(self) -> Tensor:
+        """How far the two lie apart; next to nothing where the model cannot tell."""
+        return self.values[:, 0] - self.values[:, 1]
+
+
+def uncertainty(probabilities: Tensor, strength: float = STRENGTH) -> TwoBest:
+    """Eq. 3 of the paper for all images at once; the prior is the mean of the probabilities themselves."""
+    own = probabilities.detach().double().cpu()
+    debiased = own.clamp_min(TINY).log() - strength * own.mean(0).clamp_min(TINY).log()
+    best = debiased.softmax(-1).topk(2, dim=-1)
+    return TwoBest(best.values, best.indices)
+
+
+def _check(features: Tensor, probabilities: Tensor, count: int) -> None:
+    if features.ndim != 2 or probabilities.ndim != 2 or len(features) != len(probabilities):
+        raise ValueError(
+            f"features have shape {tuple(features.shape)} and probabilities {tuple(probabilities.shape)}, expected "
+            "(N, D) and (N, C): a row each for every image."
+        )
+    if probabilities.shape[1] < 2:
+        raise ValueError(f"probabilities are of {probabilities.shape[1]} classes, expected two or more.")
+    if count < 1:
+        raise ValueError(f"count is {count}, expected at least 1.")
+
+
+def _queues(margin: Tensor, label: Tensor, left: Tensor, count: int) -> list[Tensor]:
+    """The most uncertain images of every predicted class, the least certain first; so are the classes."""
+    order = margin.argsort(stable=True)
+    order = order[left[order]]
+    classes = sorted(set(label[order].tolist()))
+    whole = [order[label[order] == number] for number in classes]
+    each = CANDIDATES * -(-count // max(len(whole), 1))
+    short = [queue[:each] for queue in whole]
+    # Where small classes leave too few candidates, the others give all they have.
+    queues = short if sum(map(len, short)) >= min(count, len(order)) else whole
+    return sorted(queues, key=lambda queue: float(margin[queue[0]]))
+
+
+def _directions(features: Tensor) -> Tensor:
+    """Features as unit vectors: what tells images apart is the direction."""
+    return torch.nn.functional.normalize(features.detach().cpu().float(), dim=-1)
+
+
+def _to_nearest(points: Tensor, others: Tensor) -> Tensor:
+    """Distance from every point to the nearest of the others; infinite where there are none."""
+    nearest = torch.full((len(points),), torch.inf)
+    for part in torch.split(others, 1024) if len(others) else ():
+        nearest = torch.minimum(nearest, torch.cdist(points, part).amin(-1))
+    return nearest

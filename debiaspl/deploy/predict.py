@@ -1,0 +1,123 @@
+"""A label for every photo of a folder, from the model of a run."""
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from torch import Tensor
+
+from debiaspl.data import DataError
+from debiaspl.data.listing import shown
+from debiaspl.deploy.reading import Photos, find_photos, in_batches
+from debiaspl.deploy.saved import SavedModel
+from debiaspl.deploy.tables import TABLES, Layout, Row
+from debiaspl.training import RunError
+from debiaspl.training.files import write_whole
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What came of a folder."""
+
+    counts: dict[str, int]
+    """Images of each class, the most frequent first."""
+    bad: dict[str, str] = field(default_factory=dict)
+    """Images without a prediction -> why."""
+    others: tuple[tuple[str, str], ...] = ()
+    """What is no image, with the reason."""
+
+    @property
+    def images(self) -> int:
+        return sum(self.counts.values())
+
+
+def predict_folder(
+    model: SavedModel,
+    photos: Path | str,
+    out: Path | str,
+    format_name: str = "csv",
+    probabilities: bool = False,
+    overwrite: bool = False,
+    image_prefix: str | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Predicted:
+    """Predict every image of a folder into one file, which is there whole or not at all.
+
+    Rows are written as they come, so that 100,000 photos need no more memory than a batch.
+
+    Args:
+        model: what ``load_model`` gives.
+        photos: a folder; images in its sub-folders too.
+        out: the file to be made.
+        format_name: ``csv``, ``jsonl``, ``parquet`` or ``label-studio``.
+        probabilities: write those of every class too.
+        overwrite: replace a file that is there.
+        image_prefix: what Label Studio finds the images under; local files unless given.
+        progress: told how many images are done, and of how many.
+    """
+    out = Path(out)
+    refuse_existing(out, overwrite)
+    if probabilities and format_name == "label-studio":
+        raise ValueError("Label Studio's predictions have no place for probabilities of every class; leave them out.")
+    found = find_photos(Path(photos))
+    prefix = _local_files(found.root) if image_prefix is None else image_prefix
+    layout = Layout(model.classes, probabilities, prefix)
+    counts: Counter[str] = Counter()
+    bad: dict[str, str] = {}
+
+    def write(partial: Path) -> None:
+        with closing(TABLES[format_name](partial, layout)) as table:
+            done = 0
+            for batch in in_batches(model, found):
+                rows = _rows(batch.files, model.probabilities(batch.pictures), layout)
+                rows = [row for row in rows if _can_hold(format_name, row.file_name, bad)]
+                table.write(rows)
+                counts.update(row.label for row in rows)
+                bad.update(batch.bad)
+                done += len(batch.files) + len(batch.bad)
+                progress(done, len(found.files))
+        _check_any(found, counts, bad)
+
+    write_whole(out, write)
+    return Predicted(dict(counts.most_common()), bad, found.others)
+
+
+def refuse_existing(out: Path, overwrite: bool) -> None:
+    """Raise where a file would be lost."""
+    if out.is_dir():
+        raise RunError(f"{out} is a folder, expected the name of a file to be made.")
+    if out.exists() and not overwrite:
+        raise RunError(f"{out} is there already. Replace it: --overwrite. Or choose another name.")
+
+
+def _rows(files: list[str], probabilities: Tensor, layout: Layout) -> list[Row]:
+    if not files:
+        return []
+    confidence, label = probabilities.max(-1)
+    every = probabilities.tolist() if layout.probabilities else [None] * len(files)
+    columns = files, label.tolist(), confidence.tolist(), every
+    return [Row(file, layout.classes[number], sure, all_) for file, number, sure, all_ in zip(*columns, strict=True)]
+
+
+def _can_hold(format_name: str, file: str, bad: dict[str, str]) -> bool:
+    """Text in Parquet is UTF-8; the name of a file need not be."""
+    if format_name == "parquet" and any("\ud800" <= letter <= "\udfff" for letter in file):
+        bad[file] = "its name is not UTF-8, which Parquet cannot hold; CSV can"
+        return False
+    return True
+
+
+def _check_any(photos: Photos, counts: Counter[str], bad: dict[str, str]) -> None:
+    if not counts:
+        reasons = shown([f"{file} ({reason})" for file, reason in bad.items()])
+        raise DataError(f"none of the {len(photos.files)} images in {photos.root} can be read: {reasons}.")
+
+
+def _local_files(root: Path) -> str:
+    """How Label Studio serves files below the folder that it may serve, here the one that holds ``root``."""
+    return f"/data/local-files/?d={quote(root.resolve().name)}/"

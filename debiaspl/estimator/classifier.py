@@ -1,0 +1,219 @@
+"""DebiasPL as a scikit-learn classifier."""
+
+import operator
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_consistent_length, check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError("DebiasedClassifier needs scikit-learn 1.6 or newer: pip install 'debiaspl[sklearn]'") from error
+
+from debiaspl.debias import Debiaser
+from debiaspl.estimator.labels import Labels, unlabeled
+from debiaspl.estimator.pictures import Pictures
+from debiaspl.estimator.train import STEPS, predict, recipe_of, train_network
+from debiaspl.models import Network
+from debiaspl.vectors import FittedHead, fit_head
+
+
+class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Classifier that learns from few labels and many rows without, with the bias taken out of its pseudo-labels.
+
+    DebiasPL (Wang et al., CVPR 2022) on top of FixMatch. Features get a linear classifier, images a small
+    convolutional network.
+
+    Parameters
+    ----------
+    strength : float, default=0.5
+        How much of the bias is taken out of the pseudo-labels; 0 makes it FixMatch.
+    momentum : float, default=0.99
+        How slowly the estimate of the bias follows the model, in [0, 1).
+    threshold : float, default=0.7
+        Pseudo-labels less confident than this are not learned from. The paper's 0.95 is for long training of large
+        networks; small ones are less sure of themselves.
+    max_iter : int, default=None
+        Training steps; chosen by the data, if not given.
+    network : {'auto', 'linear', 'small'} or str, default='auto'
+        'linear' is for features. For images: 'small', or a wide ResNet by depth and width, such as 'wrn-28-2'.
+    flip : bool, default=False
+        For images: whether a mirrored image shows the same thing; True for most photos, not for digits.
+    random_state : int, RandomState instance or None, default=None
+        Decides first weights, order and views. The same number gives the same predictions, bit for bit.
+    device : str, default=None
+        'cuda' if there is one, else 'cpu', unless named.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes that have labels.
+    transduction_ : ndarray of shape (n_samples,)
+        A label for every row of fit: the given one, or the predicted one where there was none.
+    prior_ : ndarray of shape (n_classes,)
+        The bias: how often the model in training predicted each class, whatever its rows truly are.
+    model_ : torch.nn.Module
+        The trained classifier: a linear one of raw features, or a network of images.
+    n_features_in_ : int
+        Features seen in fit; for images, the height.
+    n_iter_ : int
+        Training steps taken.
+
+    Notes
+    -----
+    A row has no label where y is -1 or, among labels of other types, None, NaN, an empty text or the text '-1'. If
+    nothing but -1 and 1 occurs in y, they are the two classes of a binary problem. ``score`` leaves rows without a
+    label out, so that a grid search over partly labeled data works.
+
+    Images are arrays of shape (n_samples, height, width) or (n_samples, height, width, channels), with 1 or 3
+    channels. uint8 is taken as it is; other numbers are stretched from the least to the largest one in fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from debiaspl import DebiasedClassifier
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> y = np.full(150, -1)
+    >>> y[::10] = truth[::10]                  # 15 labels, 135 rows without
+    >>> classifier = DebiasedClassifier(random_state=0).fit(X, y)
+    >>> bool((classifier.transduction_ == truth).mean() > 0.85)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        strength: float = 0.5,
+        momentum: float = 0.99,
+        threshold: float = 0.7,
+        max_iter: int | None = None,
+        network: str = "auto",
+        flip: bool = False,
+        random_state: Any = None,
+        device: str | None = None,
+    ) -> None:
+        self.strength = strength
+        self.momentum = momentum
+        self.threshold = threshold
+        self.max_iter = max_iter
+        self.network = network
+        self.flip = flip
+        self.random_state = random_state
+        self.device = device
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from rows with and without labels; y is -1 where there is none."""
+        rows = self._rows(X, reset=True)
+        labels = Labels.of(y)
+        check_consistent_length(rows, labels.codes)
+        self.classes_ = labels.classes
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if rows.ndim == 2:
+            self._fit_features(rows, labels, seed)
+        else:
+            self._fit_images(rows, labels, seed)
+        predicted = np.asarray(self._probabilities(rows).argmax(1))
+        self.transduction_ = self.classes_[np.where(labels.codes >= 0, labels.codes, predicted)]
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """Probabilities of the classes, in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self._probabilities(self._rows(X, reset=False))
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+        """The most probable class of each row."""
+        found: NDArray[Any] = self.predict_proba(X).argmax(1)
+        return np.asarray(self.classes_[found])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+        """Accuracy over the rows of X that have a label in y."""
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        known = np.ones(len(rows), bool) if -1 in self.classes_.tolist() else ~unlabeled(y)
+        check_consistent_length(rows, known, sample_weight)
+        if not known.any():
+            raise ValueError("no row of y has a label, expected at least one to measure with.")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(super().score(rows[known], np.asarray(y)[known], weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _rows(self, X: Any, reset: bool) -> NDArray[Any]:  # noqa: N803
+        rows: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
+        if not reset:
+            fitted_with_images = self._pictures is not None
+            if fitted_with_images != (rows.ndim > 2):
+                kinds = "features (N, D)", "images (N, H, W) or (N, H, W, C)"
+                raise ValueError(f"X has shape {rows.shape}, expected {kinds[fitted_with_images]}, as in fit.")
+        if rows.ndim == 2 and rows.dtype not in (np.float32, np.float64):
+            rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
+        return rows
+
+    def _fit_features(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
+        if self.network not in ("auto", "linear"):
+            raise ValueError(
+                f"network is {self.network!r}, expected 'auto' or 'linear' for features; X has shape {rows.shape}."
+            )
+        fitted: FittedHead = fit_head(
+            torch.tensor(rows),
+            torch.from_numpy(labels.codes),
+            len(labels.classes),
+            correction=Debiaser(len(labels.classes), self.strength, self.momentum),
+            threshold=self.threshold,
+            steps=self._steps(),
+            seed=seed,
+            device=self._device(),
+        )
+        self._pictures: Pictures | None = None
+        self.model_: nn.Module = fitted.head
+        self.prior_ = fitted.prior.numpy()
+        self.n_iter_: int = fitted.history[-1]["step"]
+
+    def _fit_images(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
+        settings = self.network, self.strength, self.momentum, self.threshold, self.flip
+        recipe = recipe_of(*settings, self._steps() or STEPS, seed)
+        pictures = Pictures.of(rows)
+        codes = torch.from_numpy(labels.codes)
+        trained = train_network(pictures(rows), codes, len(labels.classes), recipe, self._device())
+        self._pictures = pictures
+        self.model_, self.prior_, self.n_iter_ = trained.network, trained.prior.numpy(), recipe.steps
+
+    def _probabilities(self, rows: NDArray[Any]) -> NDArray[Any]:
+        if self._pictures is None:
+            assert isinstance(self.model_, nn.Linear)
+            head = FittedHead(self.model_, torch.from_numpy(self.prior_), [])
+            return np.asarray(head.probabilities(torch.tensor(rows)))
+        where = self._device()
+        network = self.model_ if where.type == "cpu" else deepcopy(self.model_).to(where)
+        assert isinstance(network, Network)
+        return np.asarray(predict(network, self._pictures(rows), where))
+
+    def _steps(self) -> int | None:
+        if self.max_iter is None:
+            return None
+        try:
+            steps = operator.index(self.max_iter)
+        except TypeError:
+            steps = 0
+        if steps < 1 or isinstance(self.max_iter, bool):
+            raise ValueError(f"max_iter is {self.max_iter!r}, expected a whole number of at least 1, or None.")
+        return steps
+
+    def _device(self) -> torch.device:
+        found = "cuda" if torch.cuda.is_available() else "cpu"
+        if self.device not in (None, "cpu", found):
+            raise ValueError(
+                f"device is {self.device!r}, expected 'cuda' or 'cpu'; PyTorch finds a {found.upper()} here."
+            )
+        return torch.device(self.device or found)

@@ -1,0 +1,84 @@
+"""From what scikit-learn calls y to class numbers, with -1 where there is no label."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+UNLABELED_TEXT = ("", "-1")
+"""NumPy turns ``["cat", -1]`` into texts."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """``classes[codes]`` are the labels; codes are -1 where there is none."""
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, y: Any) -> "Labels":
+        if y is None:
+            raise ValueError(
+                "DebiasedClassifier requires y to be passed, but the target y is None. Rows without a label have -1."
+            )
+        given = column_or_1d(_plain(y), warn=True)
+        missing = unlabeled(given)
+        if _is_binary(given):
+            missing = np.zeros_like(missing)
+        known = given[~missing]
+        try:
+            if len(known):
+                check_classification_targets(known)
+            classes, codes_known = np.unique(known, return_inverse=True)
+        except TypeError:
+            kinds = sorted({type(label).__name__ for label in known})
+            raise ValueError(f"y mixes labels of the types {', '.join(kinds)}; expected labels of one type.") from None
+        if len(classes) < 2:
+            there = f"only one class, {classes.tolist()[0]!r}, has labels" if len(classes) else "no row has a label"
+            raise ValueError(
+                f"{there}, expected labels of at least two classes; -1 in y is a row without a label. "
+                "Label a few rows of every class first."
+            )
+        codes = np.full(len(given), -1, dtype=np.int64)
+        codes[~missing] = codes_known
+        return cls(classes, codes)
+
+
+def unlabeled(y: Any) -> NDArray[np.bool_]:
+    """Which rows have no label: -1, None, NaN or, among texts, an empty one."""
+    y = np.asarray(y)
+    if y.dtype.kind in "US":
+        return np.asarray(np.isin(y.astype(str), UNLABELED_TEXT), dtype=np.bool_)
+    if y.dtype.kind == "O":
+        return np.fromiter((_is_missing(label) for label in y), dtype=bool, count=len(y))
+    if y.dtype.kind == "f":
+        if np.isinf(y).any():
+            raise ValueError("Input y contains infinity, expected labels, and -1 or NaN where there is none.")
+        return np.asarray(np.isnan(y) | (y == -1), dtype=np.bool_)
+    return np.asarray(y == -1, dtype=np.bool_)
+
+
+def _is_missing(label: Any) -> bool:
+    if isinstance(label, str):
+        return label in UNLABELED_TEXT
+    return bool(label is None or label != label or label == -1)
+
+
+def _is_binary(given: NDArray[Any]) -> bool:
+    """-1 and 1 alone are two classes, as scikit-learn writes binary problems: with one class there is none to learn."""
+    return given.dtype.kind in "if" and np.unique(given).tolist() == [-1, 1]
+
+
+def _plain(y: Any) -> Any:
+    """pandas' own NA compares with nothing: None stands for it."""
+    if hasattr(y, "isna") and hasattr(y, "to_numpy"):
+        absent = np.asarray(y.isna())
+        if absent.any():
+            plain = y.to_numpy(dtype=object, copy=True)
+            plain[absent] = None
+            return plain
+    return y

@@ -1,0 +1,63 @@
+"""What a trained run would have labeled next."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from debiaspl.deploy import SavedModel
+
+COUNT = 200
+"""Images that are named at a time."""
+MOST = 20_000
+"""Images that the run looks at: of a larger folder, so many at even distances."""
+
+
+class RunGuide:
+    """Names the images that ``debiaspl next`` would pick. The first call looks at the images, later ones do not."""
+
+    def __init__(self, model: "SavedModel", root: Path, files: Sequence[str]) -> None:
+        self._model, self._root, self._files = model, root, files
+        self._places = [place * len(files) // min(MOST, len(files)) for place in range(min(MOST, len(files)))]
+        self._seen: tuple[list[int], Tensor, Tensor] | None = None
+        self.looked = 0
+        self.total = len(self._places)
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Name no more; looking at the images ends with the batch under way."""
+        self._stopped = True
+
+    def __call__(self, answered: Iterable[int]) -> list[int]:
+        from debiaspl.deploy import pick_next
+
+        if self._seen is None:
+            self._seen = self._look()
+        keys, features, probabilities = self._seen
+        done = set(answered)
+        taken = [place for place, key in enumerate(keys) if key in done]
+        if self._stopped or len(taken) == len(keys):
+            return []
+        return [keys[place] for place in pick_next(features, probabilities, COUNT, taken)]
+
+    def _look(self) -> "tuple[list[int], Tensor, Tensor]":
+        import torch
+
+        from debiaspl.deploy.reading import Photos, in_batches
+
+        number = {self._files[place]: place for place in self._places}
+        keys, features, probabilities = list[int](), [], []
+        for batch in in_batches(self._model, Photos(self._root, tuple(number), ()), workers=1):
+            if batch.files:
+                found = self._model.features_and_probabilities(batch.pictures)
+                features.append(found[0].cpu())
+                probabilities.append(found[1].cpu())
+                keys += [number[file] for file in batch.files]
+            self.looked += len(batch.files) + len(batch.bad)
+            if self._stopped:
+                break
+        if not keys:
+            return [], torch.empty(0, 1), torch.empty(0, 2)
+        return keys, torch.cat(features), torch.cat(probabilities)

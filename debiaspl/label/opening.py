@@ -1,0 +1,75 @@
+"""From what was typed to a session that can be served."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.listing import UNLABELED_NAME
+from debiaspl.deploy.reading import find_photos
+from debiaspl.label.classes import checked_classes, composed
+from debiaspl.label.guide import RunGuide
+from debiaspl.label.lock import locked
+from debiaspl.label.names import Names, why_unnameable
+from debiaspl.label.session import Session
+from debiaspl.label.table import Table
+
+
+@contextmanager
+def open_session(
+    photos: Path, classes: tuple[str, ...] | None = None, labels: Path | None = None, run: Path | None = None
+) -> Iterator[Session]:
+    """The images of a folder and its table, which nobody else can label meanwhile.
+
+    Classes that are not given are those of the run, of the table, or of the class folders, in this order.
+    """
+    files = find_photos(photos).files
+    path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
+    model = None
+    if run is not None:
+        from debiaspl.deploy import load_model
+
+        model = load_model(run)
+    if classes is None and model is not None:
+        classes = model.classes
+    with locked(path):
+        names = Names(photos, files)
+        if classes is None:
+            classes = _found_classes(path, names, files, photos)
+        table = Table(path, names, classes)
+        # A table may name files that have no extension of an image: they are shown as well.
+        files += tuple(sorted(set(table.answers) - set(files)))
+        if not path.exists():
+            _take_over_class_folders(table, files, classes)
+        session = Session(photos, files, classes, table, RunGuide(model, photos, files) if model else None)
+        for number, file in enumerate(files):
+            reason = why_unnameable(file)
+            if reason is not None:
+                session.refuse_file(number, reason)
+        session.start()
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
+    found = Table(path, names).classes_found()
+    if found:
+        return checked_classes(found, str(path))
+    folders = sorted({file.split("/")[0] for file in files if "/" in file} - {UNLABELED_NAME})
+    if len(folders) < 2 or any("/" not in file for file in files):
+        raise DataError(
+            f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes-file '
+            "with one per line."
+        )
+    return checked_classes(folders, str(photos))
+
+
+def _take_over_class_folders(table: Table, files: tuple[str, ...], classes: tuple[str, ...]) -> None:
+    """Images in folders called like classes have their labels: training reads a table instead of such folders."""
+    folders = {file: composed(file.split("/")[0]) for file in files if "/" in file and why_unnameable(file) is None}
+    labeled = {file: folder for file, folder in folders.items() if folder in classes}
+    if labeled:
+        table.answer_all(labeled)

@@ -1,0 +1,1 @@
+"""The page: style and scripts, all of them here."""

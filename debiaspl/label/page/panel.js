@@ -1,0 +1,73 @@
+"use strict";
+// The classes with their keys and counts, and what stands around the image.
+
+const KEYS = [..."1234567890abcdefghijklmnopqrstuvwxyz"];
+const MANY = 12;
+
+let buttons = [];
+
+function buildPanel(classes, choose) {
+  buttons = classes.map((name, place) => {
+    const key = KEYS[place];
+    return el(
+      "button",
+      { type: "button", "aria-keyshortcuts": key, click: (event) => choose(place, event) },
+      key ? el("kbd", { "aria-hidden": "true" }, key.toUpperCase()) : el("span"),
+      el("span", { class: "name", dir: "auto" }, name),
+      el("span", { class: "count" }),
+    );
+  });
+  by("classes").replaceChildren(...buttons.map((button) => el("li", {}, button)));
+  by("find").hidden = classes.length <= MANY;
+}
+
+function showCounts(counts) {
+  const most = Math.max(...counts, 1);
+  counts.forEach((labels, place) => {
+    const shown = count(labels);
+    const [button, cell] = [buttons[place], buttons[place].lastChild];
+    // Of a thousand classes one has changed: the others are left alone.
+    if (cell.firstChild && cell.firstChild.textContent === shown && button.most === most) return;
+    button.most = most;
+    cell.replaceChildren(shown, el("span", { class: "unseen" }, labels === 1 ? " label" : " labels"));
+    button.classList.toggle("none", labels === 0);
+    button.style.setProperty("--share", labels / most);
+  });
+}
+
+function showProgress(state) {
+  const [seen, all] = [state.labeled + state.skipped, state.images - state.unreadable];
+  by("progress").replaceChildren(el("b", {}, count(state.labeled)), ` of ${count(all)} labeled`, state.skipped ? `, ${count(state.skipped)} skipped` : "");
+  by("bar").setAttribute("aria-valuemax", all);
+  by("bar").setAttribute("aria-valuenow", seen);
+  by("bar").firstChild.style.width = `${Math.min((100 * seen) / Math.max(all, 1), 100)}%`;
+  by("undo").disabled = !state.last;
+  by("last").replaceChildren(...(state.last ? ["Last: ", el("b", { dir: "auto" }, state.last.label ?? "skipped"), ` (${state.last.name})`] : []));
+  showNotes(state);
+}
+
+function showNotes(state) {
+  const empty = state.counts.filter((labels) => labels === 0).length;
+  const lines = state.notes.map((note) => el("p", {}, note));
+  if (state.labeled && empty) lines.push(el("p", {}, empty === 1 ? "One class has no label yet." : `${count(empty)} classes have no label yet.`));
+  // Of two labels of a class one can be learned from and the other held back.
+  if (state.counts.every((labels) => labels > 1)) lines.push(el("p", {}, "Enough to begin with: ", el("code", {}, about.train)));
+  const open = by("notes").querySelector("details[open]") !== null;
+  if (state.unreadable) {
+    const named = state.unreadable_named.map((file) => el("li", {}, `${file.name}: ${file.reason}`));
+    const more = state.unreadable - named.length;
+    if (more) named.push(el("li", {}, `and ${count(more)} more`));
+    lines.push(el("details", { open }, el("summary", {}, `${things(state.unreadable, "file")} cannot be labeled`), el("ul", {}, named)));
+  }
+  by("notes").replaceChildren(...lines);
+}
+
+// Classes whose names hold the word; those that begin with it first in line for Enter.
+function findClasses(classes, word) {
+  const wanted = word.trim().toLowerCase();
+  const places = classes.map((_, place) => place).filter((place) => classes[place].toLowerCase().includes(wanted));
+  buttons.forEach((button, place) => (button.parentElement.hidden = !places.includes(place)));
+  const best = places.find((place) => classes[place].toLowerCase().startsWith(wanted)) ?? places[0];
+  buttons.forEach((button, place) => button.classList.toggle("chosen", wanted !== "" && place === best));
+  return wanted === "" ? undefined : best;
+}

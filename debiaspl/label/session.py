@@ -1,0 +1,122 @@
+"""What the page asks and what it is told: one set of images, one table, any number of tabs."""
+
+import shlex
+from collections import Counter
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from debiaspl.data.decode import BadImage
+from debiaspl.data.errors import DataError
+from debiaspl.label.guide import RunGuide
+from debiaspl.label.order import Order
+from debiaspl.label.pictures import Pictures
+from debiaspl.label.table import Table
+
+AHEAD = 6
+"""Images that the page is told of, so that it can fetch them before they are looked at."""
+NAMED = 100
+"""Unreadable files that the page names."""
+
+
+class Stale(DataError):  # noqa: N818 - nothing is wrong: the page is behind, and is told what is true now
+    """The answer is to an image that is not open any more, in another tab for one."""
+
+
+class Session:
+    """Images by number: a number is all that a page can ask for."""
+
+    def __init__(
+        self, root: Path, files: tuple[str, ...], classes: tuple[str, ...], table: Table, guide: RunGuide | None = None
+    ) -> None:
+        self.root, self.files, self.classes, self.table, self._guide = root, files, classes, table, guide
+        self._number = {file: number for number, file in enumerate(files)}
+        answered = [self._number[file] for file in table.answers if file in self._number]
+        self._order = Order(root, files, answered)
+        self._pictures, self._lock = Pictures(root), RLock()
+
+    def start(self) -> None:
+        self._order.start(self._guide)
+
+    def stop(self) -> None:
+        if self._guide is not None:
+            self._guide.stop()
+        self._order.stop()
+
+    def refuse_file(self, number: int, reason: str) -> None:
+        """An image that cannot be labeled, whatever it shows."""
+        self._order.unreadable_now(number, reason)
+
+    def about(self) -> dict[str, Any]:
+        """What does not change while the page is open."""
+        train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path)])
+        return {"folder": str(self.root), "table": str(self.table.path), "classes": self.classes, "train": train}
+
+    def state(self) -> dict[str, Any]:
+        with self._lock:
+            upcoming = self._order.upcoming(AHEAD)
+            answers, unreadable = self.table.answers, dict(self._order.unreadable)
+            counts = Counter(answers.values())
+            return {
+                "counts": [counts[name] for name in self.classes],
+                "images": len(self.files),
+                "labeled": sum(counts[name] for name in self.classes),
+                "skipped": counts[None],
+                "upcoming": [{"image": number, "name": self.files[number]} for number in upcoming],
+                "last": self._last(),
+                "unreadable": len(unreadable),
+                "unreadable_named": [
+                    {"name": self.files[number], "reason": unreadable[number]} for number in sorted(unreadable)[:NAMED]
+                ],
+                "notes": self._notes(),
+            }
+
+    def picture(self, number: int) -> tuple[str, bytes]:
+        try:
+            return self._pictures.picture(self.files[number])
+        except BadImage as error:
+            self._order.unreadable_now(number, str(error))
+            raise
+
+    def answer(self, number: int, place: int | None) -> dict[str, Any]:
+        """The class of an image; None skips it."""
+        with self._lock:
+            file = self.files[number]
+            self.table.refresh()
+            if self.table.answers.get(file) is not None:
+                self._order.answered(number)
+                raise Stale(f"{file} has a label already: {self.table.answers[file]}. Nothing was changed.")
+            self.table.answer(file, None if place is None else self.classes[place])
+            self._order.answered(number)
+            return self.state()
+
+    def undo(self) -> dict[str, Any]:
+        with self._lock:
+            undone = self.table.undo()
+            if undone is not None and undone[0] in self._number:
+                self._order.put_first(self._number[undone[0]])
+            return self.state()
+
+    def again(self) -> dict[str, Any]:
+        """Show what was skipped once more; the rows stay until there is an answer."""
+        with self._lock:
+            skipped = [self._number[file] for file, label in self.table.answers.items() if label is None]
+            self._order.put_last(skipped)
+            return self.state()
+
+    def _last(self) -> dict[str, Any] | None:
+        last = self.table.last
+        return None if last is None else {"name": last[0], "label": last[1]}
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.table.cut is not None:
+            notes.append(
+                f"The last line of {self.table.path} was cut off ({self.table.cut!r}). "
+                "It is left out, and its image is asked for again."
+            )
+        if self._order.failed is not None:
+            notes.append(f"The run could not choose images: {self._order.failed}")
+        elif self._guide is not None and self._guide.looked < self._guide.total:
+            notes.append(f"The run is looking at the images: {self._guide.looked:,} of {self._guide.total:,}.")
+        return notes

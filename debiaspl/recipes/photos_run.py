@@ -1,0 +1,117 @@
+"""The runs that training on photos is made of: folds that check, the supervised baseline, and the run itself."""
+
+import shutil
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
+from debiaspl.recipes.photos import Check, supervised
+from debiaspl.training import Choice, Recipe, Run, train
+from debiaspl.training.ending import Ending, Predict
+from debiaspl.training.frozen import FEATURES, every_image
+from debiaspl.training.log import ProgressLine
+
+BASELINE, CHECKS = "supervised", "check"
+"""Folders below the run's own."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the runs measured."""
+
+    semi: dict[str, Any]
+    """Results of the run itself."""
+    baseline: dict[str, Any] | None
+    """Results of the supervised baseline; None where the run itself is one."""
+    check: Check
+
+
+def train_photos(
+    recipe: Recipe,
+    check: Check,
+    out: Path,
+    resume: bool = False,
+    device: str | None = None,
+    workers: int = 2,
+    go_on: str = "train_photos(..., resume=True)",
+) -> Outcome:
+    """Train the recipe into ``out``, the baseline into ``out/supervised`` and, where labels are cross-checked, a run
+    for each fold into ``out/check``. Runs that have ended are not repeated."""
+    recipe = with_check(recipe, check)
+    run = Run.at(out, recipe, resume)
+    images = None if run.results() else _read(recipe)
+    with run.begin(recipe):
+        pass  # its config.json claims the folder before anything lies below it
+    features = out.resolve().parent / FEATURES
+    start = partial(train, resume=True, device=device, workers=workers, go_on=go_on, features=features, images=images)
+    alone = recipe.algorithm.name == "supervised"
+    methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
+    results = []
+    for each, place in methods:
+        parts = []
+        for fold in range(check.folds) if check.all_in_turn else ():
+            below = out / CHECKS / f"{each.algorithm.name}-fold{fold}"
+            parts.append(start(_with_fold(each, check.folds, fold), below))
+            _keep_results_only(below)
+        results.append(start(each, place, end=partial(_end, check, parts)))
+    return Outcome(results[-1], None if alone else results[0], check)
+
+
+def _read(recipe: Recipe) -> ImageSet:
+    """All photos once, for all runs."""
+    protocol = GivenLabels(**recipe.protocol.settings)
+    line: list[ProgressLine] = []
+
+    def show(done: int, total: int) -> None:
+        line[:] = line or [ProgressLine(f"{recipe.name}, reading:", 0, total)]
+        line[0].show(done, {"losses": {}})
+
+    try:
+        return protocol.read(recipe.data, recipe.image_size, recipe.stream, show)
+    finally:
+        for shown in line:
+            shown.__exit__()
+
+
+def _keep_results_only(run: Path) -> None:
+    """The models of folds are of no use, and may be large."""
+    (run / "model.safetensors").unlink(missing_ok=True)
+    shutil.rmtree(run / "checkpoint", ignore_errors=True)
+
+
+def with_check(recipe: Recipe, check: Check) -> Recipe:
+    """The recipe of the run itself: what is held out is part of it."""
+    return recipe if check.all_in_turn else _with_fold(recipe, check.folds, 0)
+
+
+def _with_fold(recipe: Recipe, folds: int, fold: int) -> Recipe:
+    if not folds:
+        return recipe
+    settings = {**recipe.protocol.settings, "folds": folds, "fold": fold}
+    return replace(recipe, protocol=Choice(recipe.protocol.name, settings))
+
+
+def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task) -> Ending:
+    """Predictions of every photo; measured on labels that were not trained with, wherever there are some."""
+    labeled = task.labeled
+    hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
+    found = predict(every_image(replace(task, labeled=hidden)))
+    if parts:
+        confusion = [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*_matrices(parts), strict=True)]
+        how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"
+    elif check.folds:
+        confusion, how = predict(task.test).confusion, "the model of this run, on labels that were held out from it"
+    else:
+        confusion = predict(task.test).confusion
+        how = "the labels it was trained with, for want of others: this tells nothing of other photos"
+    kind = "none" if not check.folds else "cross-check" if parts else "held-out"
+    more = {"check": {"kind": kind, "folds": check.folds, "labels": check.labels}}
+    return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)
+
+
+def _matrices(parts: list[dict[str, Any]]) -> list[list[list[int]]]:
+    return [part["confusion"] for part in parts]

@@ -1,0 +1,105 @@
+"""How long training on photos will take: a few real steps are timed."""
+
+import time
+from dataclasses import replace
+
+import torch
+
+from debiaspl.augment import RandAugment, Weak
+from debiaspl.data import GivenLabels, ImageSet, LazyImages, Task
+from debiaspl.encoders import Encoder
+from debiaspl.models import scale
+from debiaspl.recipes.photos import Check, Photos
+from debiaspl.training import Recipe
+from debiaspl.training.frozen import STRONG, WEAK, is_frozen
+from debiaspl.training.step import Step
+from debiaspl.vectors import fit_head
+
+AROUND = 2.0
+"""Seconds to load the encoder and the features and to write a run, on top of its steps."""
+FEW = 32
+"""Images, labeled and not, that the timed steps see."""
+
+
+def estimate(recipe: Recipe, photos: Photos, check: Check, device: str, encoder: Encoder | None = None) -> float:
+    """Seconds that all runs together will take, about."""
+    runs = 1 + (check.folds if check.all_in_turn else 0)
+    batch = recipe.labeled_batch, recipe.unlabeled_batch
+    # A run of the baseline sees the labeled images alone.
+    baseline = 0.0 if recipe.algorithm.name == "supervised" else batch[0] / (batch[0] + 2 * batch[1])
+    if encoder is not None and is_frozen(recipe):
+        views = len(photos.labels) * (1 + WEAK + STRONG)
+        fits = runs * (1 + baseline) * recipe.steps * _seconds_a_fit(encoder)
+        return views * _seconds_a_view(recipe, encoder) + fits + 2 * runs * AROUND
+    return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, torch.device(device))
+
+
+def in_words(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(round(seconds / 10) * 10, 10)} seconds"
+    if seconds < 90 * 60:
+        return f"{round(seconds / 60)} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+@torch.inference_mode()
+def _seconds_a_view(recipe: Recipe, encoder: Encoder) -> float:
+    pictures = torch.zeros((16, 3, recipe.image_size, recipe.image_size), dtype=torch.uint8)
+    weak, strong, generator = Weak(), RandAugment.fixmatch(), torch.Generator().manual_seed(0)
+    seconds = []
+    for _ in range(3):  # the first is slower
+        started = time.perf_counter()
+        encoder.embed(scale(strong(weak(pictures, generator), generator)))
+        seconds.append(time.perf_counter() - started)
+    return min(seconds) / len(pictures)
+
+
+def _seconds_a_fit(encoder: Encoder) -> float:
+    rows = torch.randn((512, encoder.num_features), generator=torch.Generator().manual_seed(0))
+    labels = torch.arange(512) % 2
+    seconds = []
+    for steps in (1, 11):  # what is done once, before the first step, is not counted
+        started = time.perf_counter()
+        fit_head(rows, labels, 2, steps=steps, device="cpu")
+        seconds.append(time.perf_counter() - started)
+    return max(seconds[1] - seconds[0], 1e-4) / 10
+
+
+def _seconds_a_step(recipe: Recipe, device: torch.device) -> float:
+    """Of the steps after the first few, which prepare things; on a GPU they record."""
+    step = Step(replace(recipe, steps=max(recipe.steps, 100)), _few(recipe), device)
+    for number in range(3):
+        step(number)
+    timed = 20 if device.type == "cuda" else 2
+    _wait(device)
+    started = time.perf_counter()
+    for number in range(3, 3 + timed):
+        step(number)
+    _wait(device)
+    return (time.perf_counter() - started) / timed
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def _few(recipe: Recipe) -> Task:
+    """A task like the whole one, of a few of its photos."""
+    protocol = GivenLabels(str(recipe.protocol.settings.get("table", "")))
+    whole = protocol.read(recipe.data, recipe.image_size, stream=True)
+    assert isinstance(whole.images, LazyImages)
+    known, rest = (part.nonzero().flatten() for part in (whole.labels >= 0, whole.labels < 0))
+    chosen = torch.cat((known[:FEW], rest[:FEW]))
+    loaded = whole.images.load(chosen, crops=1, seed=None)
+    part = whole.select(chosen)
+    few = ImageSet(loaded.pictures[0], part.labels, part.classes, part.ids)
+    return Task.of_given(few, protocol, recipe.seed)
+
+
+def cores(device: str) -> str:
+    """The machine, as a user calls it."""
+    if device != "cpu":
+        return "this GPU"
+    count = torch.get_num_threads()
+    return f"these {count} cores" if count > 1 else "one core"

@@ -1,0 +1,124 @@
+"""What was measured beside what the paper reports: a row for every cell, method and recipe, measured or open."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from debiaspl.recipes.cifar10 import CELLS
+from debiaspl.training import RunError
+
+METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
+"""And how the names of their recipes end."""
+KINDS = {"minutes": "-minutes", "paper": ""}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recipe's folds; none, where it has not been measured."""
+
+    cell: str
+    method: str
+    """Ending in what differs from the recipe, where something does: ``DebiasPL, strength=1``."""
+    recipe: str
+    """``minutes`` or ``paper``."""
+    paper: float | None
+    """The paper's number for the method in this cell, top-1 %, over 2^19 steps."""
+    accuracy: tuple[float, ...] = ()
+    """Of each fold, in %."""
+    seconds: tuple[float, ...] = ()
+    """Of each fold's process, from its start to its end."""
+    together: int = 1
+    """Runs that shared the GPU, all of which then took longer."""
+    gpu: str | None = None
+
+    @property
+    def standing(self) -> str:
+        """``open``, ``below`` the paper, ``reached``, or nothing where the paper has no number."""
+        if not self.accuracy:
+            return "open"
+        if self.paper is None:
+            return ""
+        return "below" if mean(self.accuracy) < self.paper else "reached"
+
+    def to_json(self) -> dict[str, Any]:
+        values = {name: getattr(self, name) for name in ("cell", "method", "recipe")}
+        values |= {"accuracy": list(self.accuracy), "seconds": list(self.seconds)}
+        return values | {"paper": self.paper, "gpu": self.gpu, "together": self.together, "standing": self.standing}
+
+
+def rows(folder: Path) -> list[Row]:
+    """Everything under ``folder``, a folder per cell, with a file per recipe; and what is expected there and is not."""
+    found: list[Row] = []
+    for cell, papers in _cells().items():
+        files = {path.stem: path for path in sorted((folder / cell).glob("*.json"))}
+        for kind, infix in KINDS.items():
+            for method, ending in METHODS.items():
+                name, paper = cell + infix + ending, papers.get(method)
+                # Each file once: what ends in no method's name is a variant of DebiasPL.
+                own = sorted((stem for stem in files if _belongs(stem, cell + infix, ending)), key=len)
+                found += [_row(files.pop(stem), cell, method, kind, paper) for stem in own]
+                if name not in own and (paper is not None or (kind == "minutes" and method != "supervised")):
+                    found.append(Row(cell, method, kind, paper))
+        for path in files.values():
+            raise RunError(f"{path} is named like no recipe of {cell}, expected {cell}-minutes or the like.")
+    return found
+
+
+def _belongs(stem: str, prefix: str, ending: str) -> bool:
+    if not stem.startswith(prefix) or (prefix == stem[: len(prefix)] and stem[len(prefix) :].startswith("-minutes")):
+        return False
+    rest = stem[len(prefix) :]
+    others = [other for other in METHODS.values() if other]
+    return rest.startswith(ending) if ending else not any(rest.startswith(other) for other in others)
+
+
+def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> Row:
+    try:
+        measured = json.loads(path.read_text())
+        changed = [setting for setting in measured["command"].split() if "=" in setting and setting[:5] != "seed="]
+        return Row(
+            cell,
+            ", ".join([method, *changed]),
+            kind,
+            paper,
+            accuracy=tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"]),
+            seconds=tuple(fold["seconds"] for fold in measured["folds"]),
+            together=measured["together"],
+            gpu=measured["device"],
+        )
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise RunError(f"{path} cannot be read as results of benchmarks/gain.py: {error!r}.") from error
+
+
+def _cells() -> dict[str, dict[str, float]]:
+    """Every cell with the paper's numbers, those of docs/debiasing.md first."""
+    papers = {name: {"FixMatch": fixmatch, "DebiasPL": debiaspl} for name, _, _, fixmatch, debiaspl in CELLS}
+    first = ("cifar10-lt100-10pct", "cifar10-40", "cifar10-250", "cifar10-lt200-10pct-balanced")
+    return {name: papers[name] for name in first} | {"eurosat-40": {}} | papers
+
+
+def home() -> Path | None:
+    """The results that lie beside the package, in a checkout; None where it was installed without them."""
+    for parent in (Path.cwd(), Path(__file__).parents[2]):
+        if (parent / "results" / "gain").is_dir():
+            return parent / "results" / "gain"
+    return None
+
+
+def table(found: list[Row]) -> Iterator[tuple[str, ...]]:
+    """Cells of a printed table, under ``HEADER``."""
+    for row in found:
+        paper = "-" if row.paper is None else f"{row.paper:.1f}"
+        if not row.accuracy:
+            yield row.cell, row.method, row.recipe, "", "", paper, "open"
+            continue
+        spread = f" ({min(row.accuracy):.1f} to {max(row.accuracy):.1f})" if len(row.accuracy) > 1 else ""
+        seconds = f"{mean(row.seconds):.0f}" + (f", {row.together} at once" if row.together > 1 else "")
+        folds = f"{mean(row.accuracy):.1f}{spread}, {len(row.accuracy)} fold{'s' if len(row.accuracy) > 1 else ''}"
+        yield row.cell, row.method, row.recipe, folds, seconds, paper, row.standing
+
+
+HEADER = ("cell", "method", "recipe", "accuracy %", "seconds", "paper %", "")

@@ -1,0 +1,137 @@
+"""Arrays as a teacher: embeddings of images and of classes, or probabilities, that somebody else has computed."""
+
+import csv
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.data import DataError, ImageSet
+from debiaspl.zeroshot.teacher import Progress, no_progress
+
+ENDINGS = (".npy", ".npz", ".csv")
+TEMPERATURE = 0.01
+"""CLIP's, once it is trained; for embeddings that come without one."""
+_EXPECTED = (
+    "Expected an .npz with 'probabilities' (N, C), or with 'image_embeddings' (N, D) and 'class_embeddings' (C, D), "
+    "perhaps 'temperature' and 'file_name'; an .npy of probabilities; or a CSV with file_name and a column per class"
+)
+
+
+def check_embeddings(name: str, values: Any, width: int | None = None) -> Tensor:
+    """A matrix of finite numbers, in float32."""
+    found = torch.as_tensor(np.asarray(values) if not isinstance(values, Tensor) else values)
+    if found.ndim != 2 or 0 in found.shape or found.is_complex():
+        raise DataError(f"{name} have shape {tuple(found.shape)}, expected (rows, width): one embedding a row.")
+    found = found.to(torch.float32)
+    bad = (~found.isfinite()).any(-1).nonzero().flatten().tolist()
+    if bad:
+        raise DataError(
+            f"{name} hold NaN or infinity in {len(bad):,} of {len(found):,} rows, the first is row {bad[0]} (from 0). "
+            "Expected finite numbers: leave those rows out, or compute them again in float32."
+        )
+    if width is not None and found.shape[1] != width:
+        raise DataError(
+            f"{name} have width {found.shape[1]}, and the class embeddings have width {width}. Expected equal widths: "
+            "both must come from the same model, after its projections."
+        )
+    return found
+
+
+def cosine_logits(image_embeddings: Tensor, class_embeddings: Tensor, temperature: float) -> Tensor:
+    if not 0 < temperature < float("inf"):
+        raise DataError(f"temperature is {temperature}, expected a number above 0; CLIP's is 0.01.")
+    return F.normalize(image_embeddings, dim=-1) @ F.normalize(class_embeddings, dim=-1).T / temperature
+
+
+class ArraysTeacher:
+    """Reads a file; its rows are the images in the order of their names, or as its ``file_name`` says."""
+
+    size: int | None = None
+    default_templates = "name"
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.name = self.path.name
+        self.about = f"{self.name}, which somebody has computed elsewhere."
+        self.note = f"What the model behind {self.name} was trained with is not known here."
+        if self.path.suffix not in ENDINGS:
+            raise DataError(f"{path} ends in {self.path.suffix or 'nothing'}. {_EXPECTED}.")
+
+    def identity(self) -> dict[str, Any]:
+        return {"kind": "arrays", "file": hashlib.sha256(self.path.read_bytes()).hexdigest()}
+
+    def predict(
+        self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
+    ) -> tuple[Tensor, dict[int, str]]:
+        names, found = self._csv(classes) if self.path.suffix == ".csv" else self._arrays()
+        if found.shape[1] != len(classes):
+            raise DataError(f"{self.path} has {found.shape[1]} classes, and {len(classes)} are named: {classes}.")
+        if names is None:
+            if len(found) != len(images):
+                raise DataError(
+                    f"{self.path} has {len(found):,} rows for {len(images):,} images, expected one each, in the order "
+                    "of the sorted file names; or say which is which: 'file_name'."
+                )
+            return self._checked(found), {}
+        row = {name: number for number, name in enumerate(names)}
+        missing = [name for name in images.ids if name not in row]
+        if missing:
+            raise DataError(
+                f"{self.path} has no row for {len(missing):,} of {len(images):,} images: {', '.join(missing[:3])}. "
+                "Expected every file, named relative to the folder."
+            )
+        return self._checked(found[[row[name] for name in images.ids]]), {}
+
+    def _arrays(self) -> tuple[list[str] | None, Tensor]:
+        try:
+            with self.path.open("rb") as file:
+                loaded = np.load(file, allow_pickle=False)
+                held = {"probabilities": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
+        except (OSError, ValueError, EOFError, KeyError) as error:
+            raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
+        names = [str(name) for name in held["file_name"].tolist()] if "file_name" in held else None
+        if "probabilities" in held:
+            return names, check_embeddings(f"the probabilities in {self.path}", held["probabilities"])
+        if not {"image_embeddings", "class_embeddings"} <= set(held):
+            raise DataError(f"{self.path} holds {', '.join(held) or 'nothing'}. {_EXPECTED}.")
+        known = check_embeddings(f"the class_embeddings in {self.path}", held["class_embeddings"])
+        width = known.shape[1]
+        images = check_embeddings(f"the image_embeddings in {self.path}", held["image_embeddings"], width)
+        temperature = float(held["temperature"]) if "temperature" in held else TEMPERATURE
+        return names, cosine_logits(images, known, temperature).softmax(-1)
+
+    def _csv(self, classes: Sequence[str]) -> tuple[list[str], Tensor]:
+        try:
+            with self.path.open(encoding="utf-8-sig", newline="") as file:
+                table = csv.DictReader(file)
+                header = table.fieldnames or []
+                absent = [name for name in ("file_name", *classes) if name not in header]
+                if absent:
+                    raise DataError(
+                        f"{self.path} has no column {', '.join(absent)}; it has {', '.join(header)}. Expected "
+                        "file_name and a column of probabilities for each class."
+                    )
+                rows = list(table)
+            values = [[float(row[name]) for name in classes] for row in rows]
+        except DataError:
+            raise
+        except (OSError, ValueError, TypeError, csv.Error) as error:
+            raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
+        found = check_embeddings(f"the probabilities in {self.path}", np.array(values, ndmin=2))
+        return [str(row["file_name"]) for row in rows], found
+
+    def _checked(self, probabilities: Tensor) -> Tensor:
+        sums = probabilities.sum(-1)
+        if float(probabilities.min()) < 0 or float((sums - 1).abs().max()) > 1e-2:
+            raise DataError(
+                f"the probabilities in {self.path} run from {float(probabilities.min()):g} to "
+                f"{float(probabilities.max()):g}, and rows sum to {float(sums.min()):g} to {float(sums.max()):g}. "
+                "Expected rows of numbers from 0 to 1 that sum to 1; of logits, take the softmax first."
+            )
+        return probabilities / sums[:, None]

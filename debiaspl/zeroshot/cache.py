@@ -1,0 +1,95 @@
+"""Zero-shot predictions on the disk: made once, found again by what they were made from."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from debiaspl.data import DataError, ImageSet, LazyImages
+from debiaspl.data.decode import BadImage
+from debiaspl.training.files import write_bytes
+from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
+
+_CHUNK = 1000
+
+
+def predict_once(
+    teacher: Teacher,
+    images: ImageSet,
+    classes: Sequence[str],
+    templates: Sequence[str],
+    folder: Path | None,
+    progress: Progress = no_progress,
+) -> tuple[Tensor, dict[int, str], bool]:
+    """Probabilities and unreadable images of ``teacher.predict``, and whether they came from ``folder``.
+
+    They are found by model, templates, classes and the contents of the images: if one of these changes, they are made
+    anew. Names, labels and the truth of the images play no part.
+    """
+    if folder is None:
+        return *teacher.predict(images, classes, templates, progress), False
+    facts = {
+        "teacher": teacher.identity(),
+        "classes": list(classes),
+        "templates": list(templates),
+        "size": teacher.size,
+        "images": contents(images, progress),
+    }
+    path = folder / f"{_digest(json.dumps(facts, sort_keys=True).encode())[:32]}.safetensors"
+    if path.exists():
+        return *_read(path, (len(images), len(classes))), True
+    probabilities, skipped = teacher.predict(images, classes, templates, progress)
+    _write(path, probabilities, skipped, facts)
+    return probabilities, skipped, False
+
+
+def contents(images: ImageSet, progress: Progress = no_progress) -> str:
+    """A digest of what the images show: of the files' bytes, or of the pixels where they lie in memory."""
+    found, stored, total = hashlib.sha256(), images.images, len(images)
+    if isinstance(stored, LazyImages):
+        for done, position in enumerate(stored.positions.tolist()):
+            try:
+                content = stored.files.read(position)
+            except BadImage:
+                content = b""
+            found.update(hashlib.sha256(content).digest())
+            if done % _CHUNK == 0:
+                progress("looking at the files", done, total)
+    else:
+        found.update(json.dumps(list(stored.shape)).encode())
+        for positions in torch.split(torch.arange(total), _CHUNK):
+            found.update(stored[positions.to(stored.device)].cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()
+
+
+def _write(path: Path, probabilities: Tensor, skipped: Mapping[int, str], facts: Mapping[str, Any]) -> None:
+    table = probabilities.contiguous()
+    about = {"sha256": _digest(table.numpy().tobytes()), "skipped": list(skipped.items()), "made from": facts}
+    write_bytes(path, to_bytes({"probabilities": table}, metadata={"debiaspl": json.dumps(about)}))
+
+
+def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, dict[int, str]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = json.loads(file.metadata()["debiaspl"])
+            probabilities: Tensor = file.get_tensor("probabilities")
+        if about["sha256"] != _digest(probabilities.numpy().tobytes()):
+            raise ValueError("its numbers are not those that were written")
+        if tuple(probabilities.shape) != shape:
+            raise ValueError(f"it holds {tuple(probabilities.shape)} numbers, expected {shape}")
+        return probabilities, {int(position): str(reason) for position, reason in about["skipped"]}
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"the predictions kept in {path} are damaged ({error}), as when a disk was full or a copy was broken off. "
+            "Delete this file: they will be made again."
+        ) from error
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,104 @@
+"""CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023) as teachers, through ``transformers``."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.data import DataError, ImageSet
+from debiaspl.zeroshot.pixels import predicted_in_order
+from debiaspl.zeroshot.pretrained import Pretrained, require_transformers
+from debiaspl.zeroshot.teacher import Progress, no_progress
+from debiaspl.zeroshot.templates import filled
+
+# CLIP's own, for folders that do not say; the model decides for all others.
+MEAN, STD = (0.4815, 0.4578, 0.4082), (0.2686, 0.2613, 0.2758)
+KINDS = ("clip", "siglip")
+
+
+class ClipTeacher:
+    """``softmax(scale * cos(image, class))``, with the model's own scale.
+
+    A class is the mean of the normalised features of its templates, normalised again. SigLIP gives each pair a
+    probability of its own, ``sigmoid(scale * cos + bias)``; given that exactly one class is true, the probabilities of
+    the classes are the softmax of those logits, in which the bias cancels.
+    """
+
+    default_templates = "general"
+
+    def __init__(self, name_or_folder: str, device: torch.device | None = None, batch: int = 64) -> None:
+        self.source, self.batch = Pretrained(name_or_folder), batch
+        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.config = self.source.config()
+        if self.config.model_type not in KINDS:
+            raise DataError(
+                f"{name_or_folder} is a model of type {self.config.model_type!r}, expected {' or '.join(KINDS)}: it "
+                "must read both images and texts."
+            )
+        self.name = name_or_folder.rstrip("/").rpartition("/")[2]
+        self.size: int | None = self.config.vision_config.image_size
+        self.about = f"{self.name}, a vision-language model of type {self.config.model_type}."
+        self.note = f"{self.name} has most likely seen pictures of such classes, with captions that name them."
+        # Half of the memory and far more than half of the speed; too coarse and slow on a CPU.
+        self.dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        self._model: Any = None
+
+    def identity(self) -> dict[str, Any]:
+        return {"kind": self.config.model_type, "weights": self.source.identity(), "dtype": str(self.dtype)}
+
+    @property
+    def model(self) -> Any:
+        if self._model is None:
+            transformers = require_transformers()
+            kind = transformers.CLIPModel if self.config.model_type == "clip" else transformers.SiglipModel
+            self._model = self.source.model(kind).to(self.device, self.dtype)
+        return self._model
+
+    @torch.inference_mode()
+    def class_features(self, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
+        """(C, D), each of length 1."""
+        tokenizer, length = self.source.tokenizer(), self.config.text_config.max_position_embeddings
+        # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
+        padding: Any = "max_length" if self.config.model_type == "siglip" else True
+        features = []
+        for name in classes:
+            texts = filled(templates, name)
+            told = tokenizer(texts, padding=padding, truncation=True, max_length=length, return_tensors="pt")
+            ids = told["input_ids"].to(self.device)
+            if self.config.model_type == "clip":
+                mask = told["attention_mask"].to(self.device)
+                pooled = self.model.text_model(input_ids=ids, attention_mask=mask).pooler_output
+                pooled = self.model.text_projection(pooled)
+            else:
+                pooled = self.model.text_model(input_ids=ids).pooler_output
+            features.append(F.normalize(F.normalize(pooled.float(), dim=-1).mean(0), dim=-1))
+        return torch.stack(features)
+
+    @torch.inference_mode()
+    def image_features(self, images: Tensor) -> Tensor:
+        """Of uint8 images, (N, 3, size, size): (N, D), each of length 1."""
+        told = self.source.preprocessing()
+        mean, std = (torch.tensor(told.get(key) or own) for key, own in (("image_mean", MEAN), ("image_std", STD)))
+        shape = (1, -1, 1, 1)
+        pixels = images.to(self.device).float() / 255
+        pixels = (pixels - mean.view(shape).to(pixels)) / std.view(shape).to(pixels)
+        pooled = self.model.vision_model(pixel_values=pixels.to(self.dtype)).pooler_output
+        if self.config.model_type == "clip":
+            pooled = self.model.visual_projection(pooled)
+        return F.normalize(pooled.float(), dim=-1)
+
+    @torch.inference_mode()
+    def predict(
+        self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
+    ) -> tuple[Tensor, dict[int, str]]:
+        known = self.class_features(classes, templates)
+        scale = self.model.logit_scale.float().exp()
+
+        def predict(pixels: Tensor) -> Tensor:
+            logits: Tensor = scale * self.image_features(pixels) @ known.T
+            return logits.softmax(-1)
+
+        assert self.size is not None
+        return predicted_in_order(predict, images, self.size, len(classes), self.batch, f"{self.name} looks", progress)

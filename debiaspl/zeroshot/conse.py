@@ -1,0 +1,111 @@
+"""ConSE (Norouzi et al., 2014): a classifier of other classes as a teacher, by what its classes mean.
+
+The most likely classes of a network that was trained on ImageNet are averaged in the space of a sentence encoder,
+weighted by their probabilities; the class whose name lies nearest is the prediction. All of its pieces come from pip.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.data import ImageSet
+from debiaspl.encoders import Views, cached_features, fingerprint, load_encoder
+from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
+from debiaspl.zeroshot.pixels import sized
+from debiaspl.zeroshot.sentences import SentenceEncoder
+from debiaspl.zeroshot.teacher import Progress, no_progress
+from debiaspl.zeroshot.templates import filled
+
+TOP = 10
+"""Classes that are averaged; the paper's ConSE(10)."""
+TEMPERATURE = 0.05
+"""What sentence encoders of this family compare texts with when they are trained: a scale of 20."""
+
+
+class ConseTeacher:
+    """``softmax(cos(mean of the top classes, class) / temperature)``.
+
+    Features of the images are kept in the folder ``features``; with those of ``views``, a frozen student finds all it
+    needs there.
+    """
+
+    name = "ConSE"
+    default_templates = "name"
+    about = (
+        "ConSE: an ImageNet classifier (efficientnet-lite0) read through a sentence encoder (all-MiniLM-L6-v2). It is "
+        "weak and biased: about half right on everyday things such as cats and trucks, and no better than chance where "
+        "pictures are unlike those of ImageNet, such as satellite images. For a strong one, name a CLIP: --model NAME "
+        "or FOLDER."
+    )
+    note = (
+        "ConSE is a stand-in: its pre-training saw labeled pictures of ImageNet's 1,000 classes. Where yours are among "
+        "them, this is not zero-shot in the strict sense."
+    )
+
+    def __init__(
+        self,
+        image_size: int,
+        features: Path,
+        views: Views | None = None,
+        device: torch.device | None = None,
+        top: int = TOP,
+    ) -> None:
+        self.size: int | None = image_size
+        self.top, self.features, self.views = top, features, views
+        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.sentences = SentenceEncoder()
+        self.encoder = load_encoder(NAME, image_size=image_size).to(self.device)
+
+    def identity(self) -> dict[str, Any]:
+        return {
+            "kind": "ConSE",
+            "encoder": fingerprint(self.encoder),
+            "sentences": self.sentences.source.identity(),
+            "names": list(imagenet_names()),
+            "top": self.top,
+            "temperature": TEMPERATURE,
+        }
+
+    @torch.no_grad()
+    def predict(
+        self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
+    ) -> tuple[Tensor, dict[int, str]]:
+        assert self.size is not None
+        progress("reading the class names", 0, None)
+        targets = torch.stack(
+            [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
+        )
+        sources = self.sentences(imagenet_names())
+        found = cached_features(
+            self.encoder,
+            sized(images, self.size),
+            self.features,
+            self.views,
+            lambda done, total: progress(f"{NAME} looks", done, total),
+        )
+        classifier = imagenet_classifier()
+        parts = [self._from_logits(classifier(part), sources, targets) for part in torch.split(found.plain, 4096)]
+        return torch.cat(parts), dict(found.skipped)
+
+    def _from_logits(self, logits: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
+        return conse(logits.softmax(-1), sources, targets, self.top).div(TEMPERATURE).softmax(-1)
+
+
+def conse(probabilities: Tensor, sources: Tensor, targets: Tensor, top: int) -> Tensor:
+    """Cosines, (N, C), of each image with each target class.
+
+    ``probabilities``, (N, S), are of source classes, whose embeddings are ``sources``, (S, D); ``targets`` is (C, D).
+    """
+    weight, number = probabilities.topk(top)
+    weight = weight / weight.sum(-1, keepdim=True)
+    mixed = (weight[:, :, None] * sources[number]).sum(1)
+    return F.normalize(mixed, dim=-1) @ F.normalize(targets, dim=-1).T
+
+
+def imagenet_names() -> tuple[str, ...]:
+    """The 1,000 classes of ImageNet in plain words, in the order of its classifiers."""
+    return tuple((Path(__file__).parent / "imagenet.txt").read_text(encoding="utf-8").split("\n")[:-1])

@@ -1,0 +1,133 @@
+"""Zero-shot predictions from embeddings alone, debiased; no image is needed and no network trained."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import UNLABELED, DataError
+from debiaspl.debias import Debiaser
+from debiaspl.vectors import FittedHead, fit_head
+from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logits
+
+BATCH = 1024
+ROUNDS = 300
+"""Batches that the prior sees at the least: with a momentum of 0.99, its start is forgotten by then."""
+
+
+class ZeroShot:
+    """Class embeddings and image embeddings of one model (CLIP, say) -> a label for every image.
+
+        model = ZeroShot(class_embeddings).fit(image_embeddings)
+        model.transduction_, model.confidence_, model.prior_
+
+    ``fit`` runs over the embeddings as training runs over batches, and keeps the running prior of what the zero-shot
+    model predicts (Eq. 4); ``debiased_`` are its probabilities with that bias taken out (Eq. 3). Then, with
+    ``head=True``, the raw predictions of at least ``confidence`` become labels and a linear classifier is trained on
+    the embeddings with DebiasPL, as a student is; ``transduction_`` are its labels, without a head the debiased ones.
+
+    Args:
+        class_embeddings: (C, D), any length; only their direction counts.
+        temperature: what cosines are divided by; 0.01 is CLIP's.
+        strength: how much of the bias is removed (lambda).
+        momentum: how slowly the prior follows.
+        confidence: a raw prediction this sure becomes a label of the head.
+        head: train a linear classifier.
+        threshold: pseudo-labels of the head less confident than this are not learned from (tau).
+        steps: training steps of the head; chosen by the number of images, if not given.
+        seed: decides the order.
+
+    Learned: ``zero_shot_`` (N, C), the raw probabilities; ``prior_`` (C,); ``debiased_`` (N, C); ``probabilities_``
+    (N, C), what ``transduction_`` (N,) and ``confidence_`` (N,) are taken from; ``head_`` or None.
+    """
+
+    zero_shot_: Tensor
+    debiased_: Tensor
+    probabilities_: Tensor
+    prior_: Tensor
+    transduction_: Tensor
+    confidence_: Tensor
+    head_: FittedHead | None
+
+    def __init__(
+        self,
+        class_embeddings: Any,
+        *,
+        temperature: float = TEMPERATURE,
+        strength: float = 0.5,
+        momentum: float = 0.99,
+        confidence: float = 0.95,
+        head: bool = True,
+        threshold: float = 0.95,
+        steps: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.class_embeddings = check_embeddings("class embeddings", class_embeddings)
+        self.classes = len(self.class_embeddings)
+        if self.classes < 2:
+            raise DataError(f"there is {self.classes} class embedding, expected two or more: one row per class.")
+        if not bool(self.class_embeddings.norm(dim=-1).all()):
+            raise DataError("a class embedding is all zeros, which has no direction. Expected what a text model gives.")
+        self.temperature, self.confidence, self.head = temperature, confidence, head
+        self.strength, self.momentum = strength, momentum
+        self.threshold, self.steps, self.seed = threshold, steps, seed
+        self._debiaser()  # refuses bad settings now
+
+    def fit(self, image_embeddings: Any) -> "ZeroShot":
+        images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
+        logits = self._logits(images)
+        self.zero_shot_ = logits.softmax(-1)
+        debiaser = self._debiaser()
+        generator = torch.Generator().manual_seed(self.seed)
+        seen = 0
+        while seen < ROUNDS:
+            for rows in torch.split(torch.randperm(len(logits), generator=generator), BATCH):
+                debiaser(logits[rows])
+                seen += 1
+        self.prior_ = debiaser.prior
+        self.debiased_ = self.probabilities_ = debiaser.eval()(logits)
+        self.head_ = self._fitted(images) if self.head else None
+        if self.head_ is not None:
+            self.probabilities_ = self.head_.probabilities(images)
+        self.confidence_, self.transduction_ = self.probabilities_.max(-1)
+        return self
+
+    def predict_proba(self, image_embeddings: Any) -> Tensor:
+        """Probabilities of further images, (N, C): of the head, or debiased with the prior that was learned."""
+        if not hasattr(self, "prior_"):
+            raise DataError("this ZeroShot has learned nothing yet: call fit(image_embeddings) first.")
+        images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
+        if self.head_ is not None:
+            return self.head_.probabilities(images)
+        debiaser = self._debiaser().eval()
+        debiaser.prior.copy_(self.prior_)
+        return debiaser.probabilities(self._logits(images))
+
+    def predict(self, image_embeddings: Any) -> Tensor:
+        return self.predict_proba(image_embeddings).argmax(-1)
+
+    def _logits(self, images: Tensor) -> Tensor:
+        return cosine_logits(images, self.class_embeddings, self.temperature)
+
+    def _debiaser(self) -> Debiaser:
+        return Debiaser(self.classes, self.strength, self.momentum)
+
+    def _fitted(self, images: Tensor) -> FittedHead:
+        confidence, label = self.zero_shot_.max(-1)
+        labels = torch.where(confidence >= self.confidence, label, UNLABELED)
+        if int((torch.bincount(label[labels >= 0], minlength=self.classes) > 0).sum()) < 2:
+            raise DataError(
+                f"{int((labels >= 0).sum()):,} of {len(labels):,} images reach a confidence of {self.confidence:g}, of "
+                f"fewer than two classes; the highest is {float(confidence.max()):.2f}. Lower confidence or "
+                "temperature, or use head=False."
+            )
+        return fit_head(
+            images,
+            labels,
+            self.classes,
+            correction=self._debiaser(),
+            threshold=self.threshold,
+            steps=self.steps,
+            seed=self.seed,
+            device="cpu",
+        )

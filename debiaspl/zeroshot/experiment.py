@@ -1,0 +1,175 @@
+"""From a folder without labels to a trained student, and to the table that compares it with its teacher."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from debiaspl._version import __version__
+from debiaspl.data import ImageSet
+from debiaspl.training import RunError, train
+from debiaspl.training.files import write_bytes, write_json, write_text
+from debiaspl.zeroshot import photos as folder_of_photos
+from debiaspl.zeroshot.cache import predict_once
+from debiaspl.zeroshot.few_labels import taught_labels, train_taught
+from debiaspl.zeroshot.predictions import Predictions, shown_counts
+from debiaspl.zeroshot.student import Student, labels_table, on_every_image
+from debiaspl.zeroshot.table import Row, to_json, to_markdown
+from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
+
+MARK = ".zeroshot"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything that decides what is computed, but for the truth, which decides nothing."""
+
+    photos: Path
+    classes: tuple[str, ...]
+    teacher: Teacher
+    templates: tuple[str, ...]
+    confidence: float
+    """A prediction of the teacher this sure becomes a label."""
+    student: Student
+    cache: Path | None
+    """Where predictions of teachers are kept."""
+    labels: Path | None = None
+    """A few labels that a person gave, to learn from; then the teacher only helps where the student is not sure."""
+
+    def predictions(self, images: ImageSet, progress: Progress = no_progress) -> Predictions:
+        """What the teacher says of every image that can be read, and whether it had been asked before."""
+        asked = self.teacher, images, self.classes, self.templates, self.cache, progress
+        probabilities, bad, _ = predict_once(*asked)
+        kept = [position for position in range(len(images)) if position not in bad]
+        ids = tuple(images.ids[position] for position in kept)
+        skipped = {images.ids[position]: reason for position, reason in bad.items()}
+        return Predictions(probabilities[kept], self.classes, ids, self.teacher.name, skipped)
+
+    def run(
+        self,
+        out: Path,
+        evaluate: Path | None = None,
+        resume: bool = False,
+        device: str | None = None,
+        say: Callable[[str], None] = lambda line: None,
+        progress: Progress = no_progress,
+        go_on: str = "run(..., resume=True)",
+    ) -> list[Row]:
+        """Fill the folder ``out`` and give the rows of its table. ``say`` is told what to know before the training.
+
+        ``evaluate`` is a table of true labels. It is checked first, so that a slip in it costs no training, and thrown
+        away; it is read again when everything else is done and written, for the table alone.
+        """
+        images = folder_of_photos.open_photos(self.photos, self.classes)
+        given = self._given_labels()
+        if evaluate is not None:
+            folder_of_photos.read_truth(self.photos, evaluate, self.classes)
+        check_place(out, resume)
+        predictions = self.predictions(images, progress)
+        if given is None:
+            labels = predictions.confident(self.confidence)
+            for line in shown_counts(predictions, self.confidence):
+                say(line)
+        else:
+            labels = folder_of_photos.as_tensor(given, predictions.ids)
+        side = min(images.images.shape[2:])
+        recipes = self.student.recipes(self.photos, out / "labels.csv", len(labels), side)
+        self._write_teacher(out, predictions, labels)
+
+        found = {f"{self.teacher.name} alone": predictions.label}
+        for method, recipe in recipes.items():
+            progress(f"training + {method}", 0, None)
+            place = out / method.lower()
+            train(recipe, place, resume=resume, device=device, go_on=go_on, end=on_every_image)
+            found[f"+ {method}"] = self._labels_of(place, predictions)
+        if given is not None:
+            method = f"DebiasPL + {self.teacher.name}"
+            read = images.select(self._positions(images, predictions))
+            taught = taught_labels(predictions.probabilities, self.confidence)
+            place = out / "taught"
+            found[f"+ {method}"] = train_taught(recipes["DebiasPL"], read, labels, taught, place).argmax(-1)
+        write_bytes(out / "predictions.csv", (place / "predictions.csv").read_bytes())
+        return self._finish(out, predictions, found, evaluate)
+
+    def _positions(self, images: ImageSet, predictions: Predictions) -> list[int]:
+        """Of the images that could be read."""
+        return [position for position, name in enumerate(images.ids) if name not in predictions.skipped]
+
+    def _given_labels(self) -> dict[str, int] | None:
+        if self.labels is None:
+            return None
+        if not self.student.is_frozen:
+            raise RunError(
+                "--labels beside a zero-shot model are learned on a frozen encoder: use --student efficientnet-lite0, "
+                "or an encoder of the hub, without --fine-tune."
+            )
+        return folder_of_photos.read_labels(self.photos, self.labels, self.classes)
+
+    def _write_teacher(self, out: Path, predictions: Predictions, labels: Tensor) -> None:
+        table = labels_table(predictions, labels)
+        # A run that goes on must learn from the labels it was begun with.
+        if (out / "labels.csv").exists() and _text(out / "labels.csv") != table:
+            raise RunError(
+                f"{out} was begun with other labels of its teacher: images, classes or settings have changed since. "
+                "Choose another --out."
+            )
+        write_text(out / MARK, json.dumps({"debiaspl": __version__}) + "\n")
+        write_text(out / "labels.csv", table)
+        write_text(out / "zeroshot.csv", predictions.to_csv())
+
+    def _labels_of(self, place: Path, predictions: Predictions) -> Tensor:
+        """The student's label of each image; the teacher's where the student could not read it."""
+        rows = csv.DictReader(io.StringIO(_text(place / "predictions.csv"), newline=""))
+        number = {name: label for label, name in enumerate(self.classes)}
+        own = {row["file_name"]: number[row["label"]] for row in rows}
+        pairs = zip(predictions.ids, predictions.label.tolist(), strict=True)
+        return torch.tensor([own.get(name, label) for name, label in pairs])
+
+    def _finish(
+        self, out: Path, predictions: Predictions, found: dict[str, Tensor], evaluate: Path | None
+    ) -> list[Row]:
+        truth = None
+        if evaluate is not None:
+            known = folder_of_photos.read_truth(self.photos, evaluate, self.classes)
+            truth = folder_of_photos.as_tensor(known, predictions.ids)
+        rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
+        write_text(out / "table.md", f"{to_markdown(rows)}\n{self.teacher.note}\n")
+        write_json(out / "results.json", self._results(predictions, rows))
+        return rows
+
+    def _results(self, predictions: Predictions, rows: list[Row]) -> dict[str, Any]:
+        return {
+            "teacher": self.teacher.name,
+            "about the teacher": f"{self.teacher.about} {self.teacher.note}",
+            "classes": list(self.classes),
+            "templates": list(self.templates),
+            "confidence": self.confidence,
+            "images": len(predictions),
+            "skipped": predictions.skipped,
+            "labels": predictions.counts(self.confidence),
+            "methods": to_json(rows),
+            "versions": {"debiaspl": __version__, "torch": torch.__version__},
+        }
+
+
+def _text(path: Path) -> str:
+    """As ``write_text`` wrote it: file names that are no UTF-8 included."""
+    return path.read_bytes().decode(errors="surrogateescape")
+
+
+def check_place(out: Path, resume: bool) -> None:
+    """``out`` must be free or, with ``resume``, hold an earlier part of the same. Writes nothing."""
+    if out.is_file():
+        raise RunError(f"{out} is a file, expected a folder or a name that is free. Choose another --out.")
+    # Hidden are features that a teacher has computed before it was known that its labels are too few.
+    if out.exists() and any(not path.name.startswith(".") for path in out.iterdir()):
+        if not (out / MARK).exists():
+            raise RunError(f"{out} is not empty and holds nothing of debiaspl zeroshot. Choose another --out.")
+        if not resume:
+            raise RunError(f"{out} already holds a zero-shot run. Go on with it: --resume. Or choose another --out.")

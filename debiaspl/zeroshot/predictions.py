@@ -1,0 +1,96 @@
+"""What a zero-shot model says of every image, and which of it is sure enough to learn from."""
+
+import csv
+import io
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import UNLABELED, DataError
+from debiaspl.training.monitor import imbalance
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Probabilities of every class for every image that could be read."""
+
+    probabilities: Tensor
+    """float32, (N, C), on the CPU; rows sum to 1."""
+    classes: tuple[str, ...]
+    ids: tuple[str, ...]
+    """One name per image."""
+    teacher: str
+    """Who made them, in words for a table."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Images that could not be read, with the reason."""
+
+    def __post_init__(self) -> None:
+        shape, expected = tuple(self.probabilities.shape), (len(self.ids), len(self.classes))
+        if shape != expected:
+            raise DataError(
+                f"{self.teacher} gives probabilities of shape {shape}, expected {expected}: a row for each image, a "
+                "column for each class."
+            )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def label(self) -> Tensor:
+        return self.probabilities.argmax(-1)
+
+    @property
+    def confidence(self) -> Tensor:
+        return self.probabilities.amax(-1)
+
+    def counts(self, confidence: float = 0.0) -> list[int]:
+        """Images of each class, of those at least so confident."""
+        kept = self.label[self.confidence >= confidence]
+        return torch.bincount(kept, minlength=len(self.classes)).tolist()
+
+    def confident(self, confidence: float) -> Tensor:
+        """A label for each image that is confident enough, (N,), -1 for the others: all that a student is told."""
+        labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
+        found = sum(count > 0 for count in self.counts(confidence))
+        if found < 2:
+            best = float(self.confidence.max())
+            named = "no image" if not found else f"only images of {self.classes[int(labels.max())]!r}"
+            raise DataError(
+                f"{named} of {len(self):,} reach a confidence of {confidence:g}; the highest "
+                f"is {best:.2f}. A student needs labels of two classes at least. Lower --confidence "
+                f"(half of the images reach {float(self.confidence.median()):.2f}), or say the classes in other words."
+            )
+        return labels
+
+    def to_csv(self) -> str:
+        """``file_name,label,confidence``, one line per image."""
+        return labels_csv(self.ids, self.classes, self.probabilities)
+
+
+def labels_csv(ids: tuple[str, ...], classes: tuple[str, ...], probabilities: Tensor) -> str:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["file_name", "label", "confidence"])
+    confidence, label = probabilities.max(-1)
+    for name, number, value in zip(ids, label.tolist(), confidence.tolist(), strict=True):
+        table.writerow([name, classes[number], f"{value:.6f}"])
+    return text.getvalue()
+
+
+def shown_counts(predictions: Predictions, confidence: float) -> list[str]:
+    """What to know before training: labels of each class, how uneven they are, and what is missing."""
+    counts = predictions.counts(confidence)
+    pairs = ", ".join(f"{name} {count:,}" for name, count in zip(predictions.classes, counts, strict=True))
+    total, ratio = sum(counts), imbalance(counts, least=1)
+    lines = [
+        f"{total:,} of {len(predictions):,} images have a confidence of {confidence:g} or more and become labels: "
+        f"{pairs}. The largest class has {ratio:,.0f} times the labels of the smallest."
+    ]
+    missing = [name for name, count in zip(predictions.classes, counts, strict=True) if not count]
+    if missing:
+        lines.append(
+            f"No confident image of {', '.join(missing)}: a student can hardly learn what it is never shown. "
+            "Say the class in other words (--classes), use other --templates, or lower --confidence."
+        )
+    return lines

@@ -1,0 +1,105 @@
+"""Pretrained models of ``transformers``, by hub name or local folder. No code of theirs is executed."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from debiaspl.data import DataError
+
+T = TypeVar("T")
+
+
+def require_transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as error:
+        raise ImportError("zero-shot models are loaded with transformers: pip install 'debiaspl[zeroshot]'") from error
+    return transformers
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No bars and notes of transformers and of the hub; afterwards they talk as before."""
+    own: Any = require_transformers().utils.logging
+    hub = logging.getLogger("huggingface_hub")
+    level, hub_level, bars = own.get_verbosity(), hub.level, own.is_progress_bar_enabled()
+    own.set_verbosity_error()
+    own.disable_progress_bar()
+    hub.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        own.set_verbosity(level)
+        hub.setLevel(hub_level)
+        if bars:
+            own.enable_progress_bar()
+
+
+class Pretrained:
+    """A model by hub name or folder. Weights are read from safetensors alone, so that loading executes nothing."""
+
+    def __init__(self, name_or_folder: str) -> None:
+        self.name = name_or_folder
+        self.is_folder = Path(name_or_folder).expanduser().is_dir()
+        self.place = str(Path(name_or_folder).expanduser()) if self.is_folder else name_or_folder
+        looks_like_path = name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1
+        if not self.is_folder and looks_like_path:
+            raise DataError(f"{name_or_folder} is no folder. Expected {_EXPECTED}, or a name on the hub.")
+        if self.is_folder and not (Path(self.place) / "config.json").is_file():
+            raise DataError(f"{name_or_folder} holds no config.json, so it is no model folder. Expected {_EXPECTED}.")
+
+    def config(self) -> Any:
+        transformers = require_transformers()
+        # Unless it is told, transformers asks the user whether to execute what the model brings along.
+        return self._load(lambda: transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
+
+    def model(self, kind: Any) -> Any:
+        """The weights, in eval mode and without gradients."""
+        loaded = self._load(lambda: kind.from_pretrained(self.place, use_safetensors=True))
+        return loaded.eval().requires_grad_(False)
+
+    def tokenizer(self) -> Any:
+        transformers = require_transformers()
+        return self._load(lambda: transformers.AutoTokenizer.from_pretrained(self.place, trust_remote_code=False))
+
+    def preprocessing(self) -> dict[str, Any]:
+        """What ``preprocessor_config.json`` says; nothing where there is none."""
+        from transformers.utils.hub import cached_file
+
+        options = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+        found = self._load(lambda: cached_file(self.place, "preprocessor_config.json", **options))
+        told: dict[str, Any] = {} if found is None else self._load(lambda: json.loads(Path(found).read_text()))
+        return told
+
+    def identity(self) -> str:
+        """Which weights these are: their commit on the hub, or a digest of the folder's files."""
+        if not self.is_folder:
+            return f"{self.name}@{getattr(self.config(), '_commit_hash', None)}"
+        found = hashlib.sha256()
+        for path in sorted(Path(self.place).glob("*")):
+            if path.suffix in (".safetensors", ".json", ".txt", ".model"):
+                found.update(path.name.encode())
+                with path.open("rb") as file:
+                    found.update(hashlib.file_digest(file, "sha256").digest())
+        return found.hexdigest()
+
+    def _load(self, load: Callable[[], T]) -> T:
+        try:
+            with _quiet():
+                return load()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        except Exception as error:  # safetensors and tokenizers raise classes of their own
+            reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        where = "the folder" if self.is_folder else "the hub (and what was kept of it on this machine)"
+        raise DataError(
+            f"{self.name} cannot be loaded from {where}: {reason.rstrip('.')}. Expected {_EXPECTED}, or a "
+            "name on the hub and a network to reach it."
+        )
+
+
+_EXPECTED = "a folder with config.json, model.safetensors, preprocessor_config.json and the files of a tokenizer"

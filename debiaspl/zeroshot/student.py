@@ -1,0 +1,136 @@
+"""The student: what is trained with the teacher's confident labels and all other images, as a run like any other."""
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import Task
+from debiaspl.encoders import Views, load_encoder
+from debiaspl.encoders.efficientnet import NAME as LITE0
+from debiaspl.training import Choice, Recipe
+from debiaspl.training.ending import Ending, Predict
+from debiaspl.training.frozen import STRONG, WEAK, every_image
+from debiaspl.vectors.checks import checked_steps
+from debiaspl.zeroshot.predictions import Predictions
+
+SMALL = 128
+"""Small photos are not blown up beyond this by an encoder of any size: four times the speed for little."""
+METHODS: dict[str, Callable[[float, float], Choice]] = {
+    "FixMatch": lambda strength, momentum: Choice("none"),
+    "DebiasPL": lambda strength, momentum: Choice("debiaser", {"strength": strength, "momentum": momentum}),
+}
+
+
+@dataclass(frozen=True)
+class Student:
+    """Which network learns, and how."""
+
+    name: str = LITE0
+    """``small``, ``wrn-28-2`` or ``resnet9``, trained from nothing; or an encoder: efficientnet-lite0, a vision model
+    of the hub, or a folder of one."""
+    fine_tune: bool = False
+    """Train the encoder too, with EMAN; else it is frozen, and its features are computed once."""
+    steps: int | None = None
+    """Training steps; chosen by the number of images, if not given."""
+    image_size: int = 0
+    """Side of the images it sees; 0: chosen."""
+    threshold: float = 0.95
+    """Pseudo-labels less confident than this are not learned from."""
+    strength: float = 0.5
+    """How much of the bias DebiasPL removes."""
+    momentum: float = 0.99
+    """How slowly its prior follows."""
+    seed: int = 0
+
+    @property
+    def is_encoder(self) -> bool:
+        return self.name not in ("small", "resnet9", "wrn") and not self.name.startswith("wrn-")
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.is_encoder and not self.fine_tune
+
+    @property
+    def views(self) -> Views | None:
+        """Views that a frozen efficientnet-lite0 will ask for; ConSE, which has the same eyes, makes them too."""
+        return Views(WEAK, STRONG) if self.is_frozen and self.name == LITE0 else None
+
+    def recipes(self, photos: Path, table: Path, images: int, side: int) -> dict[str, Recipe]:
+        """A recipe for each method; they differ in the correction alone. ``side`` is that of the photos."""
+        size, network = self._network(side)
+        shared: dict[str, Any] = {
+            "data": str(photos),
+            "image_size": size,
+            "stream": self.is_encoder,
+            "protocol": Choice("given", {"table": str(table)}),
+            "network": network,
+            "algorithm": Choice("fixmatch", {"threshold": self.threshold, "joint": False}),
+            "seed": self.seed,
+            **self._schedule(images),
+        }
+        return {
+            method: Recipe(f"zeroshot-{method.lower()}", correction=correction(self.strength, self.momentum), **shared)
+            for method, correction in METHODS.items()
+        }
+
+    def _network(self, side: int) -> tuple[int, Choice]:
+        if not self.is_encoder:
+            name, *sizes = self.name.split("-")
+            # EMAN's statistics lag twice; a norm that remembers 999 in 1,000 would lag too far.
+            settings: dict[str, Any] = {"norm_momentum": 0.1} if name == "wrn" else {}
+            settings |= {key: int(value) for key, value in zip(("depth", "width"), sizes, strict=False)}
+            return self.image_size or min(side, 64), Choice(name, settings)
+        encoder = load_encoder(self.name, weights=False, image_size=lite0_size(side) if self.name == LITE0 else None)
+        settings = {"source": self.name, "architecture": encoder.architecture, "frozen": not self.fine_tune}
+        return self.image_size or encoder.image_size, Choice("encoder", settings)
+
+    def _schedule(self, images: int) -> dict[str, Any]:
+        if self.is_frozen:
+            steps = self.steps or checked_steps(None, images)
+            return {"steps": steps, "learning_rate": 1.0, "weight_decay": 1e-4}
+        steps = self.steps or (2**14 if torch.cuda.is_available() else 1000)
+        shared = {"steps": steps, "average_statistics": True, "teacher": "average", "log_every": max(steps // 20, 1)}
+        if self.fine_tune:
+            return shared | {"learning_rate": 0.003, "weight_decay": 1e-4, "unlabeled_batch": 320}
+        return shared
+
+
+def lite0_size(side: int) -> int:
+    return SMALL if side <= SMALL else 224
+
+
+def labels_table(predictions: Predictions, labels: Tensor) -> str:
+    """``file_name,label`` of the images that have one: all that a student is told."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["file_name", "label"])
+    for name, label in zip(predictions.ids, labels.tolist(), strict=True):
+        if label >= 0:
+            table.writerow([name, predictions.classes[label]])
+    return text.getvalue()
+
+
+def on_every_image(predict: Predict, task: Task) -> Ending:
+    """Predictions of all images. No truth is known: what is counted is how often the student agrees with the labels it
+    was given."""
+    found = predict(every_image(task))
+    given, classes = found.images.labels.cpu(), found.images.num_classes
+    own = given >= 0
+    cells = torch.bincount(given[own] * classes + found.label[own], minlength=classes**2)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["file_name", "label", "confidence"])
+    for name, label, confidence in zip(found.images.ids, found.label.tolist(), found.confidence.tolist(), strict=True):
+        table.writerow([name, found.images.classes[label], f"{confidence:.6f}"])
+    return Ending(
+        cells.reshape(classes, classes).tolist(),
+        "the averaged weights after the last step, against the labels of its teacher, which are not the truth",
+        text.getvalue(),
+        frozenset(found.skipped),
+    )

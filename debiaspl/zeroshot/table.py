@@ -1,0 +1,69 @@
+"""The table at the end: the zero-shot model alone, and what students made of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from debiaspl.training.monitor import imbalance
+
+HEADER = ("method", "accuracy %", "worst %", "largest / smallest", "never predicted")
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One method: its label for every image, and, where somebody knows it, the truth it is compared with."""
+
+    method: str
+    label: Tensor
+    """int64, (N,)."""
+    num_classes: int
+    truth: Tensor | None = None
+    """int64, (N,), -1 where it is not known."""
+
+    @property
+    def counts(self) -> list[int]:
+        return torch.bincount(self.label, minlength=self.num_classes).tolist()
+
+    @property
+    def recall(self) -> list[float | None]:
+        """Of each class: the share of its images that were recognised; None where there are none."""
+        if self.truth is None:
+            return [None] * self.num_classes
+        right = [(self.label == self.truth)[self.truth == number].double() for number in range(self.num_classes)]
+        return [float(part.mean()) if len(part) else None for part in right]
+
+    @property
+    def accuracy(self) -> float | None:
+        if self.truth is None:
+            return None
+        known = self.truth >= 0
+        return float((self.label == self.truth)[known].double().mean())
+
+    def cells(self) -> tuple[str, ...]:
+        recalls = [value for value in self.recall if value is not None]
+        never = self.counts.count(0)
+        return (
+            self.method,
+            "-" if self.accuracy is None else f"{100 * self.accuracy:.1f}",
+            f"{100 * min(recalls):.0f}" if recalls else "-",
+            f"{imbalance(self.counts, least=1):,.1f}",
+            f"{never} of {self.num_classes}" if never else "-",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"counts": self.counts, "imbalance": imbalance(self.counts, least=1)}
+        if self.truth is not None:
+            found |= {"accuracy": self.accuracy, "recall": self.recall, "evaluated": int((self.truth >= 0).sum())}
+        return found
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    lines = [HEADER, ("---",) * len(HEADER), *(row.cells() for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def to_json(rows: Sequence[Row]) -> Mapping[str, Any]:
+    return {row.method: row.to_json() for row in rows}

@@ -1,0 +1,80 @@
+"""Sentences that a class name is put into, so that a text model sees what a caption looks like."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from debiaspl.data import DataError
+
+PLACE = "{}"
+
+TEMPLATES: dict[str, tuple[str, ...]] = {
+    "name": ("{}",),
+    "general": (
+        "a photo of {}.",
+        "a picture that shows {}.",
+        "a close-up of {}.",
+        "{} seen from far away.",
+        "a small, grainy photo of {}.",
+        "a bright photo of {}.",
+        "a dark photo of {}.",
+        "there is {} in this picture.",
+    ),
+    "satellite": (
+        "a satellite photo of {}.",
+        "an aerial picture of {}.",
+        "{} seen from above.",
+        "{} seen from space.",
+        "a coarse satellite image that shows {}.",
+        "land that is used as {}, from above.",
+    ),
+    "texture": (
+        "a photo of a {} texture.",
+        "a {} surface, from close by.",
+        "a {} pattern.",
+        "something that looks {}.",
+        "a material that is {}.",
+    ),
+    "digits": (
+        'the number "{}", written by hand.',
+        'a handwritten "{}".',
+        'a picture of the digit "{}".',
+        'the number "{}" in white on black.',
+    ),
+}
+"""Our own sets by name."""
+
+
+def read_templates(name_or_file: str) -> tuple[str, ...]:
+    """One of our sets by name, or a file with one template a line."""
+    if name_or_file in TEMPLATES:
+        return TEMPLATES[name_or_file]
+    place = Path(name_or_file)
+    if not place.is_file():
+        raise DataError(
+            f"there are no templates named {name_or_file!r} and no such file. Expected one of "
+            f"{', '.join(TEMPLATES)}, or a file with one template a line, such as: a photo of {PLACE}."
+        )
+    try:
+        lines = place.read_bytes().decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{place} is not UTF-8 (byte {error.start}). Save it as UTF-8, a template a line.") from error
+    return check_templates([line.strip() for line in lines if line.strip()], str(place))
+
+
+def check_templates(templates: Sequence[str], where: str = "the list of templates") -> tuple[str, ...]:
+    if isinstance(templates, str):
+        raise DataError(f"templates are the text {templates!r}, expected a list of such texts.")
+    if not templates:
+        raise DataError(f"{where} is empty. Expected one template or more, such as: a photo of {PLACE}.")
+    for number, template in enumerate(templates, 1):
+        if template.count(PLACE) != 1:
+            raise DataError(
+                f"template {number} of {where} is {template!r}, expected {PLACE} in it once, where the class name "
+                f"goes: a photo of {PLACE}."
+            )
+    return tuple(templates)
+
+
+def filled(templates: Sequence[str], name: str) -> list[str]:
+    # Not str.format: a class may be called "{0}".
+    return [template.replace(PLACE, name) for template in templates]

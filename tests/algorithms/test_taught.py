@@ -1,0 +1,95 @@
+"""TaughtFixMatch: images that the student discards take a given label."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from debiaspl.algorithms import Batch, FixMatch, Models
+from debiaspl.algorithms.taught import TaughtFixMatch
+from debiaspl.debias import Debiaser
+from debiaspl.models import Network
+
+
+class Plain(Network):
+    """Images are features."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_features = 4
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            self.head = nn.Linear(4, 3)
+
+    def embed(self, images: Tensor) -> Tensor:
+        return images.flatten(1)
+
+
+def batch() -> Batch:
+    draw = torch.Generator().manual_seed(1)
+    labeled, weak, strong = (2 * torch.randn(size, 4, 1, 1, generator=draw) for size in (3, 6, 6))
+    return Batch(labeled, torch.tensor([0, 1, 2]), (weak,), (strong,), positions=torch.tensor([7, 0, 3, 5, 2, 9]))
+
+
+def algorithm(taught: Tensor, threshold: float = 0.85) -> TaughtFixMatch:
+    correction = Debiaser(3, strength=0.8, momentum=0.5)
+    correction.prior.copy_(torch.tensor([0.6, 0.3, 0.1]))
+    return TaughtFixMatch(taught, correction, threshold, unlabeled_weight=2.0).train()
+
+
+def test_losses_against_plain_loops():
+    taught = torch.tensor([1, -1, 0, -1, 2, 2, 0, 0, 1, -1])
+    own, network, seen = algorithm(taught), Plain(), batch()
+    losses = own.losses(Models(network, network), seen)
+
+    weak, strong = (network(views).tolist() for views in (seen.weak[0], seen.strong[0]))
+    raw = [softmax(row) for row in weak]
+    before = [0.6, 0.3, 0.1]
+    after = [0.5 * old + 0.5 * sum(row[c] for row in raw) / 6 for c, old in enumerate(before)]
+    total, used = 0.0, 0
+    for row, position in enumerate(seen.positions.tolist()):
+        debiased = softmax([value - 0.8 * math.log(share) for value, share in zip(weak[row], before, strict=True)])
+        label = debiased.index(max(debiased))
+        if max(debiased) < 0.85:
+            label = int(taught[position])
+            used += label >= 0
+        if label >= 0:
+            margin = softmax([value + 0.8 * math.log(share) for value, share in zip(strong[row], after, strict=True)])
+            total -= math.log(margin[label])
+    assert used >= 2  # else nothing was tested
+    torch.testing.assert_close(losses["unlabeled"], torch.tensor(2 * total / 6), atol=1e-5, rtol=1e-4)
+    assert float(own.monitors["taught"]) == pytest.approx(used / 6)
+
+
+def test_taught_nothing_it_is_fixmatch():
+    network, seen = Plain(), batch()
+    own = algorithm(torch.full((10,), -1))
+    plain = FixMatch(own.correction, own.threshold, unlabeled_weight=2.0).train()
+    state = {name: value.clone() for name, value in own.state_dict().items()}
+    first = own.losses(Models(network, network), seen)
+    own.load_state_dict(state)
+    second = plain.losses(Models(network, network), seen)
+    for name in first:
+        assert torch.equal(first[name], second[name]), name
+    assert torch.equal(own.monitors["kept"], plain.monitors["kept"])
+
+
+def test_a_sure_student_is_not_taught():
+    network, seen = Plain(), batch()
+    for label in range(3):  # whatever it would be taught
+        own = algorithm(torch.full((10,), label), threshold=0.0)
+        plain = FixMatch(algorithm(own.taught).correction, threshold=0.0, unlabeled_weight=2.0).train()
+        taught, alone = (one.losses(Models(network, network), seen) for one in (own, plain))
+        assert torch.equal(taught["unlabeled"], alone["unlabeled"])
+        assert torch.equal(own.monitors["pseudo_label"], plain.monitors["pseudo_label"])
+        assert float(own.monitors["taught"]) == 0
+
+
+def test_what_is_taught_is_saved_with_the_run():
+    assert "taught" in algorithm(torch.arange(10)).state_dict()
+
+
+def softmax(row: list[float]) -> list[float]:
+    powers = [math.exp(value) for value in row]
+    return [power / sum(powers) for power in powers]

@@ -1,0 +1,229 @@
+"""Which images are picked, and what the command writes."""
+
+import csv
+import math
+import shutil
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.deploy import pick_next, spread
+from debiaspl.deploy.labeled import labeled_files
+from debiaspl.deploy.next import uncertainty
+from debiaspl.deploy.suggest import suggest
+from debiaspl.training import Choice, Recipe, Run
+from tests.report.chromium import Chromium, needs_chromium
+
+
+def random_images(seed: int, images: int = 60, classes: int = 4):
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(images, 6, generator=generator)
+    return features, (2 * torch.randn(images, classes, generator=generator)).softmax(-1)
+
+
+def test_margins_are_those_of_equation_3_with_the_mean_as_prior():
+    _, probabilities = random_images(0)
+    best = uncertainty(probabilities, strength=0.5)
+    rows = probabilities.tolist()
+    prior = [sum(row[c] for row in rows) / len(rows) for c in range(4)]
+    for row, values, classes in zip(rows, best.values.tolist(), best.classes.tolist(), strict=True):
+        scores = [math.exp(math.log(p) - 0.5 * math.log(q)) for p, q in zip(row, prior, strict=True)]
+        shares = sorted(((score / sum(scores), c) for c, score in enumerate(scores)), reverse=True)[:2]
+        assert values == pytest.approx([share for share, _ in shares])
+        assert classes == [c for _, c in shares]
+
+
+def slow_pick(features, probabilities, count, taken):
+    """By hand: turns of the classes, candidates by margin, the farthest of them."""
+    best = uncertainty(probabilities)
+    margin, label = best.margin.tolist(), best.classes[:, 0].tolist()
+    left = sorted((place for place in range(len(margin)) if place not in taken), key=lambda place: margin[place])
+    classes = list(dict.fromkeys(label[place] for place in left))
+    each = 4 * math.ceil(count / len(classes))
+    queues = {c: [place for place in left if label[place] == c][:each] for c in classes}
+    if sum(map(len, queues.values())) < min(count, len(left)):
+        queues = {c: [place for place in left if label[place] == c] for c in classes}
+    unit = [[x / math.dist(row, [0] * len(row)) for x in row] for row in features.tolist()]
+    picked, had = [], dict.fromkeys(classes, 0)
+    while len(picked) < count and any(queues.values()):
+        turn = min((c for c in classes if queues[c]), key=lambda c: had[c])
+        near = [*taken, *picked]
+        far = [min((math.dist(unit[place], unit[other]) for other in near), default=9.0) for place in queues[turn]]
+        picked.append(queues[turn].pop(far.index(max(far))))
+        had[turn] += 1
+    return picked
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 1000), st.integers(1, 70), st.sets(st.integers(0, 59), max_size=20))
+def test_picks_are_those_of_the_slow_twin(seed, count, taken):
+    features, probabilities = random_images(seed)
+    assert pick_next(features, probabilities, count, taken) == slow_pick(features, probabilities, count, sorted(taken))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 1000), st.integers(1, 80), st.sets(st.integers(0, 59)))
+def test_picks_are_different_free_and_as_many_as_there_are(seed, count, taken):
+    features, probabilities = random_images(seed)
+    picked = pick_next(features, probabilities, count, taken)
+    assert len(picked) == len(set(picked)) == min(count, 60 - len(taken))
+    assert not set(picked) & taken
+    assert picked[:3] == pick_next(features, probabilities, count, taken)[:3]
+
+
+def test_uncertain_images_come_before_certain_ones_and_copies_do_not_come_twice():
+    probabilities = torch.tensor([[0.51, 0.49]] * 8 + [[0.49, 0.51]] * 8 + [[0.99, 0.01], [0.01, 0.99]] * 50)
+    features = torch.randn(116, 3, generator=torch.Generator().manual_seed(0))
+    features[:7], features[8:15] = features[0].clone(), features[8].clone()  # seven copies, and one other
+    picked = pick_next(features, probabilities, 4)
+    assert set(picked) == {0, 7, 8, 15}
+
+
+def test_every_predicted_class_gets_its_turn():
+    features, probabilities = random_images(3, images=200)
+    label = uncertainty(probabilities).classes[:, 0]
+    picked = label[pick_next(features, probabilities, 12)]
+    assert torch.bincount(picked, minlength=4).tolist() == [3, 3, 3, 3]
+
+
+def test_a_biased_model_is_asked_about_the_neglected_class():
+    """All images lean to class 0; those that lean least are of class 1 once the bias is taken out."""
+    lean = torch.linspace(0.55, 0.95, 100)
+    probabilities = torch.stack([lean, 1 - lean], -1)
+    features = torch.randn(100, 4, generator=torch.Generator().manual_seed(1))
+    plain = pick_next(features, probabilities, 10, strength=0.0)
+    debiased = pick_next(features, probabilities, 10, strength=1.0)
+    assert max(plain) < 60
+    assert torch.tensor(debiased).float().mean() > torch.tensor(plain).float().mean() + 10
+
+
+def test_shapes_that_do_not_fit():
+    features, probabilities = random_images(0)
+    for bad in ((features[:5], probabilities, 3), (features, probabilities[:, 0], 3), (features, probabilities, 0)):
+        with pytest.raises(ValueError, match="expected"):
+            pick_next(*bad)
+    with pytest.raises(ValueError, match="expected at least 1"):
+        spread(features, 0)
+
+
+def test_a_start_without_a_model_takes_one_of_each_group_and_no_outlier():
+    generator = torch.Generator().manual_seed(0)
+    centres = 10 * torch.eye(5)
+    points = centres.repeat_interleave(40, 0) + 0.3 * torch.randn(200, 5, generator=generator)
+    points = torch.cat([points, torch.tensor([[3.0, 3, 3, 3, 3]])])
+    picked = spread(points, 5)
+    assert sorted(place // 40 for place in picked) == [0, 1, 2, 3, 4]
+    assert picked == spread(points, 5)
+    typical = (points[picked] - centres[[place // 40 for place in picked]]).norm(dim=-1)
+    assert float(typical.max()) < float((points[:200] - centres.repeat_interleave(40, 0)).norm(dim=-1).median())
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 30), st.sets(st.integers(0, 19)), st.sampled_from(["noise", "copies", "pictures"]))
+def test_a_start_is_of_different_free_images(count, taken, kind):
+    generator = torch.Generator().manual_seed(count)
+    points = {
+        "noise": torch.randn(20, 3, generator=generator),
+        "copies": torch.ones(20, 3),
+        "pictures": torch.randint(0, 256, (20, 3, 32, 32), generator=generator, dtype=torch.uint8),
+    }[kind]
+    picked = spread(points, count, taken)
+    assert len(picked) == len(set(picked)) == min(count, 20 - len(taken))
+    assert not set(picked) & taken
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["next", *map(str, arguments)])
+
+
+def table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
+    first = command(run, photos, "--count", 6, "--out", tmp_path / "1.csv", "--page", tmp_path / "1.html")
+    assert first.exit_code == 0, first.output
+    assert "6 of 24 images; they are in" in first.output
+    assert "--labels FILE tells it" in first.stderr
+    picked = table(tmp_path / "1.csv")
+    assert list(picked[0]) == ["file_name", "label", "predicted", "confidence", "why"]
+    assert all(row["label"] == "" for row in picked)
+    assert picked[0]["predicted"] in model.classes
+    page = (tmp_path / "1.html").read_text()
+    assert page.count("data:image/webp;base64,") == 6
+    assert "src=" not in page.replace("{ src: picture", "")
+
+    labels = tmp_path / "labels.csv"
+    labels.write_text("file_name,label\n" + "".join(f"{row['file_name']},china\n" for row in picked) + "gone.jpg,x\n")
+    second = command(run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "2.csv")
+    assert "6 of 18 images, 6 with a label left out" in second.output
+    assert not {row["file_name"] for row in table(tmp_path / "2.csv")} & {row["file_name"] for row in picked}
+
+    again = command(run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "3.csv")
+    assert again.exit_code == 0
+    assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
+
+
+@needs_chromium
+def test_the_page_shows_every_pick_and_asks_nobody(run, photos, tmp_path):
+    odd = shutil.copytree(photos, tmp_path / "<b>&photos")
+    page_at = tmp_path / "next.html"
+    assert command(run, odd, "--count", 7, "--out", tmp_path / "next.csv", "--page", page_at).exit_code == 0
+    with Chromium() as browser:
+        page = browser.page(page_at.as_uri())
+        shown = page.evaluate("[...document.images].filter(one => one.complete && one.naturalWidth == 128).length")
+        names = page.evaluate(
+            "[...document.querySelectorAll('.images li div:first-of-type')].map(one => one.textContent)"
+        )
+        assert shown == 7
+        assert names == [row["file_name"] for row in table(tmp_path / "next.csv")]
+        assert page.evaluate("document.querySelector('header code').textContent") == str(odd)
+        assert page.errors() == []
+        assert set(page.requests()) <= {page_at.as_uri()}
+
+
+def test_nothing_to_pick_and_files_that_exist(run, photos, tmp_path):
+    every = tmp_path / "all.csv"
+    names = [f"{name}/{number:04d}.jpg" for name in ("china", "flower") for number in range(12)]
+    every.write_text("file_name,label\n" + "".join(f"{name},x\n" for name in names))
+    result = command(run, photos, "--labels", every, "--out", tmp_path / "next.csv")
+    assert result.exit_code == 1
+    assert "is without a label: there is nothing to pick" in result.stderr
+    (tmp_path / "next.html").write_text("mine")
+    result = command(run, photos, "--out", tmp_path / "next.csv", "--page", tmp_path / "next.html")
+    assert "is there already. Replace it: --overwrite" in result.stderr
+    assert not (tmp_path / "next.csv").exists()
+    (tmp_path / "bad.csv").write_text("name;label\n")
+    result = command(run, photos, "--labels", tmp_path / "bad.csv", "--out", tmp_path / "next.csv")
+    assert "Expected a first line with file_name and label" in result.stderr
+
+
+def test_labels_are_found_where_the_run_was_told_them_or_beside_the_photos(run, photos, tmp_path):
+    copy = shutil.copytree(photos, tmp_path / "photos")
+    files = ("china/0001.jpg", "flower/0002.jpg", "u\u0308.jpg")
+    assert labeled_files(run, copy, files) is None
+    (copy / "labels.csv").write_text("file_name,label\nchina/0001.jpg,china\nflower/0002.jpg,\n\u00fc.jpg,flower\n")
+    assert labeled_files(run, copy, files) == {"china/0001.jpg", "u\u0308.jpg"}
+
+    other = tmp_path / "given.csv"
+    other.write_text("file_name,label\nflower/0002.jpg,flower\nchina/0003.jpg,china\n")
+    recipe = Recipe(name="own", data=str(copy), protocol=Choice("given", {"table": str(other)}))
+    with Run(tmp_path / "run").begin(recipe):
+        pass
+    assert labeled_files(tmp_path / "run", copy, files) == {"flower/0002.jpg"}
+    assert labeled_files(tmp_path / "run", copy, files, copy / "labels.csv") == {"china/0001.jpg", "u\u0308.jpg"}
+    other.unlink()  # the run lies on another machine, or its table is gone
+    assert labeled_files(tmp_path / "run", copy, files) == {"china/0001.jpg", "u\u0308.jpg"}
+
+
+def test_reasons_name_the_two_best_classes(model, photos):
+    found = suggest(model, photos, 3, {"china/0000.jpg"})
+    assert found.unlabeled == 23
+    for one in found.picked:
+        assert "china (" in one.why
+        assert "flower (" in one.why

@@ -1,0 +1,159 @@
+"""A run folder gives its model again, wherever it lies, and a folder that is none says so."""
+
+import json
+import shutil
+import struct
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from debiaspl.data import open_data
+from debiaspl.deploy import load_model
+from debiaspl.training import RunError, train
+from debiaspl.training.evaluate import evaluate
+from tests.training.tiny import TINY
+
+
+def test_a_moved_run_predicts_the_same_bits_and_what_the_run_itself_said(run, photos, tmp_path):
+    moved = shutil.copytree(run, tmp_path / "elsewhere" / "gelaufen ü")
+    (moved / "config.json").unlink()  # the weights' file is enough
+    one, other = load_model(run), load_model(moved)
+    test = open_data(str(photos), 24).test
+    assert torch.equal(one.probabilities(test.images), other.probabilities(test.images))
+    assert torch.equal(one.features(test.images), other.features(test.images))
+    assert evaluate(other.network, test).to_csv() == (run / "predictions.csv").read_text()
+    assert (one.classes, one.channels, one.size) == (("china", "flower"), 3, (24, 24))
+    assert not one.network.training
+    assert not any(value.requires_grad for value in one.network.parameters())
+    assert one.probabilities(test.images).sum(-1).allclose(torch.ones(len(test)))
+
+
+def test_loading_leaves_the_generator_of_the_user_alone(run):
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    load_model(run)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_grey_model_reads_colour_photos_as_grey_ones(photos, tmp_path):
+    train(TINY, tmp_path / "digits")
+    model = load_model(tmp_path / "digits")
+    picture = model.read(photos / "china" / "0001.jpg")
+    assert picture.shape == (1, 8, 8)
+    assert model.probabilities(picture[None]).shape == (1, 10)
+
+
+def test_images_of_another_shape_are_refused(model):
+    for images in (torch.zeros(2, 3, 24, 24), torch.zeros(2, 3, 24, 25, dtype=torch.uint8), torch.zeros(3, 24, 24)):
+        with pytest.raises(ValueError, match=r"expected uint8 \(N, C, H, W\) with C, H, W = 3, 24, 24"):
+            model.probabilities(images)
+
+
+@pytest.fixture
+def broken(run, tmp_path):
+    """A copy to be damaged."""
+    return shutil.copytree(run, tmp_path / "broken")
+
+
+def test_a_folder_that_is_no_run(tmp_path, run):
+    with pytest.raises(RunError, match=r"nowhere does not exist\. Expected the folder of a run"):
+        load_model(tmp_path / "nowhere")
+    with pytest.raises(RunError, match=r"is a file; did you mean .*small\?"):
+        load_model(run / "model.safetensors")
+    with pytest.raises(RunError, match=r"is no run of debiaspl: it has no model.safetensors"):
+        load_model(tmp_path)
+    with pytest.raises(RunError, match=r"It holds runs, such as .*small\."):
+        load_model(run.parent)
+
+
+def test_an_unfinished_run_says_how_to_go_on(broken):
+    (broken / "model.safetensors").unlink()
+    with pytest.raises(RunError, match=r"has ended, but its model.safetensors is missing. Bring it back from a copy"):
+        load_model(broken)
+    (broken / "results.json").unlink()
+    with pytest.raises(RunError, match=r"has not ended: .* Go on with the command that began it and --resume"):
+        load_model(broken)
+
+
+@pytest.mark.parametrize("length", [0, 5, 100, -1])
+def test_a_file_cut_short(broken, length):
+    path = broken / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(RunError, match=r"model.safetensors is damaged.*Bring it back from a copy, or train anew"):
+        load_model(broken)
+
+
+def test_a_file_that_claims_to_be_huge(broken):
+    (broken / "model.safetensors").write_bytes(struct.pack("<Q", 2**60) + b"{}")
+    with pytest.raises(RunError, match="is damaged"):
+        load_model(broken)
+
+
+def test_weights_of_another_program(broken):
+    save_file(load_file(broken / "model.safetensors"), broken / "model.safetensors")
+    with pytest.raises(RunError, match=r"does not say which network and classes .* another program wrote it"):
+        load_model(broken)
+
+
+GOOD = {
+    "network": {"name": "small", "settings": {"width": 4}},
+    "classes": ["a", "b"],
+    "channels": 3,
+    "size": [24, 24],
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"classes": ["a", "a"]},
+        {"classes": "ab"},
+        {"classes": ["a"]},
+        {"size": [24]},
+        {"size": [24, 0]},
+        {"size": [24.0, 24]},
+        {"channels": 4},
+        {"network": "small"},
+        {"network": {"name": "small"}},
+        {"network": {"name": "small", "settings": []}},
+    ],
+)
+def test_facts_that_are_not_what_they_must_be(broken, changes):
+    _rewrite(broken, json.dumps(GOOD | changes))
+    with pytest.raises(RunError, match=r"is damaged or of another version of debiaspl .* expected JSON with network"):
+        load_model(broken)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"classes": ["a", "b"]}', "[" * 100_000])
+def test_facts_that_are_no_json_object(broken, text):
+    _rewrite(broken, text)
+    with pytest.raises(RunError, match="is damaged or of another version of debiaspl"):
+        load_model(broken)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ({"name": "huge", "settings": {}}, "names a network that .* cannot build: there is no network named 'huge'"),
+        ({"name": "small", "settings": {"depth": 3}}, "cannot build: network 'small' has no setting depth"),
+        ({"name": "mine.py:Mine", "settings": {}}, "cannot build: there is no network named 'mine.py:Mine'"),
+        ({"name": "small", "settings": {"width": 8}}, "belong to another network than the one it names"),
+        ({"name": "wrn", "settings": {"depth": 10}}, "belong to another network .*tensors are missing"),
+    ],
+)
+def test_a_network_that_is_not_the_one_of_the_weights(broken, network, message):
+    _rewrite(broken, json.dumps(GOOD | {"network": network}))
+    with pytest.raises(RunError, match=message):
+        load_model(broken)
+
+
+def test_the_good_facts_are_good(broken):
+    _rewrite(broken, json.dumps(GOOD))
+    assert load_model(broken).classes == ("a", "b")
+
+
+def _rewrite(folder, facts: str) -> None:
+    path = folder / "model.safetensors"
+    save_file(load_file(path), path, metadata={"debiaspl": facts})

@@ -1,0 +1,48 @@
+"""docs/scikit-learn.md: its code, executed, and its numbers, compared with what was measured."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "scikit-learn.md").read_text()
+CODE = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def runs(code: str, folder: Path) -> str:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=folder, check=True, text=True, stdout=subprocess.PIPE
+    ).stdout
+
+
+def test_there_are_three_examples():
+    assert len(CODE) == 3
+
+
+def test_digits(tmp_path):
+    """With a sixth of the steps: the page's own number is the benchmark's business."""
+    code = CODE[0].replace("random_state=0", "random_state=0, max_iter=100")
+    assert code != CODE[0]
+    assert float(runs(code, tmp_path).split()[0]) > 0.5
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_code_runs_as_printed(number, tmp_path):
+    said = runs(CODE[number], tmp_path)
+    if number == 1:
+        assert float(said.split()[-1]) > 0.85
+
+
+def test_numbers_are_what_was_measured():
+    measured = json.loads((ROOT / "results" / "estimator" / "results.json").read_text())
+    assert (ROOT / "results" / "estimator" / "table.md").read_text() in PAGE
+    assert f"{measured['features']['seconds']:.1f} s" in PAGE
+    methods = {name: one["mean"] for name, one in measured["methods"].items()}
+    ours = methods["DebiasedClassifier"]
+    assert ours > methods["SelfTrainingClassifier"]
+    assert ours > methods["LabelSpreading"]
+    assert len(measured["methods"]["DebiasedClassifier"]["seeds"]) == 10

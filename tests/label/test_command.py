@@ -1,0 +1,109 @@
+"""The command: what it prints, what it refuses, and what a kill leaves."""
+
+import signal
+import socket
+import sys
+import threading
+import webbrowser
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.label import LabelServer
+from tests.label.made import Client, write_photos
+from tests.label.process import Labelling
+
+
+def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
+    photos, table = write_photos(tmp_path / "photos", 200), tmp_path / "labels.csv"
+    acknowledged: list[str] = []
+    with Labelling(photos, "--classes", 'owl,"a, b"', "--labels", str(table)) as labelling:
+        assert "200 images, 0 labels, 2 classes" in labelling.said
+        client = Client(labelling.url)
+
+        def answer() -> None:
+            try:
+                for number in range(200):
+                    before = client.first()["name"]
+                    client.answer(number % 2)
+                    acknowledged.append(f"{before},{('owl', chr(34) + 'a, b' + chr(34))[number % 2]}")
+            except OSError:
+                return
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        while len(acknowledged) < 25:
+            thread.join(0.01)
+        refused = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--labels", str(table)])
+        assert refused.exit_code == 1
+        assert f"labels.csv is being labelled already by process {labelling.process.pid}" in refused.stderr
+        assert "Traceback" not in refused.stderr
+        labelling.end(signal.SIGKILL)
+        thread.join()
+    header, *rows = table.read_text().splitlines()
+    assert header == "file_name,label"
+    assert rows[: len(acknowledged)] == acknowledged
+    assert len(rows) <= len(acknowledged) + 1  # the one on its way may have been saved
+    assert table.read_text().endswith("\n")
+    with Labelling(photos, "--classes", 'owl,"a, b"', "--labels", str(table)) as again:
+        assert f"200 images, {len(rows)} labels, 2 classes" in again.said
+        code, errors = again.end(signal.SIGINT)
+    assert (code, errors) == (0, f"ended; {len(rows)} labels are in {table}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.csv", "photos"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--classes", "owl"], "--classes names one class, owl. Expected two or more"),
+        (["--classes", 'a,"b'], "Expected names with commas between"),
+        (["--classes", "a,b", "--classes-file", "x"], "expected one of the two"),
+        (["--classes-file", "missing.txt"], "missing.txt cannot be read: No such file"),
+        ([], "does not say which classes there are"),
+        (["--classes", "a,b", "--labels", "nowhere/labels.csv"], "could not write beside"),
+        (["--classes", "a,b", "--run", "norun"], "norun does not exist. Expected the folder of a run"),
+        (["--classes", "a,b", "--labels", "bad.csv"], "bad.csv has the columns x, y"),
+    ],
+)
+def test_what_cannot_be_begun_is_one_message(tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    write_photos(tmp_path / "photos", 2)
+    (tmp_path / "bad.csv").write_text("x,y\n1,2\n")
+    before = sorted(tmp_path.rglob("*"))
+    ran = CliRunner().invoke(app, ["label", "photos", "--no-browser", *options])
+    assert ran.exit_code == 1
+    assert message in ran.stderr.replace("\n", " ")
+    assert ran.stderr.startswith("error: ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_that_is_none_is_told(tmp_path):
+    ran = CliRunner().invoke(app, ["label", str(tmp_path / "nothing"), "--classes", "a,b"])
+    assert (ran.exit_code, "does not exist. Expected a folder of images" in ran.stderr) == (1, True)
+
+
+def test_a_port_that_is_taken_is_told(tmp_path):
+    photos = write_photos(tmp_path / "photos", 2)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ran = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--port", port, "--no-browser"])
+    assert ran.exit_code == 1
+    assert f"port {port} cannot be used" in ran.stderr
+
+
+@pytest.mark.parametrize("screen", [True, False])
+def test_the_browser_is_opened_where_there_is_a_screen(tmp_path, monkeypatch, screen):
+    def ended(server: LabelServer) -> None:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    monkeypatch.setattr(LabelServer, "serve_forever", ended)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", ":0" if screen else "")
+    ran = CliRunner().invoke(app, ["label", str(write_photos(tmp_path, 2)), "--classes", "a,b"])
+    assert (ran.exit_code, ran.stderr) == (0, f"ended; 0 labels are in {tmp_path / 'labels.csv'}\n")
+    assert [url in ran.stdout for url in opened] == [True] * screen
+    assert not (tmp_path / "labels.csv").exists()

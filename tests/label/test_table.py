@@ -1,0 +1,277 @@
+"""labels.csv: nothing that was answered is lost, nothing of somebody else's is changed."""
+
+import os
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from debiaspl.data import DataError
+from debiaspl.data.listing import list_folder
+from debiaspl.label.lock import locked
+from debiaspl.label.names import Names
+from debiaspl.label.table import Table
+from debiaspl.training import RunError
+from debiaspl.training import files as training_files
+
+FILES = ("a.jpg", "b.jpg", "c, d.jpg", "sub/e.jpg", "f.jpg")
+CLASSES = ("owl", "heron", "owlet")
+
+
+@pytest.fixture
+def photos(tmp_path) -> Path:
+    (tmp_path / "sub").mkdir()
+    for file in FILES:
+        (tmp_path / file).write_bytes(b"")
+    return tmp_path
+
+
+def opened(photos: Path, classes: tuple[str, ...] | None = CLASSES) -> Table:
+    return Table(photos / "labels.csv", Names(photos, FILES), classes)
+
+
+def write(photos: Path, text: str) -> None:
+    (photos / "labels.csv").write_bytes(text.encode())
+
+
+def read(photos: Path) -> str:
+    return (photos / "labels.csv").read_bytes().decode()
+
+
+def test_answers_are_rows_and_training_reads_them(photos):
+    table = opened(photos)
+    assert not (photos / "labels.csv").exists()
+    table.answer("c, d.jpg", "heron")
+    table.answer("sub/e.jpg", "owl")
+    table.answer("a.jpg", None)
+    assert read(photos) == 'file_name,label\n"c, d.jpg",heron\nsub/e.jpg,owl\na.jpg,\n'
+    listing = list_folder(photos)
+    named = {file: int(label) for file, label in zip(listing.files, listing.labels, strict=True)}
+    assert listing.classes == ("heron", "owl")
+    assert named == {"a.jpg": -1, "b.jpg": -1, "c, d.jpg": 0, "f.jpg": -1, "sub/e.jpg": 1}
+    assert opened(photos).answers == table.answers == {"c, d.jpg": "heron", "sub/e.jpg": "owl", "a.jpg": None}
+
+
+def test_undo_has_as_many_levels_as_there_are_rows_also_after_a_restart(photos):
+    table = opened(photos)
+    for file, label in (("a.jpg", "owl"), ("b.jpg", None), ("f.jpg", "heron")):
+        table.answer(file, label)
+    assert table.undo() == ("f.jpg", "heron")
+    again = opened(photos)
+    assert again.last == ("b.jpg", None)
+    assert again.undo() == ("b.jpg", None)
+    assert again.undo() == ("a.jpg", "owl")
+    assert again.undo() is None
+    assert read(photos) == "file_name,label\n"
+
+
+def test_a_skipped_image_that_is_answered_later_has_one_row(photos):
+    table = opened(photos)
+    table.answer("a.jpg", None)
+    table.answer("b.jpg", "owl")
+    table.answer("a.jpg", "heron")
+    assert read(photos) == "file_name,label\nb.jpg,owl\na.jpg,heron\n"
+    assert table.undo() == ("a.jpg", "heron")
+
+
+def test_what_others_wrote_keeps_every_byte(photos):
+    before = '\ufeffLabel , file_name,who,note\r\nowl, "a.jpg" ,"me ""2""",\r\n\r\n heron,b.jpg\r\n'
+    write(photos, before)
+    table = opened(photos)
+    table.answer("c, d.jpg", "owlet")
+    assert read(photos) == before + 'owlet,"c, d.jpg",,\r\n'
+    table.undo()
+    assert read(photos) == before
+    assert table.undo() == ("b.jpg", "heron")
+    with pytest.raises(DataError, match=r'more than a label \(me "2"\), which would be lost'):
+        table.undo()
+    table.answer("a.jpg", "heron")
+    assert read(photos).splitlines()[-1] == 'heron,a.jpg,"me ""2""",'
+
+
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [
+        ("b.jpg,heron", True),
+        ("b.jpg,her", False),
+        ("b.jpg,owlet", True),
+        ("b.jpg,owl", False),  # owlet, perhaps
+        ("b.jpg,", False),
+        ("b.jp", False),
+        ('"c, d.jp', False),
+        ('"c, d.jpg",heron', True),
+    ],
+)
+def test_a_last_line_that_is_cut_off_is_left_out_if_it_may_not_be_whole(photos, end, kept):
+    write(photos, f"file_name,label\na.jpg,owl\n{end}")
+    table = opened(photos)
+    assert len(table.answers) == 1 + kept
+    assert (table.cut is None) == kept
+    table.answer("f.jpg", "heron")
+    middle = f"{end}\n" if kept else ""
+    assert read(photos) == f"file_name,label\na.jpg,owl\n{middle}f.jpg,heron\n"
+
+
+@pytest.mark.parametrize("begun", ["", "\ufeff", "file_na", "file_name,label", "file_name,label\n"])
+def test_a_table_that_was_only_just_begun_is_a_new_one(photos, begun):
+    write(photos, begun)
+    opened(photos).answer("a.jpg", "owl")
+    assert read(photos) == "file_name,label\na.jpg,owl\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name,class\na.jpg,owl\n", r"has the columns name, class\. Expected a first line with file_name and label"),
+        ("file_name,label\na.jpg,eagle\nb.jpg,eagle\n", r"not among the classes: eagle \(2\).*owl, heron, owlet"),
+        ("file_name,label\nmissing.jpg,owl\n", r"names 1 file not in .*: missing\.jpg"),
+        ("file_name,label\n../a.jpg,owl\n", r"names 1 file not in .*: \.\./a\.jpg"),
+        ("file_name,label\n/etc/passwd,owl\n", r"names 1 file not in"),
+        ("file_name,label\na.jpg,owl\na.jpg,heron\n", r"says owl for a\.jpg in line 2 and heron in line 3"),
+        ("file_name,label\na.jpg,owl,extra\n", r"has 3 cells in line 2, expected 2"),
+        ("file_name,label\n,owl\n", r"no file name in line 2"),
+        ('file_name,label\n"a.jpg,owl\nb.jpg,heron\n', r"quote left open in line 2"),
+    ],
+)
+def test_a_table_that_training_would_refuse_is_refused_and_stays(photos, text, message):
+    write(photos, text)
+    with pytest.raises(DataError, match=message):
+        opened(photos)
+    assert read(photos) == text
+
+
+def test_a_table_in_another_encoding_is_refused(photos):
+    (photos / "labels.csv").write_bytes("file_name,label\na.jpg,Bär\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"not UTF-8: byte 0xe4 in line 2"):
+        opened(photos)
+
+
+def test_a_table_that_somebody_changes_meanwhile_is_read_again(photos):
+    table = opened(photos)
+    table.answer("a.jpg", "owl")
+    write(photos, read(photos) + "b.jpg,heron\n")
+    table.answer("f.jpg", "owl")
+    assert read(photos) == "file_name,label\na.jpg,owl\nb.jpg,heron\nf.jpg,owl\n"
+    write(photos, read(photos) + "sub/e.jpg,eagle\n")
+    with pytest.raises(DataError, match="eagle"):
+        table.answer("c, d.jpg", "owl")
+    assert read(photos).endswith("sub/e.jpg,eagle\n")
+
+
+def test_a_table_that_is_removed_meanwhile_is_written_again(photos):
+    table = opened(photos)
+    table.answer("a.jpg", "owl")
+    (photos / "labels.csv").unlink()
+    table.answer("b.jpg", "heron")
+    assert read(photos) == "file_name,label\na.jpg,owl\nb.jpg,heron\n"
+
+
+def test_an_answer_that_cannot_be_written_does_not_count(photos, monkeypatch):
+    table = opened(photos)
+    table.answer("a.jpg", "owl")
+
+    def full(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(training_files, "_bring_to_disk", full)
+    with pytest.raises(RunError, match="No space left"):
+        table.answer("b.jpg", "heron")
+    assert table.answers == {"a.jpg": "owl"}
+    assert read(photos) == "file_name,label\na.jpg,owl\n"
+    assert sorted(path.name for path in photos.iterdir() if path.name.startswith(".")) == []
+
+
+def test_the_mode_and_a_link_stay(photos, tmp_path_factory):
+    real = tmp_path_factory.mktemp("elsewhere") / "real.csv"
+    real.write_text("file_name,label\n")
+    real.chmod(0o600)
+    (photos / "labels.csv").symlink_to(real)
+    opened(photos).answer("a.jpg", "owl")
+    assert (photos / "labels.csv").is_symlink()
+    assert real.read_text() == "file_name,label\na.jpg,owl\n"
+    assert real.stat().st_mode & 0o777 == 0o600
+
+
+names = (
+    st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=12)
+    .map(lambda text: unicodedata.normalize("NFC", text.strip()))
+    .filter(lambda text: text not in ("", "unlabeled"))
+)
+
+
+@given(labels=st.lists(names, min_size=2, max_size=4, unique=True))
+@settings(max_examples=60, deadline=None)
+def test_class_names_of_any_letters_survive(tmp_path_factory, labels):
+    photos = tmp_path_factory.mktemp("any")
+    files = tuple(f"{number}.jpg" for number in range(len(labels)))
+    for file in files:
+        (photos / file).write_bytes(b"")
+    table = Table(photos / "labels.csv", Names(photos, files), labels)
+    for file, label in zip(files, labels, strict=True):
+        table.answer(file, label)
+    assert list(Table(photos / "labels.csv", Names(photos, files), labels).answers.values()) == labels
+    if not any("\n" in label for label in labels):  # training takes a line break in a label for an open quote
+        listing = list_folder(photos, classes=labels)
+        assert [listing.classes[label] for label in listing.labels] == labels
+
+
+@given(name=st.text(st.characters(codec="utf-8", exclude_characters="\0/"), min_size=1, max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_file_names_of_any_letters_survive(tmp_path_factory, name):
+    photos, file = tmp_path_factory.mktemp("any"), f"{name}.jpg"
+    if name.strip().startswith(("\\", "..")) or ".." in name.replace("\\", "/").split("/"):
+        return
+    (photos / file).write_bytes(b"")
+    Table(photos / "labels.csv", Names(photos, [file]), CLASSES).answer(file, "owl")
+    assert Table(photos / "labels.csv", Names(photos, [file]), CLASSES).answers == {file: "owl"}
+    if not name.startswith("."):  # hidden
+        listing = list_folder(photos, classes=CLASSES)
+        assert (listing.files, listing.labels.tolist()) == ((file,), [0])
+
+
+def test_spaces_around_a_name_are_part_of_it(tmp_path):
+    files = (" a.jpg", "a.jpg", "b.jpg ", "b.jpg")
+    for file in files:
+        (tmp_path / file).write_bytes(b"")
+    table = Table(tmp_path / "labels.csv", Names(tmp_path, files), CLASSES)
+    table.answer(" a.jpg", "owl")
+    table.answer("b.jpg ", "heron")
+    again = Table(tmp_path / "labels.csv", Names(tmp_path, files), CLASSES)
+    assert again.answers == {" a.jpg": "owl", "b.jpg ": "heron"}
+
+
+def test_a_second_session_is_refused_until_the_first_has_ended(photos):
+    table = photos / "labels.csv"
+    with (
+        locked(table),
+        pytest.raises(RunError, match=rf"being labelled already by process {os.getpid()}"),
+        locked(table),
+    ):
+        pass
+    assert not list(photos.glob(".*"))
+    with locked(table):
+        assert (photos / ".labels.csv.lock").exists()
+
+
+def test_a_lock_that_a_killed_process_left_is_no_obstacle(photos):
+    program = (
+        "import os, sys; from pathlib import Path; from debiaspl.label.lock import locked\n"
+        "with locked(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(photos / "labels.csv")])
+    assert killed.returncode == -9
+    assert (photos / ".labels.csv.lock").exists()
+    with locked(photos / "labels.csv"):
+        pass
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(photos):
+    with (
+        pytest.raises(RunError, match=r"could not write beside .*nowhere.*--labels"),
+        locked(photos / "nowhere" / "l.csv"),
+    ):
+        pass

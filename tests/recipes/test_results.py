@@ -1,0 +1,86 @@
+"""``debiaspl results``: every file has its row, every cell that is not measured is open, and nothing is left out."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.recipes import RECIPES
+from debiaspl.recipes.results import rows
+from debiaspl.training import RunError
+
+
+def measured(folder: Path, cell: str, name: str, accuracy: list[float], settings: str = "") -> None:
+    command = f"debiaspl train --recipe {name}{settings} --set seed=0"
+    folds = [{"accuracy": value, "seconds": 60.0 + fold} for fold, value in enumerate(accuracy)]
+    (folder / cell).mkdir(exist_ok=True)
+    text = json.dumps({"command": command, "device": "a GPU", "together": 2, "folds": folds})
+    (folder / cell / f"{name}{settings.replace(' --set ', '-')}.json").write_text(text)
+
+
+def of(folder: Path, cell: str, recipe: str = "minutes") -> dict[str, object]:
+    return {row.method: row for row in rows(folder) if (row.cell, row.recipe) == (cell, recipe)}
+
+
+def test_an_empty_folder_is_a_list_of_open_cells(tmp_path):
+    found = rows(tmp_path)
+    assert {row.standing for row in found} == {"open"}
+    assert {row.cell for row in found} >= {"cifar10-lt100-10pct", "cifar10-40", "cifar10-250", "eurosat-40"}
+    # Whatever is open can be run by name.
+    for row in found:
+        infix = "-minutes" if row.recipe == "minutes" else ""
+        assert row.cell + infix + ("" if row.method == "DebiasPL" else "-fixmatch") in RECIPES
+
+
+def test_methods_variants_and_recipes_each_have_their_row(tmp_path):
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.95, 0.96])
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], " --set strength=0.25")
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes-fixmatch", [0.861])
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes-supervised", [0.2])
+    measured(tmp_path, "cifar10-40", "cifar10-40", [0.9])
+    found = of(tmp_path, "cifar10-40")
+    assert list(found) == ["DebiasPL", "DebiasPL, strength=0.25", "FixMatch", "supervised"]
+    assert found["DebiasPL"].accuracy == (95.0, 96.0)
+    assert found["DebiasPL"].seconds == (60.0, 61.0)
+    assert [row.standing for row in found.values()] == ["reached", "below", "reached", ""]
+    assert [(row.method, row.standing) for row in of(tmp_path, "cifar10-40", "paper").values()] == [
+        ("DebiasPL", "below"),
+        ("FixMatch", "open"),
+    ]
+
+
+def test_a_cell_whose_name_begins_another_keeps_to_itself(tmp_path):
+    measured(tmp_path, "cifar10-lt200-10pct-balanced", "cifar10-lt200-10pct-balanced-minutes", [0.9])
+    assert of(tmp_path, "cifar10-lt200-10pct")["DebiasPL"].standing == "open"
+    assert of(tmp_path, "cifar10-lt200-10pct-balanced")["DebiasPL"].standing == "reached"
+
+
+@pytest.mark.parametrize(("name", "text"), [("stranger", "{}"), ("cifar10-40-minutes", "{}"), ("cifar10-40", "[")])
+def test_a_file_that_is_no_result_is_named(tmp_path, name, text):
+    (tmp_path / "cifar10-40").mkdir()
+    (tmp_path / "cifar10-40" / f"{name}.json").write_text(text)
+    with pytest.raises(RunError, match=f"{name}.json"):
+        rows(tmp_path)
+
+
+def test_the_command_prints_what_lies_in_the_repository():
+    shown = CliRunner().invoke(app, ["results", "--json"])
+    assert shown.exit_code == 0, shown.output
+    found = {(row["cell"], row["method"], row["recipe"]): row for row in json.loads(shown.output)}
+    files = list((Path(__file__).parents[2] / "results" / "gain").glob("*/*.json"))
+    assert len([row for row in found.values() if row["accuracy"]]) == len(files)
+    ours = found["cifar10-lt100-10pct", "DebiasPL", "minutes"]
+    theirs = found["cifar10-lt100-10pct", "FixMatch", "minutes"]
+    assert len(ours["accuracy"]) == len(theirs["accuracy"]) >= 3
+    assert min(ours["accuracy"]) > max(theirs["accuracy"]) + 5
+    assert (ours["paper"], theirs["paper"]) == (79.2, 67.3)
+    assert max(ours["seconds"]) < 180
+    assert "H200" in ours["gpu"]
+
+
+def test_a_missing_folder_teaches(tmp_path):
+    shown = CliRunner().invoke(app, ["results", "--folder", str(tmp_path / "none")])
+    assert shown.exit_code != 0
+    assert "is not a folder" in shown.output

@@ -1,0 +1,191 @@
+"""CLIP and SigLIP through the real loading code, against a calculation by hand."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from debiaspl.data import DataError, ImageSet
+from debiaspl.zeroshot.cache import predict_once
+from debiaspl.zeroshot.classes import check_classes
+from debiaspl.zeroshot.photos import open_photos
+from tests.data.photos import write_folder
+from tests.zeroshot.models import LENGTH, SIZE, save_model
+
+pytest.importorskip("transformers", reason="zero-shot models need transformers")
+
+CLASSES = ("china temple", "red flower", "a photo")
+TEMPLATES = ("a photo of {}.", "{}", "the picture of the {}")
+
+
+@pytest.fixture(scope="module", params=["clip", "siglip"])
+def folder(request, tmp_path_factory) -> Path:
+    return save_model(tmp_path_factory.mktemp("models") / f"tiny-{request.param}", request.param)
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory) -> Path:
+    return write_folder(tmp_path_factory.mktemp("photos") / "all", per_class=3)
+
+
+def by_hand(folder: Path, pixels: torch.Tensor) -> torch.Tensor:
+    """One text at a time, one image at a time, with plain loops over classes and templates."""
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    siglip = model.config.model_type == "siglip"
+    rows = []
+    with torch.no_grad():
+        known = []
+        for name in CLASSES:
+            total = torch.zeros(())
+            for template in TEMPLATES:
+                ids = tokenizer(template.replace("{}", name))["input_ids"]
+                ids = ids + [0] * (LENGTH - len(ids)) if siglip else ids
+                pooled = model.text_model(input_ids=torch.tensor([ids])).pooler_output[0]
+                pooled = pooled if siglip else model.text_projection(pooled)
+                total = total + pooled / pooled.square().sum().sqrt()
+            known.append(total / total.square().sum().sqrt())
+        for image in pixels:
+            scaled = (image.double() / 255 - 0.4) / 0.3
+            pooled = model.vision_model(pixel_values=scaled[None].float()).pooler_output[0]
+            pooled = pooled if siglip else model.visual_projection(pooled)
+            pooled = pooled / pooled.square().sum().sqrt()
+            logits = torch.stack([model.logit_scale.exp().squeeze() * (pooled * other).sum() for other in known])
+            rows.append(logits.exp() / logits.exp().sum())
+    return torch.stack(rows)
+
+
+def teacher_of(folder: Path):
+    from debiaspl.zeroshot.clip import ClipTeacher
+
+    return ClipTeacher(str(folder), torch.device("cpu"), batch=4)
+
+
+def test_probabilities_equal_a_calculation_by_hand(folder, photos):
+    images = open_photos(photos, CLASSES)
+    probabilities, skipped = teacher_of(folder).predict(images, CLASSES, TEMPLATES)
+    pixels = torch.stack([_decoded(photos / name) for name in images.ids])
+    torch.testing.assert_close(probabilities, by_hand(folder, pixels), atol=1e-5, rtol=1e-4)
+    assert skipped == {}
+    assert probabilities.std(0).min() > 1e-3  # a test of equal rows would see nothing
+    assert probabilities.std(1).min() > 1e-3
+
+
+def _decoded(path: Path) -> torch.Tensor:
+    from debiaspl.data.decode import decode
+
+    return decode(path, (SIZE, SIZE))
+
+
+def test_one_template_is_what_the_model_itself_says(folder, photos):
+    from transformers import AutoModel, AutoTokenizer
+
+    images = open_photos(photos, CLASSES)
+    found, _ = teacher_of(folder).predict(images, CLASSES, ("{}",))
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    padding = "max_length" if model.config.model_type == "siglip" else True
+    told = dict(tokenizer(list(CLASSES), padding=padding, return_tensors="pt"))
+    told.pop("token_type_ids", None)
+    if model.config.model_type == "siglip":
+        told.pop("attention_mask")
+    pixels = torch.stack([(_decoded(photos / name) / 255 - 0.4) / 0.3 for name in images.ids])
+    with torch.no_grad():
+        own = model(**told, pixel_values=pixels).logits_per_image
+    torch.testing.assert_close(found, own.softmax(-1), atol=1e-5, rtol=1e-4)
+    if model.config.model_type == "siglip":
+        # Exactly one class is true: p(c) is that of c's pair being right and all others wrong.
+        pair = own.double().sigmoid()
+        joint = torch.stack([pair[:, c] * (1 - pair).prod(1) / (1 - pair[:, c]) for c in range(len(CLASSES))], 1)
+        torch.testing.assert_close(found.double(), joint / joint.sum(1, keepdim=True), atol=1e-5, rtol=1e-3)
+
+
+def test_images_in_memory_give_nearly_the_same(folder, photos):
+    images = open_photos(photos, CLASSES)
+    pictures = torch.stack([_decoded(photos / name) for name in images.ids])
+    held = ImageSet(pictures, images.labels, CLASSES)
+    from_files, _ = teacher_of(folder).predict(images, CLASSES, TEMPLATES)
+    from_memory, _ = teacher_of(folder).predict(held, CLASSES, TEMPLATES)
+    torch.testing.assert_close(from_files, from_memory)
+    larger = ImageSet(torch.nn.functional.interpolate(pictures.float(), scale_factor=2).byte(), images.labels, CLASSES)
+    resized, _ = teacher_of(folder).predict(larger, CLASSES, TEMPLATES)
+    assert (resized.argmax(-1) == from_files.argmax(-1)).float().mean() > 0.5
+
+
+def test_a_second_run_reads_what_the_first_has_kept_and_a_changed_class_list_does_not(folder, photos, tmp_path):
+    images = open_photos(photos, CLASSES)
+    teacher = teacher_of(folder)
+    first, _, kept = predict_once(teacher, images, CLASSES, TEMPLATES, tmp_path)
+    again = teacher_of(folder)
+    second, _, found = predict_once(again, images, CLASSES, TEMPLATES, tmp_path)
+    assert (kept, found) == (False, True)
+    assert torch.equal(first, second)
+    assert again._model is None  # not even loaded
+    for classes, templates in ((CLASSES[::-1], TEMPLATES), (CLASSES[:2], TEMPLATES), (CLASSES, TEMPLATES[:1])):
+        assert not predict_once(again, images, check_classes(classes), templates, tmp_path)[2]
+
+
+def test_another_weight_is_another_model(folder, photos, tmp_path):
+    from transformers import AutoModel
+
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    assert teacher_of(copy).identity() == teacher_of(folder).identity()  # moved, not changed
+    model = AutoModel.from_pretrained(copy)
+    model.logit_scale.data += 1
+    model.save_pretrained(copy)
+    assert teacher_of(copy).identity() != teacher_of(folder).identity()
+
+
+def test_a_damaged_photo_is_named_and_the_others_are_predicted(folder, tmp_path):
+    photos = write_folder(tmp_path / "photos", per_class=2)
+    (photos / "china" / "0000.jpg").write_bytes(b"no picture")
+    images = open_photos(photos, CLASSES)
+    probabilities, skipped = teacher_of(folder).predict(images, CLASSES, TEMPLATES)
+    assert list(skipped) == [0]
+    torch.testing.assert_close(probabilities.sum(1), torch.ones(4))
+
+
+def test_a_folder_that_is_no_model_says_what_is_expected(tmp_path):
+    with pytest.raises(DataError, match=r"holds no config.json, so it is no model folder. Expected a folder with"):
+        teacher_of(tmp_path)
+    with pytest.raises(DataError, match=r"is no folder. Expected a folder with config.json"):
+        teacher_of(tmp_path / "missing")
+    (tmp_path / "config.json").write_text("not json")
+    with pytest.raises(DataError, match=r"cannot be loaded from the folder: .* Expected a folder with config.json"):
+        teacher_of(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    with pytest.raises(DataError, match="is a model of type 'bert', expected clip or siglip"):
+        teacher_of(tmp_path)
+
+
+def test_a_folder_without_weights_or_tokenizer_says_so(folder, photos, tmp_path):
+    images = open_photos(photos, CLASSES)
+    for missing in ("model.safetensors", "tokenizer.json"):
+        broken = Path(shutil.copytree(folder, tmp_path / missing.partition(".")[0]))
+        (broken / missing).unlink()
+        with pytest.raises(DataError, match="cannot be loaded from the folder"):
+            teacher_of(broken).predict(images, CLASSES, TEMPLATES)
+    truncated = Path(shutil.copytree(folder, tmp_path / "truncated"))
+    weights = (truncated / "model.safetensors").read_bytes()
+    (truncated / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(DataError, match="cannot be loaded from the folder"):
+        teacher_of(truncated).predict(images, CLASSES, TEMPLATES)
+
+
+def test_nobody_is_asked_whether_to_execute_code(folder, tmp_path, monkeypatch):
+    from debiaspl.zeroshot.pretrained import Pretrained
+
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    foreign = shutil.copytree(folder, tmp_path / "foreign")
+    (foreign / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    (foreign / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}})
+    )
+    with pytest.raises(DataError, match="cannot be loaded from the folder"):
+        Pretrained(str(foreign)).tokenizer()
+    (foreign / "config.json").write_text(json.dumps({"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil"}}))
+    with pytest.raises(DataError, match="cannot be loaded from the folder"):
+        Pretrained(str(foreign)).config()
+    assert not (tmp_path / "ran").exists()

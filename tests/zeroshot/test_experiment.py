@@ -1,0 +1,233 @@
+"""The whole way, and its honesty: true labels reach the final table and nothing else."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from debiaspl.data import DataError
+from debiaspl.training import RunError
+from debiaspl.zeroshot import experiment as module
+from debiaspl.zeroshot.arrays import ArraysTeacher
+from debiaspl.zeroshot.experiment import Experiment
+from debiaspl.zeroshot.predictions import Predictions, shown_counts
+from debiaspl.zeroshot.student import Student
+from tests.data.photos import jpeg, patch
+
+CLASSES = ("temple", "flower", "nothing")
+COUNT = 12
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Loose files: half temples, half flowers; no name or folder tells which."""
+    root = tmp_path / "photos"
+    root.mkdir()
+    for number in range(COUNT):
+        (root / f"{number:02d}.jpg").write_bytes(jpeg(patch(number % 2, number)))
+    return root
+
+
+def write_table(path: Path, labels: list[int], names: list[str] | None = None) -> Path:
+    with path.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["file_name", "label"])
+        for number, label in enumerate(labels):
+            table.writerow([names[number] if names else f"{number:02d}.jpg", CLASSES[label]])
+    return path
+
+
+def truth() -> list[int]:
+    return [number % 2 for number in range(COUNT)]
+
+
+def scrambled() -> list[int]:
+    return [(number // 3) % 2 for number in range(COUNT)]
+
+
+@pytest.fixture
+def experiment(photos: Path, tmp_path: Path) -> Experiment:
+    """A teacher that is mostly right, sometimes sure, and never speaks of the third class."""
+    shares = np.random.default_rng(0).uniform(0.5, 1, COUNT)
+    shares[:6] = 0.96
+    table = np.stack([np.where(np.arange(COUNT) % 2, 1 - shares, shares), np.zeros(COUNT), np.zeros(COUNT)], 1)
+    table[:, 1] = 1 - table[:, 0]
+    np.savez(tmp_path / "teacher.npz", probabilities=table)
+    student = Student("small", steps=2, image_size=8)
+    return Experiment(photos, CLASSES, ArraysTeacher(tmp_path / "teacher.npz"), ("{}",), 0.95, student, None)
+
+
+def outcome(out: Path) -> dict[str, bytes]:
+    """All that training has made, and all that it has learned from."""
+    files = ["labels.csv", "zeroshot.csv", "predictions.csv"]
+    files += [f"{run}/{file}" for run in ("fixmatch", "debiaspl") for file in ("model.safetensors", "predictions.csv")]
+    return {file: (out / file).read_bytes() for file in files}
+
+
+def assert_truth_changes_nothing(experiment: Experiment, folder: Path) -> None:
+    """The same bits with the truth, with a scrambled truth, and with none."""
+    runs = {}
+    for name, labels in (("true", truth()), ("scrambled", scrambled()), ("absent", None)):
+        table = None if labels is None else write_table(folder / f"{name}.csv", labels)
+        # One place for all of them: a run writes down where its labels lie.
+        out = folder / "out"
+        experiment.run(out, evaluate=table)
+        runs[name] = outcome(out)
+        out.rename(folder / name)
+    assert runs["true"] == runs["scrambled"]
+    assert runs["true"] == runs["absent"]
+
+
+def test_scrambled_or_absent_truth_gives_the_same_weights_bit_for_bit(experiment, tmp_path):
+    assert_truth_changes_nothing(experiment, tmp_path)
+    results = {name: json.loads((tmp_path / name / "results.json").read_text()) for name in ("true", "scrambled")}
+    alone = {name: found["methods"]["teacher.npz alone"]["accuracy"] for name, found in results.items()}
+    assert alone["true"] == 1  # the final table alone sees it
+    assert alone["scrambled"] < 1
+    assert "accuracy" not in (tmp_path / "absent" / "results.json").read_text()
+
+
+def test_the_test_above_finds_true_labels_served_to_the_student(experiment, tmp_path, monkeypatch):
+    """The slip of the authors' script, put back: what is written as pseudo-labels is not what the student reads."""
+    read, leaked = module.folder_of_photos.read_truth, {}
+    write = module.labels_table
+
+    def remember(*arguments):
+        found = read(*arguments)
+        leaked.update(found)
+        return found
+
+    def leaky(predictions, labels):
+        told = [leaked.get(name, int(label)) for name, label in zip(predictions.ids, labels, strict=True)]
+        return write(predictions, torch.tensor(told))
+
+    monkeypatch.setattr(module.folder_of_photos, "read_truth", remember)
+    monkeypatch.setattr(module, "labels_table", leaky)
+    with pytest.raises(AssertionError):
+        assert_truth_changes_nothing(experiment, tmp_path)
+
+
+def test_a_table_of_truth_inside_the_photos_is_not_read(experiment, photos, tmp_path, monkeypatch):
+    def weights() -> list[dict[str, bytes]]:
+        found = []
+        for name, labels in (("none", None), ("true", truth()), ("scrambled", scrambled())):
+            if labels is not None:
+                write_table(photos / "labels.csv", labels)
+            out = tmp_path / "out"
+            experiment.run(out)
+            found.append(outcome(out))
+            out.rename(tmp_path / f"{name}-{len(list(tmp_path.iterdir()))}")
+        (photos / "labels.csv").unlink()
+        return found
+
+    first, second, third = weights()
+    assert first == second == third
+    # The leak put back: a student that is told no table falls back on the one inside.
+    own = Student.recipes
+
+    def without_table(self, *arguments):
+        return {
+            name: replace(recipe, protocol=replace(recipe.protocol, settings={}))
+            for name, recipe in own(self, *arguments).items()
+        }
+
+    monkeypatch.setattr(Student, "recipes", without_table)
+    write_table(photos / "labels.csv", truth())
+    experiment.run(tmp_path / "leaky")
+    assert outcome(tmp_path / "leaky") != first
+
+
+def test_what_a_folder_is_called_is_no_label(experiment, tmp_path):
+    inner = experiment.photos / "flower"
+    inner.mkdir()
+    for number in range(COUNT):
+        (experiment.photos / f"{number:02d}.jpg").rename(inner / f"{number:02d}.jpg")
+    experiment.run(tmp_path / "out")
+    with (tmp_path / "out" / "labels.csv").open() as file:
+        assert {row["label"] for row in csv.DictReader(file)} == {"temple", "flower"}
+
+
+def test_the_folder_that_comes_out(experiment, tmp_path):
+    said: list[str] = []
+    rows = experiment.run(tmp_path / "out", evaluate=write_table(tmp_path / "some.csv", truth()[:5]), say=said.append)
+    assert [row.method for row in rows] == ["teacher.npz alone", "+ FixMatch", "+ DebiasPL"]
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["labels"][2] == 0
+    assert results["methods"]["+ DebiasPL"]["evaluated"] == 5
+    assert sum(results["methods"]["+ DebiasPL"]["counts"]) == COUNT
+    assert "become labels: temple" in said[0]
+    assert "No confident image of nothing: a student can hardly learn what it is never shown. Say the" in said[1]
+    assert (tmp_path / "out" / "table.md").read_text().count("|") == 5 * 6
+    assert "is not known here" in (tmp_path / "out" / "table.md").read_text()
+    with (tmp_path / "out" / "predictions.csv").open() as file:
+        assert [row["file_name"] for row in csv.DictReader(file)] == [f"{number:02d}.jpg" for number in range(COUNT)]
+
+
+def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, tmp_path, monkeypatch):
+    whole = tmp_path / "out"
+    experiment.run(whole)
+    expected = outcome(whole)
+    whole.rename(tmp_path / "first")
+    own = module.train
+
+    def stops(recipe, place, **arguments):
+        if "debiaspl" in str(place):
+            raise KeyboardInterrupt
+        return own(recipe, place, **arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "train", stops)
+        with pytest.raises(KeyboardInterrupt):
+            experiment.run(whole)
+    with pytest.raises(RunError, match=r"already holds a zero-shot run. Go on with it: --resume"):
+        experiment.run(whole)
+    experiment.run(whole, resume=True)
+    assert outcome(whole) == expected
+    with pytest.raises(RunError, match="was begun with other labels of its teacher"):
+        replace(experiment, confidence=0.5).run(whole, resume=True)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").touch()
+    with pytest.raises(RunError, match="is not empty and holds nothing of debiaspl zeroshot"):
+        experiment.run(tmp_path / "mine")
+
+
+def test_a_slip_in_the_truth_is_told_before_anything_is_written(experiment, tmp_path):
+    for labels, names, message in (
+        ([0, 1], ["00.jpg", "zz.jpg"], r"names 1 file not in .*: zz.jpg"),
+        ([0], ["../photos/00.jpg"], "which leaves"),
+    ):
+        table = write_table(tmp_path / "bad.csv", labels, names)
+        with pytest.raises(DataError, match=message):
+            experiment.run(tmp_path / "out", evaluate=table)
+    (tmp_path / "bad.csv").write_text("file_name,label\n00.jpg,tempel\n")
+    with pytest.raises(DataError, match="1 label not among the classes given: tempel"):
+        experiment.run(tmp_path / "out", evaluate=tmp_path / "bad.csv")
+    (tmp_path / "bad.csv").write_text("file_name,label\n00.jpg,\n")
+    with pytest.raises(DataError, match="gives no image a label"):
+        experiment.run(tmp_path / "out", evaluate=tmp_path / "bad.csv")
+    with pytest.raises(DataError, match=r"--evaluate is .*, which is no file. Expected a CSV with the columns"):
+        experiment.run(tmp_path / "out", evaluate=tmp_path / "missing.csv")
+    assert not (tmp_path / "out").exists()
+
+
+def predictions(shares: list[float]) -> Predictions:
+    rows = torch.tensor([[share, 1 - share, 0.0] for share in shares])
+    return Predictions(rows, CLASSES, tuple(map(str, range(len(shares)))), "teacher")
+
+
+def test_labels_are_the_confident_predictions_alone():
+    found = predictions([0.96, 0.94, 0.02, 0.95, 0.5])
+    assert found.confident(0.95).tolist() == [0, -1, 1, 0, -1]
+    assert found.counts(0.95) == [2, 1, 0]
+    assert "The largest class has 2 times the labels of the smallest" in shown_counts(found, 0.95)[0]
+
+
+def test_too_few_confident_images():
+    with pytest.raises(DataError, match=r"no image of 2 reach a confidence of 0.95; the highest is 0.70. .*Lower"):
+        predictions([0.6, 0.7]).confident(0.95)
+    with pytest.raises(DataError, match=r"only images of 'temple' of 2 reach a confidence of 0.65"):
+        predictions([0.6, 0.7]).confident(0.65)

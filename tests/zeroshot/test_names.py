@@ -1,0 +1,127 @@
+"""Classes, templates, arrays: what users write, and what they are told when it cannot be."""
+
+import numpy as np
+import pytest
+import torch
+
+from debiaspl.data import DataError, ImageSet
+from debiaspl.zeroshot import TEMPLATES, check_classes, check_templates, read_classes, read_templates
+from debiaspl.zeroshot.arrays import ArraysTeacher
+from debiaspl.zeroshot.templates import filled
+
+
+def images(count: int = 4) -> ImageSet:
+    ids = tuple(f"{number}.jpg" for number in range(count))
+    return ImageSet(torch.zeros(count, 3, 2, 2, dtype=torch.uint8), torch.full((count,), -1), ("a", "b"), ids)
+
+
+def test_classes_come_from_a_list_or_a_file(tmp_path):
+    assert read_classes(" river, forest ,sea or lake") == ("river", "forest", "sea or lake")
+    file = tmp_path / "classes.txt"
+    file.write_text("river, wide\n\nf\u00f6rest\n", encoding="utf-8")
+    assert read_classes(str(file)) == ("river, wide", "f\u00f6rest")
+    assert read_classes("a" * 300 + "," + "b" * 300) == ("a" * 300, "b" * 300)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["river"], r"found 1 class: river. Expected two or more, .* add one such as"),
+        ([], "found 0 classes. Expected two or more"),
+        (["river", " River"], "the class 'River' is given twice .also as 'river'.. Expected different names"),
+        (["cafe\u0301", "caf\u00e9"], "is given twice"),
+        (["river", ""], "class 2 of 2 has no name"),
+        ("river", "classes are the text 'river', expected a list of names"),
+    ],
+)
+def test_classes_that_cannot_be(classes, message):
+    with pytest.raises(DataError, match=message):
+        check_classes(classes)
+
+
+def test_our_templates_are_templates():
+    assert {"general", "satellite", "texture", "digits"} <= set(TEMPLATES)
+    for templates in TEMPLATES.values():
+        assert check_templates(templates) == templates
+        assert len(set(templates)) == len(templates)
+    assert filled(["a {}.", "{} b"], "{0}") == ["a {0}.", "{0} b"]
+
+
+def test_templates_come_from_a_file(tmp_path):
+    file = tmp_path / "templates.txt"
+    file.write_text("a photo of {}.\n\n  {} from above\n")
+    assert read_templates(str(file)) == ("a photo of {}.", "{} from above")
+    file.write_text("\n \n")
+    with pytest.raises(DataError, match=r"templates.txt is empty. Expected one template or more, such as: a photo of"):
+        read_templates(str(file))
+    file.write_text("a photo of {}.\na photo\n")
+    with pytest.raises(DataError, match=r"template 2 of .* is 'a photo', expected \{\} in it once"):
+        read_templates(str(file))
+    with pytest.raises(DataError, match=r"no templates named 'satelite' and no such file. Expected one of name, gen"):
+        read_templates("satelite")
+    with pytest.raises(DataError, match=r"expected \{\} in it once"):
+        check_templates([""])
+
+
+def test_probabilities_are_read_in_the_order_of_the_images(tmp_path):
+    table = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
+    np.save(tmp_path / "p.npy", table)
+    names = np.array(["3.jpg", "2.jpg", "1.jpg", "0.jpg"])
+    np.savez(tmp_path / "p.npz", probabilities=table[::-1], file_name=names)
+    lines = [f"{name},{row[1]},{row[0]}" for name, row in zip(names, table[::-1], strict=True)]
+    (tmp_path / "p.csv").write_text("\n".join(["file_name,b,a", *lines]) + "\n")
+    for name in ("p.npy", "p.npz", "p.csv"):
+        found, skipped = ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
+        np.testing.assert_allclose(found.numpy(), table, rtol=1e-6)
+        assert skipped == {}
+
+
+def test_embeddings_become_probabilities_by_cosine_and_temperature(tmp_path):
+    rng = np.random.default_rng(0)
+    own, known = rng.normal(size=(4, 5)), rng.normal(size=(2, 5))
+    np.savez(tmp_path / "e.npz", image_embeddings=own, class_embeddings=known, temperature=0.5)
+    found, _ = ArraysTeacher(tmp_path / "e.npz").predict(images(), ("a", "b"), ("{}",))
+    for row, image in enumerate(own):
+        cosines = [image @ other / np.sqrt(image @ image) / np.sqrt(other @ other) for other in known]
+        powers = np.exp(np.array(cosines) / 0.5)
+        np.testing.assert_allclose(found[row].numpy(), powers / powers.sum(), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"image_embeddings": np.ones((4, 5)), "class_embeddings": np.ones((2, 6))}, "have width 5, and the class emb"),
+        (
+            {"image_embeddings": np.full((4, 5), np.nan), "class_embeddings": np.ones((2, 5))},
+            r"image_embeddings in .* hold NaN or infinity in 4 of 4 rows, the first is row 0",
+        ),
+        ({"image_embeddings": np.ones((4, 5))}, r"holds image_embeddings. Expected an .npz with 'probabilities'"),
+        ({"probabilities": np.ones((4, 2))}, r"rows sum to 2 to 2. Expected rows of numbers from 0 to 1"),
+        ({"probabilities": np.ones((4, 3)) / 3}, "has 3 classes, and 2 are named"),
+        ({"probabilities": np.ones((3, 2)) / 2}, "has 3 rows for 4 images, expected one each"),
+        ({"probabilities": np.ones(4)}, r"have shape \(4,\), expected \(rows, width\)"),
+        (
+            {"probabilities": np.ones((1, 2)) / 2, "file_name": np.array(["0.jpg"])},
+            "has no row for 3 of 4 images: 1.jpg, 2.jpg, 3.jpg",
+        ),
+    ],
+)
+def test_arrays_that_cannot_be(tmp_path, arrays, message):
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(DataError, match=message):
+        ArraysTeacher(tmp_path / "bad.npz").predict(images(), ("a", "b"), ("{}",))
+
+
+def test_files_that_hold_no_arrays(tmp_path):
+    (tmp_path / "text.npz").write_text("hello")
+    (tmp_path / "pickled.npy").write_bytes(b"")
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)  # would execute code when it is read
+    for name in ("text.npz", "pickled.npy", "objects.npy"):
+        with pytest.raises(DataError, match="cannot be read"):
+            ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
+    (tmp_path / "t.csv").write_text("file_name,a\n0.jpg,1\n")
+    with pytest.raises(DataError, match="has no column b; it has file_name, a"):
+        ArraysTeacher(tmp_path / "t.csv").predict(images(), ("a", "b"), ("{}",))
+    (tmp_path / "t.csv").write_text("file_name,a,b\n0.jpg,1,much\n")
+    with pytest.raises(DataError, match="cannot be read: could not convert"):
+        ArraysTeacher(tmp_path / "t.csv").predict(images(), ("a", "b"), ("{}",))
