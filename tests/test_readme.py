@@ -14,6 +14,7 @@ README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
+MARGIN = 0.02
 COMMANDS = [line for language, text in BLOCKS if language == "bash" for line in text.splitlines()]
 
 
@@ -48,10 +49,13 @@ def test_commands_run_as_printed(tmp_path):
 
 
 def assert_the_effect(written: dict) -> None:
-    """The demo's point. Ten seeds are recorded in results/demo-10-seeds; other processors round otherwise, so that
-    single seeds move by points, and no margin is asked for here."""
+    """The demo's point, with the margin that any four of the ten recorded seeds keep: other processors round
+    otherwise, so that single seeds move by points. The demo's own four have 6.1."""
+    recorded = json.loads((ROOT / "results" / "demo-10-seeds" / "results.json").read_text())["methods"]
+    pairs = zip(*(recorded[name]["accuracy"]["per_seed"] for name in ("DebiasPL", "FixMatch")), strict=True)
+    assert sum(sorted(ours - theirs for ours, theirs in pairs)[:4]) / 4 > MARGIN
     accuracy = {name: numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
-    assert accuracy["DebiasPL"] > accuracy["FixMatch"]
+    assert accuracy["DebiasPL"] > accuracy["FixMatch"] + MARGIN
     assert accuracy["FixMatch"] > accuracy["supervised"]
 
 

@@ -108,7 +108,9 @@ def _compute(encoder: Encoder, images: ImageSet, views: Views, number: int) -> t
     }
     weak, strong = Weak(flip=views.flip), RandAugment.fixmatch()
     skipped: dict[int, str] = {}
-    encoder.to(memory_format=torch.channels_last)
+    for parameter in encoder.parameters():
+        if parameter.ndim == 4:
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     for drawn in in_order(images, BATCH[device.type]):
         skipped |= drawn.skipped
         if not len(drawn.positions):

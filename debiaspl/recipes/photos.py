@@ -3,6 +3,7 @@
 debiaspl train photos/ --labels labels.csv
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -108,8 +109,13 @@ def check_for(photos: Photos, folds: int = 3, seed: int = 0) -> Check:
     counts = photos.counts
     if min(counts) >= ENOUGH and sum(counts) >= HELD_OUT * ENOUGH_IN_ALL:
         return Check(HELD_OUT, False, int((fold_of(photos.labels, HELD_OUT, seed) == 0).sum()))
+    return cross_check(counts, folds)
+
+
+def cross_check(counts: Sequence[int], folds: int = 3) -> Check:
+    """Every label but for the only one of a class, in so many folds that none of them is empty."""
     again = sum(count for count in counts if count > 1)
-    return Check(min(folds, again) if again else 0, True, again)
+    return Check(min(folds, again), True, again)
 
 
 def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = None) -> Recipe:

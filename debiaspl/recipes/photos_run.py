@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
-from debiaspl.recipes.photos import Check, supervised
+from debiaspl.recipes.photos import Check, cross_check, supervised
 from debiaspl.training import Choice, Recipe, Run, train
 from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.frozen import FEATURES, every_image
@@ -43,7 +43,10 @@ def train_photos(
     for each fold into ``out/check``. Runs that have ended are not repeated."""
     recipe = with_check(recipe, check)
     run = Run.at(out, recipe, resume)
-    images = None if run.results() else _read(recipe)
+    ended = run.results()
+    images = None if ended else _read(recipe)
+    if check.all_in_turn:
+        check = _with_what_was_read(check, images, ended)
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     features = out.resolve().parent / FEATURES
@@ -75,6 +78,14 @@ def _read(recipe: Recipe) -> ImageSet:
     finally:
         for shown in line:
             shown.__exit__()
+
+
+def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, Any] | None) -> Check:
+    """Photos that cannot be read are left out by now, and a fold without a label would be checked with others."""
+    if images is not None:
+        return cross_check(images.counts(), max(check.folds, 2))
+    told = (ended or {}).get("check", {})
+    return replace(check, folds=told.get("folds", check.folds), labels=told.get("labels", check.labels))
 
 
 def _keep_results_only(run: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from debiaspl.data import DataError
+from debiaspl.data.listing import UNLABELED_NAME
 
 
 def read_classes(text: str) -> tuple[str, ...]:
@@ -32,6 +33,13 @@ def check_classes(names: Sequence[str]) -> tuple[str, ...]:
         raise DataError(
             f"class {classes.index('') + 1} of {len(classes)} has no name. Expected names separated by single commas: "
             '"river,forest,highway".'
+        )
+    # A student is told its labels in a table, which has no room for such a class.
+    broken = [name for name in classes if name == UNLABELED_NAME or not name.isprintable()]
+    if broken:
+        raise DataError(
+            f"a class is called {broken[0]!r}. Expected names in one line of UTF-8, and none of them "
+            f"{UNLABELED_NAME!r}, which stands for images without a label."
         )
     if len(classes) < 2:
         raise DataError(

@@ -21,7 +21,7 @@ from debiaspl.vectors.network import LinearNetwork
 from debiaspl.vectors.scaling import Scaling
 from debiaspl.vectors.views import VectorViews
 from debiaspl.zeroshot.pixels import sized
-from debiaspl.zeroshot.predictions import labels_csv
+from debiaspl.zeroshot.predictions import labels_csv, most_likely
 
 CONFIDENCE = 0.4
 """What the authors' scripts ask of the zero-shot model here; lower than for labels that training begins with."""
@@ -46,7 +46,7 @@ def fit_taught(
     if taught.shape != labels.shape or taught.dtype != torch.int64:
         raise ValueError(f"taught has shape {tuple(taught.shape)}, expected int64 {tuple(labels.shape)}: one a row.")
     generator = torch.Generator().manual_seed(seed)
-    views = VectorViews(weak, strong, Scaling.of(weak), hidden=0.5, noise=0.5, generator=generator)
+    views = VectorViews(weak, strong, Scaling.of(weak), hidden=0.25, noise=0.0, generator=generator)
     schedule = Schedule(checked_steps(steps, weak.shape[1]), 64, 448, 1.0, 1e-4, seed)
     correction = Debiaser(num_classes, strength, momentum)
     algorithm = TaughtFixMatch(taught, correction, threshold, joint=False)
@@ -83,7 +83,7 @@ def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tenso
     probabilities = fitted.probabilities(found.plain)
     weights = {name: value.contiguous() for name, value in network.state_dict().items()}
     write_bytes(out / "model.safetensors", to_bytes(weights, metadata=about(recipe, own)))
-    write_text(out / "predictions.csv", labels_csv(images.ids, images.classes, probabilities))
+    write_text(out / "predictions.csv", labels_csv(most_likely(images.ids, images.classes, probabilities)))
     return probabilities
 
 

@@ -1,13 +1,13 @@
 """What a zero-shot model says of every image, and which of it is sure enough to learn from."""
 
-import csv
-import io
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
+from debiaspl.deploy.tables import cell
 from debiaspl.training.monitor import imbalance
 
 
@@ -65,17 +65,20 @@ class Predictions:
 
     def to_csv(self) -> str:
         """``file_name,label,confidence``, one line per image."""
-        return labels_csv(self.ids, self.classes, self.probabilities)
+        return labels_csv(most_likely(self.ids, self.classes, self.probabilities))
 
 
-def labels_csv(ids: tuple[str, ...], classes: tuple[str, ...], probabilities: Tensor) -> str:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["file_name", "label", "confidence"])
+def labels_csv(rows: Iterable[tuple[str, str, float]]) -> str:
+    """``file_name,label,confidence``, with whatever names."""
+    lines = (f"{cell(name)},{cell(label)},{confidence:.6f}\n" for name, label, confidence in rows)
+    return "".join(("file_name,label,confidence\n", *lines))
+
+
+def most_likely(ids: Sequence[str], classes: Sequence[str], probabilities: Tensor) -> Iterator[tuple[str, str, float]]:
+    """Name, class and confidence of each image."""
     confidence, label = probabilities.max(-1)
     for name, number, value in zip(ids, label.tolist(), confidence.tolist(), strict=True):
-        table.writerow([name, classes[number], f"{value:.6f}"])
-    return text.getvalue()
+        yield name, classes[number], value
 
 
 def shown_counts(predictions: Predictions, confidence: float) -> list[str]:

@@ -1,7 +1,5 @@
 """The student: what is trained with the teacher's confident labels and all other images, as a run like any other."""
 
-import csv
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +9,14 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import Task
+from debiaspl.deploy.tables import cell
 from debiaspl.encoders import Views, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.frozen import STRONG, WEAK, every_image
 from debiaspl.vectors.checks import checked_steps
-from debiaspl.zeroshot.predictions import Predictions
+from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
 SMALL = 128
 """Small photos are not blown up beyond this by an encoder of any size: four times the speed for little."""
@@ -106,14 +105,15 @@ def lite0_size(side: int) -> int:
 
 
 def labels_table(predictions: Predictions, labels: Tensor) -> str:
-    """``file_name,label`` of the images that have one: all that a student is told."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["file_name", "label"])
+    """``file_name,label`` of the images that have one: all that a student is told.
+
+    A table of labels is UTF-8: an image whose name is not stays unlabeled.
+    """
+    lines = ["file_name,label"]
     for name, label in zip(predictions.ids, labels.tolist(), strict=True):
-        if label >= 0:
-            table.writerow([name, predictions.classes[label]])
-    return text.getvalue()
+        if label >= 0 and not any("\ud800" <= letter <= "\udfff" for letter in name):
+            lines.append(f"{cell(name)},{cell(predictions.classes[label])}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def on_every_image(predict: Predict, task: Task) -> Ending:
@@ -123,14 +123,11 @@ def on_every_image(predict: Predict, task: Task) -> Ending:
     given, classes = found.images.labels.cpu(), found.images.num_classes
     own = given >= 0
     cells = torch.bincount(given[own] * classes + found.label[own], minlength=classes**2)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["file_name", "label", "confidence"])
-    for name, label, confidence in zip(found.images.ids, found.label.tolist(), found.confidence.tolist(), strict=True):
-        table.writerow([name, found.images.classes[label], f"{confidence:.6f}"])
+    rows = zip(found.images.ids, found.label.tolist(), found.confidence.tolist(), strict=True)
+    text = labels_csv((name, found.images.classes[label], confidence) for name, label, confidence in rows)
     return Ending(
         cells.reshape(classes, classes).tolist(),
         "the averaged weights after the last step, against the labels of its teacher, which are not the truth",
-        text.getvalue(),
+        text,
         frozenset(found.skipped),
     )

@@ -171,6 +171,27 @@ def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
     assert not (out / "check").exists()
 
 
+@pytest.mark.parametrize(("lost", "folds"), [((2,), 2), ((2, 3), 0)])
+def test_a_label_of_a_photo_that_cannot_be_read_checks_nothing(lost, folds, place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    table = (place / "labels.csv").read_text().splitlines()[:5]  # two of each class: three folds
+    (tmp_path / "labels.csv").write_text("\n".join(table))
+    for number in lost:
+        (tmp_path / "photos" / f"{number:02d}.jpg").write_bytes(b"damaged")
+    asked = tmp_path / "photos", "--labels", tmp_path / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+    ran = debiaspl("train", *asked, "--set", "steps=2")
+    assert ran.exit_code == 0, ran.output
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    kind = "cross-check" if folds else "none"
+    assert results["check"] == {"kind": kind, "folds": folds, "labels": folds}
+    assert results["test"] == 2  # never a label that the run of its fold has learned from, unless it is said
+    assert len(list(tmp_path.glob("run/check/fixmatch-*"))) == folds
+    said = ran.output.splitlines()[-3]
+    assert said == caption(Outcome({}, {}, Check(folds, True, folds)))
+    again = debiaspl("train", *asked, "--set", "steps=2", "--resume")
+    assert again.output.splitlines()[-4:] == ran.output.splitlines()[-4:]
+
+
 def test_all_images_labeled(place, tmp_path):
     with (tmp_path / "all.csv").open("w", newline="") as file:
         names = sorted(path.name for path in (place / "photos").iterdir())

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
-from debiaspl.recipes.results import rows
+from debiaspl.recipes.results import rows, table
 from debiaspl.training import RunError
 
 
@@ -84,3 +84,11 @@ def test_a_missing_folder_teaches(tmp_path):
     shown = CliRunner().invoke(app, ["results", "--folder", str(tmp_path / "none")])
     assert shown.exit_code != 0
     assert "is not a folder" in shown.output
+
+
+def test_the_page_prints_what_was_measured():
+    """docs/debiasing.md: every measured row, and no other."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table gain -->")[1].split("\n\n")[1]
+    known = [row for row in rows(root / "results" / "gain") if row.accuracy]
+    assert page.splitlines()[2:] == ["| " + " | ".join(cells) + " |" for cells in table(known)]

@@ -183,8 +183,7 @@ def test_nobody_is_asked_whether_to_execute_code(folder, tmp_path, monkeypatch):
     (foreign / "tokenizer_config.json").write_text(
         json.dumps({"tokenizer_class": "Evil", "auto_map": {"AutoTokenizer": ["evil.Evil", None]}})
     )
-    with pytest.raises(DataError, match="cannot be loaded from the folder"):
-        Pretrained(str(foreign)).tokenizer()
+    Pretrained(str(foreign)).tokenizer()  # one that transformers knows stands in
     (foreign / "config.json").write_text(json.dumps({"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil"}}))
     with pytest.raises(DataError, match="cannot be loaded from the folder"):
         Pretrained(str(foreign)).config()

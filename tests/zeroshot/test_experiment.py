@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,6 +225,22 @@ def test_labels_are_the_confident_predictions_alone():
     assert found.confident(0.95).tolist() == [0, -1, 1, 0, -1]
     assert found.counts(0.95) == [2, 1, 0]
     assert "The largest class has 2 times the labels of the smallest" in shown_counts(found, 0.95)[0]
+
+
+def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
+    odd = [" space.jpg", 'comma, "quote".jpg', "line\nbreak.jpg", "return\rcarriage.jpg", os.fsdecode(b"caf\xe9.jpg")]
+    for number, name in enumerate(odd):
+        (photos / f"{number:02d}.jpg").rename(photos / name)
+    files = sorted(path.name for path in photos.iterdir())
+    sure = np.eye(3)[np.arange(COUNT) % 2]
+    np.savez(tmp_path / "teacher.npz", probabilities=sure)
+    rows = experiment.run(tmp_path / "out")
+    assert [len(row.label) for row in rows] == [COUNT] * 3
+    with (tmp_path / "out" / "predictions.csv").open(newline="", errors="surrogateescape") as file:
+        assert [row["file_name"] for row in csv.DictReader(file)] == files
+    told = (tmp_path / "out" / "labels.csv").read_bytes().decode()
+    assert "caf" not in told  # a table of labels is UTF-8: this one is learned from without a label
+    assert '" space.jpg",' in told
 
 
 def test_too_few_confident_images():

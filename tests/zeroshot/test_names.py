@@ -31,6 +31,9 @@ def test_classes_come_from_a_list_or_a_file(tmp_path):
         (["river", " River"], "the class 'River' is given twice .also as 'river'.. Expected different names"),
         (["cafe\u0301", "caf\u00e9"], "is given twice"),
         (["river", ""], "class 2 of 2 has no name"),
+        (["river", "unlabeled"], "a class is called 'unlabeled'. Expected names .* stands for images without a label"),
+        (["river", "sea\nlake"], r"a class is called 'sea\\nlake'. Expected names in one line of UTF-8"),
+        (["river", "caf\udce9"], r"a class is called 'caf\\udce9'. Expected names in one line of UTF-8"),
         ("river", "classes are the text 'river', expected a list of names"),
     ],
 )
