@@ -46,7 +46,7 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
 
     console = Console(stderr=True)
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-    columns = TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn()
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)
         yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)

@@ -84,6 +84,7 @@ def zeroshot_command(
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from debiaspl.zeroshot.table import HEADER
 
@@ -93,7 +94,8 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
         else ("How right they are is not known: --evaluate labels.csv compares them with true labels.")
     )
     caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
-    table = Table(*HEADER, caption=caption, caption_justify="left")
+    # Names of files and models are no markup: "[/a]" would be an error of rich.
+    table = Table(*HEADER, caption=Text(caption, "table.caption"), caption_justify="left")
     for row in rows:
-        table.add_row(*row.cells())
+        table.add_row(*map(Text, row.cells()))
     Console().print(table)

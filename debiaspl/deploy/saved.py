@@ -88,11 +88,11 @@ def _check_place(folder: Path, path: Path) -> None:
         raise RunError(f"{folder} {found} Expected the folder of a run, which debiaspl train has made.")
     if path.is_file():
         return
-    if (folder / "results.json").exists():
-        raise RunError(
-            f"the run in {folder} has ended, but its {FILE} is missing. Bring it back from a copy, or train anew."
-        )
     if (folder / "config.json").exists():
+        if (folder / "results.json").exists():
+            raise RunError(
+                f"the run in {folder} has ended, but its {FILE} is missing. Bring it back from a copy, or train anew."
+            )
         raise RunError(
             f"the run in {folder} has not ended: it has no {FILE} yet. Go on with the command that began it and "
             f"--resume; look at it meanwhile: debiaspl watch {folder}"

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
 from torch import Tensor
 
 from debiaspl.augment import RandAugment, Weak
@@ -22,7 +22,8 @@ CHUNK = 512
 """Images a file: what a stop in between can lose."""
 BATCH = {"cpu": 16, "cuda": 256}
 """Images at a time: on a CPU so few that what lies between two layers stays in its cache."""
-_FORMAT = 1
+SKIPPED = "skipped"
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,12 @@ def cached_features(
     for number, chunk in enumerate(torch.split(torch.arange(len(images)), CHUNK)):
         part = images.select(chunk)
         path = place / f"{_key_of(key, part, number)}.safetensors"
-        found = _read(path)
-        if found is None:
-            found, bad = _compute(encoder, part, views, number)
-            skipped |= {int(chunk[position]): reason for position, reason in bad.items()}
-            if not bad:  # what could not be read must be told the next time too
-                _write(path, found)
-        parts.append(found)
+        kept = _read(path)
+        if kept is None:
+            kept = _compute(encoder, part, views, number)
+            _write(path, *kept)
+        parts.append(kept[0])
+        skipped |= {int(chunk[position]): reason for position, reason in kept[1].items()}
         progress(int(chunk[-1]) + 1, len(images))
     joined = {name: torch.cat([part[name] for part in parts], dim=-2) for name in parts[0]}
     return Features(joined["plain"].float(), joined["weak"].float(), joined["strong"].float(), skipped)
@@ -133,20 +133,22 @@ def _embedded(encoder: Encoder, pictures: Tensor) -> Tensor:
     return features.cpu()
 
 
-def _read(path: Path) -> dict[str, Tensor] | None:
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
     try:
-        found: dict[str, Tensor] = load_file(path)
-    except (OSError, SafetensorError):
+        with safe_open(path, "pt") as file:
+            # What could not be read is told the next time too.
+            skipped = {int(position): str(reason) for position, reason in json.loads(file.metadata()[SKIPPED]).items()}
+            return {name: file.get_tensor(name) for name in ("plain", "weak", "strong")}, skipped
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError):
         return None  # not there, or half written by another program: computed anew
-    return found if set(found) == {"plain", "weak", "strong"} else None
 
 
-def _write(path: Path, tensors: dict[str, Tensor]) -> None:
+def _write(path: Path, tensors: dict[str, Tensor], skipped: dict[int, str]) -> None:
     """Under its name only when it is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(save(tensors))
+        partial.write_bytes(save(tensors, metadata={SKIPPED: json.dumps(skipped)}))
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

@@ -30,9 +30,10 @@ def predict_once(
     """Probabilities and unreadable images of ``teacher.predict``, and whether they came from ``folder``.
 
     They are found by model, templates, classes and the contents of the images: if one of these changes, they are made
-    anew. Names, labels and the truth of the images play no part.
+    anew. Names, labels and the truth of the images play no part; so a teacher that goes by names, and looks at no
+    pixels, is asked every time.
     """
-    if folder is None:
+    if folder is None or teacher.size is None:
         return *teacher.predict(images, classes, templates, progress), False
     facts = {
         "teacher": teacher.identity(),

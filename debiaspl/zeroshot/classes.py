@@ -1,11 +1,15 @@
 """The classes that a zero-shot model is asked about: names in plain words."""
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 from debiaspl.data import DataError
 from debiaspl.data.listing import UNLABELED_NAME
+
+_BREAKS = re.compile("[\r\n\ud800-\udfff]")
+"""Line breaks, and what stands for bytes that are no UTF-8."""
 
 
 def read_classes(text: str) -> tuple[str, ...]:
@@ -35,7 +39,7 @@ def check_classes(names: Sequence[str]) -> tuple[str, ...]:
             '"river,forest,highway".'
         )
     # A student is told its labels in a table, which has no room for such a class.
-    broken = [name for name in classes if name == UNLABELED_NAME or not name.isprintable()]
+    broken = [name for name in classes if name == UNLABELED_NAME or _BREAKS.search(name)]
     if broken:
         raise DataError(
             f"a class is called {broken[0]!r}. Expected names in one line of UTF-8, and none of them "

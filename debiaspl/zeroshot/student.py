@@ -1,5 +1,6 @@
 """The student: what is trained with the teacher's confident labels and all other images, as a run like any other."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,10 @@ class Student:
     momentum: float = 0.99
     """How slowly its prior follows."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.name.startswith("wrn-") and not re.fullmatch(r"wrn(-\d+){1,2}", self.name):
+            raise ValueError(f"the student is {self.name!r}, expected wrn-DEPTH-WIDTH, such as wrn-28-2.")
 
     @property
     def is_encoder(self) -> bool:

@@ -66,6 +66,11 @@ def test_a_folder_that_is_no_run(tmp_path, run):
         load_model(tmp_path)
     with pytest.raises(RunError, match=r"It holds runs, such as .*small\."):
         load_model(run.parent)
+    # What debiaspl zeroshot has made has results of its own beside its runs.
+    shutil.copytree(run, tmp_path / "zeroshot" / "debiaspl")
+    (tmp_path / "zeroshot" / "results.json").write_text("{}")
+    with pytest.raises(RunError, match=r"It holds runs, such as .*zeroshot/debiaspl\."):
+        load_model(tmp_path / "zeroshot")
 
 
 def test_an_unfinished_run_says_how_to_go_on(broken):

@@ -112,7 +112,9 @@ def test_files_and_a_file_that_cannot_be_read(tmp_path):
     photos = ImageSet(lazy, torch.full((7,), -1), ("a", "b"), names)
     found = cached_features(Flat(), photos, tmp_path / "kept")
     assert list(found.skipped) == [3]
-    assert cached_features(Flat(), photos, tmp_path / "kept").skipped == found.skipped
+    again = Flat()
+    assert cached_features(again, photos, tmp_path / "kept").skipped == found.skipped
+    assert again.seen == 0  # one bad photo must not have the others computed again by every run
     assert not found.plain[3].any()
     assert found.plain[[0, 1, 2, 4, 5, 6]].any(-1).all()
     (tmp_path / "3.jpg").write_bytes(jpeg(patch(0, 3)))

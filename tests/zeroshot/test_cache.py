@@ -3,10 +3,12 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet
+from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.cache import contents, predict_once
 from debiaspl.zeroshot.photos import open_photos
 from tests.data.photos import write_folder
@@ -62,6 +64,21 @@ def test_whatever_decides_the_answer_is_asked_anew(tmp_path):
     predict_once(Counted(1, asked=teacher.asked), images(), CLASSES, TEMPLATES, tmp_path)
     predict_once(Counted(size=9, asked=teacher.asked), images(), CLASSES, TEMPLATES, tmp_path)
     assert len(teacher.asked) == 6
+
+
+def test_a_teacher_that_goes_by_names_is_asked_again_when_files_are_renamed(tmp_path):
+    photos = write_folder(tmp_path / "photos", per_class=1)
+    files = open_photos(photos, CLASSES).ids
+    renamed = [f"{file}-other.jpg" for file in files]
+    shares = np.linspace(0.1, 0.9, 2 * len(files))
+    table = {"probabilities": np.stack((shares, 1 - shares), 1), "file_name": np.array([*files, *renamed])}
+    np.savez(tmp_path / "teacher.npz", **table)
+    teacher = ArraysTeacher(tmp_path / "teacher.npz")
+    for names, expected in ((files, shares[: len(files)]), (renamed, shares[len(files) :])):
+        for old, new in zip(files, names, strict=True):
+            (photos / old).rename(photos / new)
+        found, _, _ = predict_once(teacher, open_photos(photos, CLASSES), CLASSES, TEMPLATES, tmp_path / "kept")
+        assert found[:, 0].tolist() == pytest.approx(expected)
 
 
 def test_without_a_folder_nothing_is_kept():

@@ -115,6 +115,7 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         (two, "only images of 'temple' of 10 reach a confidence of 0.95"),
         ((*two, "--labels", "missing.csv", "--student", "small"), "are learned on a frozen encoder"),
         ((*two, "--student", "./no-model", "--confidence", "0.1"), "is a folder without config.json"),
+        ((*two, "--student", "wrn-wide"), "the student is 'wrn-wide', expected wrn-DEPTH-WIDTH, such as wrn-28-2"),
         ((*two, "--device", "gpu"), "the device is 'gpu', expected cuda or cpu"),
     ]
     before = sorted(path.name for path in tmp_path.iterdir())
@@ -124,6 +125,19 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         assert message in said, (options, said)
         assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == before, options
     assert "does not exist. Expected a folder of images" in run("nowhere", *two, code=1)
+
+
+def test_brackets_in_the_name_of_a_file_are_no_markup(photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place = tmp_path / "of[" / "a]"
+    place.mkdir(parents=True)
+    shares = np.arange(COUNT) % 2
+    np.savez(place / "[b].npz", probabilities=np.stack([shares, 1 - shares], 1))
+    (place / "t.csv").write_text(f"file_name,label\n{sorted(path.name for path in photos.iterdir())[0]},temple\n")
+    options = ("--classes", "temple,flower", "--model", "of[/a]/[b].npz", "--student", "small", "--steps", 2)
+    said = run(photos, *options, "--evaluate", "of[/a]/t.csv", "--device", "cpu", "--out", tmp_path / "out")
+    assert "against of[/a]/t.csv" in " ".join(said.split())
+    assert "[b].npz alone" in " ".join(said.split())
 
 
 def test_help_names_the_teachers():

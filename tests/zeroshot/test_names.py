@@ -20,6 +20,7 @@ def test_classes_come_from_a_list_or_a_file(tmp_path):
     file = tmp_path / "classes.txt"
     file.write_text("river, wide\n\nf\u00f6rest\n", encoding="utf-8")
     assert read_classes(str(file)) == ("river, wide", "f\u00f6rest")
+    assert read_classes("\u5730\u3000\u56f3,x") == ("\u5730\u3000\u56f3", "x")
     assert read_classes("a" * 300 + "," + "b" * 300) == ("a" * 300, "b" * 300)
 
 
