@@ -1,5 +1,6 @@
 """Does an exported file say what the model says? Asked of pictures of many sizes, and of real photos."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,4 +96,5 @@ def _as_file(picture: NDArray[np.uint8]) -> bytes:
 
 
 def _apart(found: Any, expected: Tensor) -> float:
-    return float((torch.as_tensor(np.asarray(found)) - expected).abs().max())
+    apart = float((torch.as_tensor(np.asarray(found)) - expected).abs().max())
+    return math.inf if math.isnan(apart) else apart  # Python's max would pass over a NaN

@@ -149,11 +149,19 @@ def _network(facts: dict[str, Any], path: Path) -> Network:
                 "network", num_classes=len(facts["classes"]), channels=facts["channels"]
             )
             return network
-    except (ValueError, TypeError, RuntimeError) as error:
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # what stands there may be damaged or a stranger's: nearly anything goes wrong
         raise RunError(
-            f"{path} names a network that this version of debiaspl cannot build: {error} "
+            f"{path} names a network that this version of debiaspl cannot build: {_told(error)} "
             "Use the version that trained it, or train anew."
         ) from error
+
+
+def _told(error: Exception) -> str:
+    """A KeyError says no more than the key."""
+    own = (ValueError, TypeError, RuntimeError)
+    return str(error) if isinstance(error, own) else f"{type(error).__name__}: {error}."
 
 
 def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:

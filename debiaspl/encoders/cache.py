@@ -23,7 +23,7 @@ CHUNK = 512
 BATCH = {"cpu": 16, "cuda": 256}
 """Images at a time: on a CPU so few that what lies between two layers stays in its cache."""
 SKIPPED = "skipped"
-_FORMAT = 2
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,9 @@ def cached_features(
         kept = _read(path)
         if kept is None:
             kept = _compute(encoder, part, views, number)
-            _write(path, *kept)
+            # A file that could not be opened may be there the next time; what is damaged stays so.
+            if not any(reason.startswith("cannot be opened") for reason in kept[1].values()):
+                _write(path, *kept)
         parts.append(kept[0])
         skipped |= {int(chunk[position]): reason for position, reason in kept[1].items()}
         progress(int(chunk[-1]) + 1, len(images))
@@ -137,7 +139,8 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
     try:
         with safe_open(path, "pt") as file:
             # What could not be read is told the next time too.
-            skipped = {int(position): str(reason) for position, reason in json.loads(file.metadata()[SKIPPED]).items()}
+            told = json.loads((file.metadata() or {}).get(SKIPPED, "{}"))
+            skipped = {int(position): str(reason) for position, reason in told.items()}
             return {name: file.get_tensor(name) for name in ("plain", "weak", "strong")}, skipped
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError):
         return None  # not there, or half written by another program: computed anew

@@ -83,8 +83,22 @@ class ConvNorm(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         top, bottom = self._padding(images.shape[2])
         left, right = self._padding(images.shape[3])
-        normed: Tensor = self.norm(self.conv(F.pad(images, (left, right, top, bottom))))
-        return F.relu6(normed) if self.active else normed
+        even = (top, left) if (top, left) == (bottom, right) else (0, 0)
+        # Every pass over memory counts on a CPU: a border is copied only where the convolution cannot add it itself,
+        # and a norm that does not learn is a part of the convolution.
+        images = images if even == (bottom, right) else F.pad(images, (left, right, top, bottom))
+        weight, bias = (self.conv.weight, None) if self.training else self._folded()
+        made = F.conv2d(images, weight, bias, self.stride, even, groups=self.conv.groups)
+        made = self.norm(made) if self.training else made
+        return F.relu6(made) if self.active else made
+
+    def _folded(self) -> tuple[Tensor, Tensor]:
+        """The convolution with the norm of eval mode inside."""
+        mean, variance = self.norm.running_mean, self.norm.running_var
+        assert mean is not None
+        assert variance is not None
+        factor = self.norm.weight * (variance + self.norm.eps).rsqrt()
+        return self.conv.weight * factor.view(-1, 1, 1, 1), self.norm.bias - mean * factor
 
     def _padding(self, side: int) -> tuple[int, int]:
         """As TensorFlow pads ("same"): where it is uneven, the larger part comes last."""

@@ -89,7 +89,9 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
             model, told = loader.from_pretrained(
                 place, config=config, output_loading_info=True, trust_remote_code=False
             )
-    except (OSError, ValueError, KeyError) as error:
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # safetensors and the hub raise classes of their own for a file that is damaged
         raise ValueError(
             f"the encoder {name_or_folder} could not be loaded: {_first_line(error)} Expected efficientnet-lite0, the "
             "name of a vision model on the Hugging Face hub (which needs a network the first time), or a folder with "
@@ -205,5 +207,5 @@ def _preprocessing(transformers: Any, place: str, config: Any) -> tuple[int, lis
 
 
 def _first_line(error: Exception) -> str:
-    line = str(error).strip().split("\n")[0]
+    line = str(error).strip().split("\n")[0] or type(error).__name__
     return line if line.endswith(".") else f"{line}."

@@ -10,7 +10,7 @@ import torch
 
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
 from debiaspl.recipes.photos import Check, cross_check, supervised
-from debiaspl.training import Choice, Recipe, Run, train
+from debiaspl.training import Choice, Recipe, Run, RunError, train
 from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.frozen import FEATURES, every_image
 from debiaspl.training.log import ProgressLine
@@ -58,7 +58,9 @@ def train_photos(
         parts = []
         for fold in range(check.folds) if check.all_in_turn else ():
             below = out / CHECKS / f"{each.algorithm.name}-fold{fold}"
-            parts.append(start(_with_fold(each, check.folds, fold), below))
+            part = _with_fold(each, check.folds, fold)
+            parts.append(start(part, below))
+            _check_labels(parts[-1], part, images, out)
             _keep_results_only(below)
         results.append(start(each, place, end=partial(_end, check, parts)))
     return Outcome(results[-1], None if alone else results[0], check)
@@ -86,6 +88,18 @@ def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, 
         return cross_check(images.counts(), max(check.folds, 2))
     told = (ended or {}).get("check", {})
     return replace(check, folds=told.get("folds", check.folds), labels=told.get("labels", check.labels))
+
+
+def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | None, out: Path) -> None:
+    """A fold that had ended before a stop must have learned from the labels that are there now."""
+    if images is None:
+        return
+    training = GivenLabels(**recipe.protocol.settings).split(images.labels, recipe.seed).labeled
+    if torch.bincount(images.labels[training], minlength=images.num_classes).tolist() != results["labels"]:
+        raise RunError(
+            f"the labels are not those that {out} was begun with, and a part of it has ended with those. "
+            "Begin another run: --out."
+        )
 
 
 def _keep_results_only(run: Path) -> None:

@@ -143,9 +143,16 @@ def test_a_file_that_differs_is_not_written(model, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_says_nan_is_not_written(model):
-    with pytest.raises(RunError, match="differ by nan"):
-        check(model, lambda pictures: np.full((len(pictures), 2), np.nan))
+@pytest.mark.parametrize("several", [1, 5])
+def test_a_file_that_says_nan_is_not_written(model, several):
+    """Of any picture, or of several at a time alone."""
+
+    def said(pictures):
+        right = checking._expected(model, pictures).numpy()
+        return right * np.nan if len(pictures) >= several else right
+
+    with pytest.raises(RunError, match="differ by inf"):
+        check(model, said)
 
 
 def test_what_is_missing_is_named_with_its_extra(model, tmp_path, monkeypatch):

@@ -144,6 +144,14 @@ def test_facts_that_are_no_json_object(broken, text):
         ({"name": "huge", "settings": {}}, "names a network that .* cannot build: there is no network named 'huge'"),
         ({"name": "small", "settings": {"depth": 3}}, "cannot build: network 'small' has no setting depth"),
         ({"name": "mine.py:Mine", "settings": {}}, "cannot build: there is no network named 'mine.py:Mine'"),
+        (
+            {"name": "encoder", "settings": {"architecture": {"kind": "efficientnet-lite0"}}},
+            "cannot build: KeyError: 'image_size'. Use the version",
+        ),
+        (
+            {"name": "encoder", "settings": {"architecture": "lite0"}},
+            "cannot build: AttributeError: .* Use the version",
+        ),
         ({"name": "small", "settings": {"width": 8}}, "belong to another network than the one it names"),
         ({"name": "wrn", "settings": {"depth": 10}}, "belong to another network .*tensors are missing"),
     ],

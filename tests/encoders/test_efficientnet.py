@@ -6,7 +6,9 @@ import sys
 
 import pytest
 import torch
+import torch.nn.functional as F
 from PIL import Image
+from torch import nn
 
 from debiaspl.data.decode import decode
 from debiaspl.encoders import EncoderNetwork, build_encoder, lite0_is_installed, load_encoder
@@ -68,6 +70,31 @@ def test_padding_is_tensorflows(side, kernel, stride):
             window = padded[row * stride : row * stride + kernel, column * stride : column * stride + kernel]
             value = (window * layer.conv.weight[0, 0]).sum() / (1 + 1e-3) ** 0.5
             torch.testing.assert_close(found[row, column], value)
+
+
+@pytest.mark.parametrize(("side", "kernel", "stride"), [(9, 3, 1), (8, 5, 2), (9, 5, 2), (8, 1, 1), (7, 3, 2)])
+def test_in_eval_mode_the_norm_is_inside_the_convolution(side, kernel, stride):
+    """The same numbers as border, convolution, norm and activation one after the other."""
+    layer = ConvNorm(4, 8, kernel, stride, groups=2)
+    layer.norm.running_mean.normal_()
+    layer.norm.running_var.uniform_(0.5, 2)
+    nn.init.normal_(layer.norm.weight)
+    nn.init.normal_(layer.norm.bias)
+    images = torch.randn(3, 4, side, side)
+    low, high = layer._padding(side)
+    plain = layer.eval().norm(layer.conv(F.pad(images, (low, high, low, high))))
+    torch.testing.assert_close(layer(images), F.relu6(plain), atol=1e-5, rtol=1e-5)
+    layer.train()
+    learned = F.batch_norm(
+        layer.conv(F.pad(images, (low, high, low, high))),
+        None,
+        None,
+        layer.norm.weight,
+        layer.norm.bias,
+        True,
+        eps=1e-3,
+    )
+    torch.testing.assert_close(layer(images), F.relu6(learned), atol=1e-5, rtol=1e-5)
 
 
 def test_it_is_built_without_weights_and_trains():

@@ -88,6 +88,11 @@ def test_what_is_no_encoder_is_told(tmp_path):
     (tmp_path / "vit" / "model.safetensors").unlink()
     with pytest.raises(ValueError, match=r"vit could not be loaded: .* Expected efficientnet-lite0, the name of"):
         load_encoder(str(tmp_path / "vit"))
+    save("vit", tmp_path / "cut")
+    whole = (tmp_path / "cut" / "model.safetensors").read_bytes()
+    (tmp_path / "cut" / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"cut could not be loaded: .* Expected efficientnet-lite0, the name of"):
+        load_encoder(str(tmp_path / "cut"))
     with pytest.raises(ValueError, match=r"of the kind 'mine', expected efficientnet-lite0 or transformers"):
         build_encoder({"kind": "mine"})
 

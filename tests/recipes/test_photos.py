@@ -192,6 +192,22 @@ def test_a_label_of_a_photo_that_cannot_be_read_checks_nothing(lost, folds, plac
     assert again.output.splitlines()[-4:] == ran.output.splitlines()[-4:]
 
 
+def test_a_stopped_run_does_not_go_on_with_other_labels(place, tmp_path):
+    shutil.copy(place / "labels.csv", tmp_path / "labels.csv")
+    asked = place / "photos", "--labels", tmp_path / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+    asked += "--encoder", place / "encoder", "--set", "steps=5"
+    assert debiaspl("train", *asked).exit_code == 0
+    for part in ("run", "run/supervised"):  # as if it was stopped after the folds
+        (tmp_path / part / "results.json").unlink()
+    with (tmp_path / "labels.csv").open("a") as file:
+        file.write("20.jpg,flower\n")
+    ran = debiaspl("train", *asked, "--resume")
+    assert ran.exit_code == 1
+    assert "the labels are not those that" in ran.output
+    shutil.copy(place / "labels.csv", tmp_path / "labels.csv")
+    assert debiaspl("train", *asked, "--resume").exit_code == 0
+
+
 def test_all_images_labeled(place, tmp_path):
     with (tmp_path / "all.csv").open("w", newline="") as file:
         names = sorted(path.name for path in (place / "photos").iterdir())
