@@ -210,10 +210,16 @@ def _rows(table: Path) -> Iterator[tuple[int, str, str | None]]:
             )
         cells += [""] * (len(header) - len(cells))
         name, label = cells[file_at], cells[label_at].strip()
-        if not name.strip() or "\n" in label:
+        if not name.strip() or _holds_rows(label):
             found = "a label that runs over several lines" if name.strip() else "no file name"
             raise DataError(f"{table} has {found} in line {line}. Is a quote left open, or a cell left out?")
         yield line, name, _class_name(label)
+
+
+def _holds_rows(label: str) -> bool:
+    """Whether a quote that was left open has made other rows a part of this label. A line break alone is none: class
+    names may hold one."""
+    return any(Path(line.partition(",")[0]).suffix.lower() in EXTENSIONS for line in label.splitlines()[1:])
 
 
 def _numbered(table: Path) -> Iterator[tuple[int, list[str]]]:

@@ -601,6 +601,11 @@ def test_csv_unquoted_comma(flat: Path) -> None:
     assert table(flat, "file_name,label\na.jpg,cat,,\nb.jpg,dog,\n")["b.jpg"] == "dog"
 
 
+def test_csv_class_names_may_hold_line_breaks(flat: Path) -> None:
+    found = table(flat, 'file_name,label\na.jpg,"tabby\ncat"\nb.jpg,"dog, ""big""\nor small"\n')
+    assert (found["a.jpg"], found["b.jpg"]) == ("tabby\ncat", 'dog, "big"\nor small')
+
+
 @row("csv-open-quote")
 def test_csv_open_quote(flat: Path) -> None:
     with pytest.raises(DataError, match=r"a label that runs over several lines in line 2\. Is a quote left open"):
