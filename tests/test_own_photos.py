@@ -102,7 +102,9 @@ def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
     assert list(said) == ["train", "predict", "report", "next", "export"]
 
     classes = len(set(truth.values()))
-    assert said["train"].startswith(f"{len(truth)} images, {LABELS * classes} labels, {classes} classes; rarest: ")
+    assert said["train"].startswith(
+        f"{len(truth)} images, {LABELS * classes} labels, {classes} classes; {LABELS} of each."
+    )
     with (tmp_path / "photos" / "labels.csv").open(newline="") as file:
         labeled = {row["file_name"] for row in csv.DictReader(file)}
     with (tmp_path / "next.csv").open(newline="") as file:

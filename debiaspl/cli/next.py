@@ -11,7 +11,7 @@ from debiaspl.cli.terminal import plain_errors, progress_bar
 
 def next_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run that has ended.")],
-    photos: Annotated[Path, typer.Argument(help="A folder of images; those in its sub-folders too.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="A table with a column for the labels.")] = Path("next.csv"),
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     labels: Annotated[

@@ -12,7 +12,7 @@ FEW = 10
 
 def predict_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run that has ended.")],
-    photos: Annotated[Path, typer.Argument(help="A folder of images; those in its sub-folders too.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="What to write; its ending tells the format.")],
     format_: Annotated[
         str | None, typer.Option("--format", help="csv, jsonl, parquet or label-studio; else by the ending.")
@@ -69,7 +69,7 @@ def _print(found: Any, out: Path) -> None:
     typer.echo(f"Their labels are in {out}")
     warn_of_bad(found.bad)
     if found.others:
-        typer.echo(f"{counted(len(found.others), 'other file')} left aside: no images", err=True)
+        typer.echo(f"{counted(len(found.others), 'other file')} left aside: not images", err=True)
 
 
 def warn_of_bad(bad: dict[str, str]) -> None:

@@ -59,8 +59,8 @@ def zeroshot_command(
         names = read_classes(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, steps, threshold=threshold, seed=seed)
-        side = min(open_photos(photos, names).images.shape[2:])
-        teacher = find_teacher(model, side, out / FEATURES, learner.views, find_device(device))
+        shape = open_photos(photos, names).images.shape
+        teacher = find_teacher(model, min(shape[2:]), out / FEATURES, learner.views(shape[0]), find_device(device))
         if model is None:
             typer.echo(f"No --model: the teacher is {teacher.about}")
         experiment = Experiment(

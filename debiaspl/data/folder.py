@@ -43,7 +43,8 @@ def read_folder(
     skipped = tuple(sorted(skipped))
     if skipped:
         named = shown([_with_reason(file, reason) for file, reason in skipped])
-        _log.warning("%s: read %d images, skipped %d files: %s", root, len(kept), len(skipped), named)
+        word = "file" if len(skipped) == 1 else "files"
+        _log.warning("%s: read %d images, skipped %d %s: %s", root, len(kept), len(skipped), word, named)
     files = tuple(listing.files[position] for position in kept)
     return ImageSet(images, listing.labels[kept], listing.classes, files), skipped
 

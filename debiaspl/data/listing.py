@@ -59,7 +59,7 @@ def list_folder(root: Path | str, labels: Path | str | None = None, classes: Seq
         named = _from_folders(root, files, classes)
     if not named:
         found = (
-            f"{_count(skipped, 'other file')}: {shown([file for file, _ in skipped])}" if skipped else "nothing else"
+            f"{_count(skipped, 'other file')}: {shown([file for file, _ in skipped])}" if skipped else "no other file"
         )
         raise DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.")
     order = _class_order(root, {name for name in named.values() if name is not None}, classes)
@@ -72,7 +72,7 @@ def list_folder(root: Path | str, labels: Path | str | None = None, classes: Seq
 def find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
     """Every file below root that is named like an image, and everything else that is not hidden, with the reason."""
     if not root.is_dir():
-        found = "is a file (if it is an archive, unpack it)" if root.exists() else "does not exist"
+        found = "is a file (unpack an archive; put a single image into a folder)" if root.exists() else "does not exist"
         raise DataError(f"{root} {found}. Expected a folder of images.")
     entries = sorted(_walk(root))
     images = tuple(name for name, kind in entries if kind == _IMAGE)
@@ -184,7 +184,7 @@ def _locate(root: Path, table: Path, line: int, name: str, known: dict[str, str]
     bare = name.strip()
     if PurePath(bare).anchor or bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/"):
         raise DataError(
-            f"{table} names {shown([name])} in line {line}, which leaves {root}. "
+            f"{table} names {shown([name])} in line {line}, which is absolute or leaves {root}. "
             f"Expected a path below {root}, relative to it; for images elsewhere, link them into it."
         )
     for spelled in (PurePosixPath(name).as_posix(), PurePosixPath(bare).as_posix()):

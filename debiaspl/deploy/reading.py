@@ -41,7 +41,7 @@ def find_photos(root: Path) -> Photos:
     """Every image of a folder, at any depth."""
     files, others = find_images(root)
     if not files:
-        found = f"{len(others)} other files: {shown([name for name, _ in others])}" if others else "nothing else"
+        found = f"{len(others)} other files: {shown([name for name, _ in others])}" if others else "no other file"
         raise DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.")
     return Photos(root, files, others)
 

@@ -56,10 +56,9 @@ class Photos:
         """What is there, in a line."""
         counts = self.counts
         rarest = min(range(len(counts)), key=counts.__getitem__)
-        return (
-            f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; "
-            f"rarest: {self.classes[rarest]} ({counts[rarest]})."
-        )
+        even = len(set(counts)) == 1
+        spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
+        return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
 
 
 def survey(folder: Path, table: Path | None) -> Photos:

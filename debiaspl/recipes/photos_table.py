@@ -38,8 +38,10 @@ def verdict(outcome: Outcome) -> str:
             f"Semi-supervised training did not help on these labels: {ours} of {total} right, and {theirs} from the "
             f"labels alone.{chance} The supervised model is in the folder {BASELINE}; more labels help both."
         )
-    help_ = "seem to help" if chance else "help"
-    return f"The unlabeled photos {help_}: {ours} of {total} labels right, instead of {theirs}.{chance}"
+    numbers = f"{ours} of {total} labels right, instead of {theirs}"
+    if chance:
+        return f"The unlabeled photos may have helped: {numbers}. With so few labels that may be chance."
+    return f"The unlabeled photos help: {numbers}."
 
 
 def _row(name: str, results: dict[str, Any]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from debiaspl.encoders import Encoder
 from debiaspl.models import scale
 from debiaspl.recipes.photos import Check, Photos
 from debiaspl.training import Recipe
-from debiaspl.training.frozen import STRONG, WEAK, is_frozen
+from debiaspl.training.frozen import is_frozen, views_of
 from debiaspl.training.step import Step
 from debiaspl.vectors import fit_head
 
@@ -28,7 +28,8 @@ def estimate(recipe: Recipe, photos: Photos, check: Check, device: str, encoder:
     # A run of the baseline sees the labeled images alone.
     baseline = 0.0 if recipe.algorithm.name == "supervised" else batch[0] / (batch[0] + 2 * batch[1])
     if encoder is not None and is_frozen(recipe):
-        views = len(photos.labels) * (1 + WEAK + STRONG)
+        chosen = views_of(len(photos.labels))
+        views = len(photos.labels) * (1 + chosen.weak + chosen.strong)
         fits = runs * (1 + baseline) * recipe.steps * _seconds_a_fit(encoder)
         return views * _seconds_a_view(recipe, encoder) + fits + 2 * runs * AROUND
     return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, torch.device(device))

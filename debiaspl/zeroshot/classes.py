@@ -55,5 +55,6 @@ def check_classes(names: Sequence[str]) -> tuple[str, ...]:
     for name in classes:
         first = seen.setdefault(name.casefold(), name)
         if first is not name:
-            raise DataError(f"the class {name!r} is given twice (also as {first!r}). Expected different names.")
+            also = "" if first == name else f" (also as {first!r})"
+            raise DataError(f"the class {name!r} is given twice{also}. Expected different names.")
     return classes

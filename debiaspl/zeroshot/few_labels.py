@@ -9,10 +9,10 @@ from torch import Tensor
 from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.debias import Debiaser
-from debiaspl.encoders import EncoderNetwork, Views, cached_features, load_encoder
+from debiaspl.encoders import EncoderNetwork, cached_features, load_encoder
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.files import write_bytes, write_text
-from debiaspl.training.frozen import FEATURES, STRONG, WEAK
+from debiaspl.training.frozen import FEATURES, views_of
 from debiaspl.training.outcome import about
 from debiaspl.vectors.checks import check_labels, checked_features, checked_steps
 from debiaspl.vectors.fit import FittedHead
@@ -65,7 +65,7 @@ def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tenso
         raise RunError("a few labels beside a zero-shot model are learned on a frozen encoder: leave out --fine-tune.")
     network.encoder = load_encoder(network.source, image_size=network.encoder.image_size)
     own = sized(images, recipe.image_size)
-    found = cached_features(network.encoder, own, out.resolve().parent / FEATURES, Views(WEAK, STRONG))
+    found = cached_features(network.encoder, own, out.resolve().parent / FEATURES, views_of(len(own)))
     read = torch.ones(len(images), dtype=torch.bool)
     read[list(found.skipped)] = False
     fitted = fit_taught(
@@ -73,7 +73,7 @@ def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tenso
         labels[read],
         taught[read],
         images.num_classes,
-        strong=found.strong[:, read],
+        strong=found.strong[:, read] if len(found.strong) else None,
         steps=recipe.steps,
         seed=recipe.seed,
         threshold=recipe.algorithm.settings["threshold"],

@@ -55,9 +55,9 @@ class Predictions:
         found = sum(count > 0 for count in self.counts(confidence))
         if found < 2:
             best = float(self.confidence.max())
-            named = "no image" if not found else f"only images of {self.classes[int(labels.max())]!r}"
+            named = "none" if not found else f"only some of {self.classes[int(labels.max())]!r}"
             raise DataError(
-                f"{named} of {len(self):,} reach a confidence of {confidence:g}; the highest "
+                f"of {len(self):,} images {named} reach a confidence of {confidence:g}; the highest "
                 f"is {best:.2f}. A student needs labels of two classes at least. Lower --confidence "
                 f"(half of the images reach {float(self.confidence.median()):.2f}), or say the classes in other words."
             )
@@ -85,10 +85,10 @@ def shown_counts(predictions: Predictions, confidence: float) -> list[str]:
     """What to know before training: labels of each class, how uneven they are, and what is missing."""
     counts = predictions.counts(confidence)
     pairs = ", ".join(f"{name} {count:,}" for name, count in zip(predictions.classes, counts, strict=True))
-    total, ratio = sum(counts), imbalance(counts, least=1)
+    total, ratio = sum(counts), imbalance([count for count in counts if count], least=1)
     lines = [
         f"{total:,} of {len(predictions):,} images have a confidence of {confidence:g} or more and become labels: "
-        f"{pairs}. The largest class has {ratio:,.0f} times the labels of the smallest."
+        f"{pairs}. The largest class has {ratio:,.0f} times the labels of the smallest that has any."
     ]
     missing = [name for name, count in zip(predictions.classes, counts, strict=True) if not count]
     if missing:

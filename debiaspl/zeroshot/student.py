@@ -15,7 +15,7 @@ from debiaspl.encoders import Views, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.ending import Ending, Predict
-from debiaspl.training.frozen import STRONG, WEAK, every_image
+from debiaspl.training.frozen import every_image, views_of
 from debiaspl.vectors.checks import checked_steps
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
@@ -60,10 +60,9 @@ class Student:
     def is_frozen(self) -> bool:
         return self.is_encoder and not self.fine_tune
 
-    @property
-    def views(self) -> Views | None:
+    def views(self, images: int) -> Views | None:
         """Views that a frozen efficientnet-lite0 will ask for; ConSE, which has the same eyes, makes them too."""
-        return Views(WEAK, STRONG) if self.is_frozen and self.name == LITE0 else None
+        return views_of(images) if self.is_frozen and self.name == LITE0 else None
 
     def recipes(self, photos: Path, table: Path, images: int, side: int) -> dict[str, Recipe]:
         """A recipe for each method; they differ in the correction alone. ``side`` is that of the photos."""

@@ -112,7 +112,7 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         ((*two[:3], "nan.npz"), "hold NaN or infinity in 10 of 10 rows"),
         ((*two[:3], "wide.npz"), "Expected equal widths"),
         ((*two[:3], "./no-model"), "holds no config.json, so it is no model folder"),
-        (two, "only images of 'temple' of 10 reach a confidence of 0.95"),
+        (two, "of 10 images only some of 'temple' reach a confidence of 0.95"),
         ((*two, "--labels", "missing.csv", "--student", "small"), "are learned on a frozen encoder"),
         ((*two, "--student", "./no-model", "--confidence", "0.1"), "is a folder without config.json"),
         ((*two, "--student", "wrn-wide"), "the student is 'wrn-wide', expected wrn-DEPTH-WIDTH, such as wrn-28-2"),

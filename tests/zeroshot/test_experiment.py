@@ -199,7 +199,7 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
 def test_a_slip_in_the_truth_is_told_before_anything_is_written(experiment, tmp_path):
     for labels, names, message in (
         ([0, 1], ["00.jpg", "zz.jpg"], r"names 1 file not in .*: zz.jpg"),
-        ([0], ["../photos/00.jpg"], "which leaves"),
+        ([0], ["../photos/00.jpg"], "which is absolute or leaves"),
     ):
         table = write_table(tmp_path / "bad.csv", labels, names)
         with pytest.raises(DataError, match=message):
@@ -244,7 +244,7 @@ def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
 
 
 def test_too_few_confident_images():
-    with pytest.raises(DataError, match=r"no image of 2 reach a confidence of 0.95; the highest is 0.70. .*Lower"):
+    with pytest.raises(DataError, match=r"of 2 images none reach a confidence of 0.95; the highest is 0.70. .*Lower"):
         predictions([0.6, 0.7]).confident(0.95)
-    with pytest.raises(DataError, match=r"only images of 'temple' of 2 reach a confidence of 0.65"):
+    with pytest.raises(DataError, match=r"of 2 images only some of 'temple' reach a confidence of 0.65"):
         predictions([0.6, 0.7]).confident(0.65)
