@@ -62,7 +62,9 @@ def cached_features(
     """Features of every image; what lies in ``folder`` for the same encoder, views and image contents is not computed
     again. ``progress(done, total)`` counts images."""
     views, place = views or Views(), Path(folder)
-    key = hashlib.sha256(json.dumps([_FORMAT, fingerprint(encoder), asdict(views)]).encode()).hexdigest()
+    # A GPU draws other views and computes in half precision.
+    device = next(encoder.parameters()).device.type
+    key = hashlib.sha256(json.dumps([_FORMAT, fingerprint(encoder), asdict(views), device]).encode()).hexdigest()
     parts: list[dict[str, Tensor]] = []
     skipped: dict[int, str] = {}
     for number, chunk in enumerate(torch.split(torch.arange(len(images)), CHUNK)):

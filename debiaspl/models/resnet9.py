@@ -4,10 +4,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.kernels.norm import NormActivate
+from debiaspl.models.initial import initialise
 from debiaspl.models.network import Network
-
-SLOPE = 0.1
-EPS = 1e-3
+from debiaspl.models.wrn import EPS, SLOPE
 
 
 class ResNet9(Network):
@@ -45,7 +44,7 @@ class ResNet9(Network):
         )
         self.num_features = third
         self.head = nn.Linear(self.num_features, num_classes)
-        self._initialise()
+        initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:
         _, active = self.norm(self.stem(images))
@@ -53,13 +52,6 @@ class ResNet9(Network):
             active = stage(active)
         mean: Tensor = active.mean((2, 3))
         return mean
-
-    def _initialise(self) -> None:
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        nn.init.xavier_normal_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
 
 
 class Stage(nn.Module):

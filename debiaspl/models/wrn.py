@@ -5,6 +5,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from debiaspl.kernels.norm import NormActivate
+from debiaspl.models.initial import initialise
 from debiaspl.models.network import Network
 
 SLOPE = 0.1
@@ -46,7 +47,7 @@ class WideResNet(Network):
         self.norm = NormActivate(widths[3], norm_momentum, EPS, SLOPE)
         self.num_features = widths[3]
         self.head = nn.Linear(self.num_features, num_classes)
-        self._initialise()
+        initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:
         features, inner = self.stem(images), None
@@ -55,13 +56,6 @@ class WideResNet(Network):
         _, active = self.norm(features, inner)
         mean: Tensor = active.mean((2, 3))
         return mean
-
-    def _initialise(self) -> None:
-        for module in self.modules():
-            if isinstance(module, nn.Conv2d):
-                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
-        nn.init.xavier_normal_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
 
 
 class Block(nn.Module):

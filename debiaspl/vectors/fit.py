@@ -1,5 +1,6 @@
 """DebiasPL on feature vectors: a linear classifier from a few labels and many vectors without."""
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,7 @@ def fit_head(
     *,
     strong: Tensor | None = None,
     correction: Correction | None = None,
+    algorithm: Callable[..., FixMatch] = FixMatch,
     threshold: float = 0.7,
     steps: int | None = None,
     seed: int = 0,
@@ -70,6 +72,7 @@ def fit_head(
             and disturbing the others.
         correction: what is done to predictions before they become labels; a copy is trained, this one stays as it is.
             ``Correction()`` makes it plain FixMatch.
+        algorithm: what makes FixMatch, or a kind of it, of a correction, a threshold and the weight below.
         threshold: labels less confident than this are not learned from. FixMatch's 0.95 is for deep networks: few
             labels of a linear head would pass it.
         steps: training steps; chosen by the number of rows, if not given.
@@ -92,14 +95,14 @@ def fit_head(
         checked_steps(steps, weak.shape[1]), labeled_batch, unlabeled_batch, learning_rate, weight_decay, seed
     )
     own = Debiaser(num_classes) if correction is None else deepcopy(correction)
-    algorithm = FixMatch(own, threshold, unlabeled_weight, joint=False)
+    learner = algorithm(own, threshold, unlabeled_weight, joint=False)
 
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     weak, given = weak.to(where), None if given is None else given.to(where)
     generator = torch.Generator(where).manual_seed(seed)
     views = VectorViews(weak, given, Scaling.of(weak), hidden, noise, generator)
     student = LinearNetwork(weak.shape[-1], num_classes).to(where)
-    history = run(student, algorithm.to(where).train(), views, labels.to(where), schedule)
+    history = run(student, learner.to(where).train(), views, labels.to(where), schedule)
 
     # The mean of what this classifier is given is 0: the scaling has seen to that.
     head = own.classifier(student.head, torch.zeros(weak.shape[-1], device=where))

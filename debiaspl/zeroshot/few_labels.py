@@ -1,5 +1,6 @@
 """A few labels and a zero-shot model: images that the student discards take the model's label, where that is sure."""
 
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -8,51 +9,17 @@ from torch import Tensor
 
 from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import UNLABELED, ImageSet
-from debiaspl.debias import Debiaser
 from debiaspl.encoders import EncoderNetwork, cached_features, load_encoder
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.files import write_bytes, write_text
 from debiaspl.training.frozen import FEATURES, views_of
 from debiaspl.training.outcome import about
-from debiaspl.vectors.checks import check_labels, checked_features, checked_steps
-from debiaspl.vectors.fit import FittedHead
-from debiaspl.vectors.loop import Schedule, run
-from debiaspl.vectors.network import LinearNetwork
-from debiaspl.vectors.scaling import Scaling
-from debiaspl.vectors.views import VectorViews
+from debiaspl.vectors import fit_head
 from debiaspl.zeroshot.pixels import sized
 from debiaspl.zeroshot.predictions import labels_csv, most_likely
 
 CONFIDENCE = 0.4
 """What the authors' scripts ask of the zero-shot model here; lower than for labels that training begins with."""
-
-
-def fit_taught(
-    features: Tensor,
-    labels: Tensor,
-    taught: Tensor,
-    num_classes: int,
-    *,
-    strong: Tensor | None = None,
-    strength: float = 0.5,
-    momentum: float = 0.99,
-    threshold: float = 0.95,
-    steps: int | None = None,
-    seed: int = 0,
-) -> FittedHead:
-    """``debiaspl.vectors.fit_head`` with ``TaughtFixMatch``: ``taught`` are zero-shot labels, (N,), -1 for none."""
-    weak = checked_features(features)
-    check_labels(labels, weak.shape[1], num_classes)
-    if taught.shape != labels.shape or taught.dtype != torch.int64:
-        raise ValueError(f"taught has shape {tuple(taught.shape)}, expected int64 {tuple(labels.shape)}: one a row.")
-    generator = torch.Generator().manual_seed(seed)
-    views = VectorViews(weak, strong, Scaling.of(weak), hidden=0.25, noise=0.0, generator=generator)
-    schedule = Schedule(checked_steps(steps, weak.shape[1]), 64, 448, 1.0, 1e-4, seed)
-    correction = Debiaser(num_classes, strength, momentum)
-    algorithm = TaughtFixMatch(taught, correction, threshold, joint=False)
-    student = LinearNetwork(weak.shape[-1], num_classes)
-    history = run(student, algorithm.train(), views, labels, schedule)
-    return FittedHead(views.scaling.folded_into(student.head), correction.prior, history)
 
 
 def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tensor, out: Path) -> Tensor:
@@ -68,16 +35,16 @@ def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tenso
     found = cached_features(network.encoder, own, out.resolve().parent / FEATURES, views_of(len(own)))
     read = torch.ones(len(images), dtype=torch.bool)
     read[list(found.skipped)] = False
-    fitted = fit_taught(
+    fitted = fit_head(
         torch.cat((found.plain[None], found.weak))[:, read],
         labels[read],
-        taught[read],
         images.num_classes,
         strong=found.strong[:, read] if len(found.strong) else None,
+        correction=recipe.correction.build("correction", num_classes=images.num_classes),
+        algorithm=partial(TaughtFixMatch, taught[read]),
+        threshold=recipe.algorithm.settings["threshold"],
         steps=recipe.steps,
         seed=recipe.seed,
-        threshold=recipe.algorithm.settings["threshold"],
-        **recipe.correction.settings,
     )
     network.head.load_state_dict(fitted.head.state_dict())
     probabilities = fitted.probabilities(found.plain)
