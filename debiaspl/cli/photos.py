@@ -36,6 +36,8 @@ def train_on_photos(
         place = out or Path("runs") / recipe.name
         begun = Run.at(place, with_check(recipe, check), resume).config_path.exists()
         typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+        for one, other in photos.alike():
+            typer.echo(f"{one!r} and {other!r} are two classes here. If they are one, spell them alike.", err=True)
         typer.echo(f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, loaded))
         outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on())
         _print_table(outcome)

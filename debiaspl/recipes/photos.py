@@ -60,6 +60,16 @@ class Photos:
         spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
         return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
 
+    def alike(self) -> list[tuple[str, str]]:
+        """Classes whose names differ in small and capital letters alone: most likely a slip."""
+        seen: dict[str, str] = {}
+        pairs = []
+        for name in self.classes:
+            other = seen.setdefault(name.casefold(), name)
+            if other != name:
+                pairs.append((other, name))
+        return pairs
+
 
 def survey(folder: Path, table: Path | None) -> Photos:
     """Look at a folder; no photo is read but a few, for their size."""

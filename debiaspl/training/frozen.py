@@ -81,7 +81,7 @@ def train_frozen(
         network.head.load_state_dict(fitted.head.state_dict())
         found = _Found(images, fitted.probabilities(features.plain), features.skipped)
         seconds = time.monotonic() - started
-        _write_log(run, fitted, seconds)
+        _write_log(run, _told(recipe, fitted.history), seconds)
         ending = end(found, task)
         results = measured(recipe, task, "frozen encoder", found, ending, run.log())
         results |= {"timing": timing(time.monotonic() - started, device)}
@@ -157,8 +157,15 @@ class _Found:
         return Evaluation(part, label, confidence, skipped)
 
 
-def _write_log(run: Run, fitted: FittedHead, seconds: float) -> None:
+def _told(recipe: Recipe, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What happened; of labels that an algorithm does not make, nothing is told."""
+    if find("algorithm", recipe.algorithm.name).makes_pseudo_labels:
+        return history
+    return [{"step": line["step"], "losses": {"labeled": line["losses"]["labeled"]}} for line in history]
+
+
+def _write_log(run: Run, history: list[dict[str, Any]], seconds: float) -> None:
     with Log(run.log_path) as log:
-        for line in fitted.history:
+        for line in history:
             told = {"imbalance": imbalance(line["prior"], least=1e-6)} if "prior" in line else {}
-            log.write(line | told | {"seconds": round(seconds * line["step"] / fitted.history[-1]["step"], 3)})
+            log.write(line | told | {"seconds": round(seconds * line["step"] / history[-1]["step"], 3)})

@@ -401,6 +401,24 @@ def test_held_out_labels_reach_no_loss():
         GivenLabels(folds=3, fold=3)
 
 
+def test_classes_that_differ_in_capitals_alone_are_named():
+    photos = replace(made(5, 5), classes=("Owl", "owl"))
+    assert photos.alike() == [("Owl", "owl")]
+    assert made(5, 5).alike() == []
+
+
+def test_the_log_of_the_baseline_tells_of_no_pseudo_labels(trained):
+    lines = [json.loads(line) for line in (trained[1] / "supervised" / "log.jsonl").read_text().splitlines()]
+    assert all(set(line) == {"step", "losses", "seconds"} and set(line["losses"]) == {"labeled"} for line in lines)
+    assert "kept" in json.loads((trained[1] / "log.jsonl").read_text().splitlines()[-1])
+
+
+def test_the_report_says_what_the_runs_were_measured_on(trained):
+    page = (trained[1] / "report.html").read_text()
+    assert "cross-checked labels" in page
+    assert "One seed each: a difference may be chance where the intervals overlap." in page
+
+
 def test_what_is_chosen(place):
     photos = made(5, 5, side=400)
     encoder = load_encoder(str(place / "encoder"))

@@ -32,8 +32,8 @@ function methodTints(methods) {
 function runsLead({ about, runs }) {
   const open = runs.filter((run) => !run.ended);
   const state = open.map((run) => `${run.name}: step ${write.count(run.step)} of ${write.count(run.steps)}`);
-  const { data, labels, unlabeled, test } = runs.find((run) => run.ended) || runs[0];
-  const sizes = labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images, ${write.count(test)} test images`;
+  const { data, labels, unlabeled, test, tested } = runs.find((run) => run.ended) || runs[0];
+  const sizes = labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images, ${write.count(test)} ${tested}`;
   return [
     el("p", { class: "soft" }, about ? `${about}. ` : "", `Data: ${data}${sizes}.`),
     el("p", { class: open.length ? "status" : "status ended", id: "state" }, el("span", { class: "dot", "aria-hidden": "true" }), open.length ? `Going on or stopped. ${state.join("; ")}` : "Ended."),

@@ -4,7 +4,7 @@ import numpy as np
 
 from debiaspl.report.audit.findings import Finding
 from debiaspl.report.confusion import Cells
-from debiaspl.report.runs.methods import Method
+from debiaspl.report.runs.methods import Method, what_was_tested
 
 MUCH = 3
 """Pseudo-labels of the most used class for each one of the least used from which on they are called biased."""
@@ -22,9 +22,9 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
 def _accuracy(best: Method, ended: list[Method]) -> Finding:
     found = best.accuracy()
     assert found is not None
-    images = best.ended()[0]["test"]
+    images, measured_on = best.ended()[0]["test"], what_was_tested(best.ended()[0])
     seeds = f", the mean of {found['seeds']} seeds" if found["seeds"] > 1 else ""
-    fact = f"{best.title} recognises {100 * found['mean']:.1f} % of {images:,} test images{seeds}"
+    fact = f"{best.title} recognises {100 * found['mean']:.1f} % of {images:,} {measured_on}{seeds}"
     others = [method for method in ended if method is not best]
     for other in others:
         difference = best.difference(other)
@@ -32,7 +32,11 @@ def _accuracy(best: Method, ended: list[Method]) -> Finding:
             side = "above" if difference["mean"] >= 0 else "below"
             fact += f"; {abs(100 * difference['mean']):.1f} points {side} {other.title}"
     alone = "Train the same recipe with --set algorithm=supervised and with --set correction=none, and compare."
-    more = "Trust a difference that is larger than the spread over seeds; more seeds narrow it."
+    more = (
+        "Trust a difference that is larger than the spread over seeds; more seeds narrow it."
+        if found["seeds"] > 1
+        else "One seed each: a difference may be chance where the intervals overlap."
+    )
     return Finding(f"{fact}.", more if others else alone, "accuracy")
 
 

@@ -142,3 +142,14 @@ def _told_apart(name: str, group: list[RunRecord], members: list[list[RunRecord]
     differing = [key for key in everything if len({json.dumps(rival.get(key)) for rival in rivals}) > 1]
     told = [f"{key.rpartition('.')[2]} {own.get(key, 'default')}" for key in differing]
     return f"{name}, {', '.join(told)}"
+
+
+def what_was_tested(results: Mapping[str, Any]) -> str:
+    """The images that a run was measured on: those of a test set, or labels that somebody gave for their own photos."""
+    named = {
+        "cross-check": "cross-checked labels",
+        "held-out": "held-out labels",
+        "none": "labels it was trained with",
+    }
+    check = results.get("check")
+    return named.get(str(check.get("kind")), "test images") if isinstance(check, dict) else "test images"

@@ -14,7 +14,7 @@ from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.findings import run_findings
-from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of
+from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.files import write_text
@@ -112,6 +112,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
         "labels": sum(results["labels"]) if "labels" in results else None,
         "unlabeled": results.get("unlabeled"),
         "test": results.get("test"),
+        "tested": what_was_tested(results),
         "data": run.recipe["data"],
         "versions": results.get("versions"),
         "timing": results.get("timing"),
