@@ -1,9 +1,16 @@
 """One thread for each test process: two processes of two threads on two cores mostly wait for each other."""
 
 import os
+import signal
+import threading
 
 os.environ["OMP_NUM_THREADS"] = "1"  # also for the processes that tests start
 
 import torch
 
 torch.set_num_threads(1)
+
+# Where a shell starts the tests in the background, SIGINT is ignored, and would be in all that they start and stop with
+# it. A handler of our own is not handed on: what is started has the usual one again.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
