@@ -14,6 +14,7 @@ from debiaspl.label.lock import locked
 from debiaspl.label.names import Names, why_unnameable
 from debiaspl.label.session import Session
 from debiaspl.label.table import Table
+from debiaspl.training.files import partial_of
 
 
 @contextmanager
@@ -34,6 +35,7 @@ def open_session(
     if classes is None and model is not None:
         classes = model.classes
     with locked(path):
+        partial_of(path).unlink(missing_ok=True)  # of a session that was killed while it wrote
         names = Names(photos, files)
         if classes is None:
             classes = _found_classes(path, names, files, photos)

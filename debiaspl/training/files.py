@@ -9,12 +9,17 @@ from typing import Any
 from debiaspl.training.errors import RunError
 
 
+def partial_of(path: Path) -> Path:
+    """Where a file lies while it is being written; a kill can leave it there."""
+    return path.with_name(f".{path.name}.partial")
+
+
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     """Let ``write`` fill a file beside ``path``, bring it to the disk, and only then give it its name.
 
     A kill at any moment leaves the old file or the new one; a failure leaves the old one and nothing else.
     """
-    partial = path.with_name(f".{path.name}.partial")
+    partial = partial_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(partial)
