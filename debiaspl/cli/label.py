@@ -57,12 +57,12 @@ def _serve(server: "LabelServer", browser: bool) -> None:
     )
     for note in state["notes"]:
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"Label at {server.url} (Ctrl-C ends it)")
-    if browser and _has_screen():
-        import webbrowser
-
-        webbrowser.open(server.url)
     try:
+        typer.echo(f"Label at {server.url} (Ctrl-C ends it)")
+        if browser and _has_screen():
+            import webbrowser
+
+            webbrowser.open(server.url)
         server.serve_forever()
     except KeyboardInterrupt:
         labeled = sum(label is not None for label in server.session.table.answers.values())

@@ -39,8 +39,8 @@ def watch_command(
         except OSError as error:
             raise RunError(f"port {port} cannot be used: {error.strerror}. Choose another --port, or none.") from error
         with server:
-            typer.echo(f"Watching {run} at {server.url} (Ctrl-C ends it)")
             try:
+                typer.echo(f"Watching {run} at {server.url} (Ctrl-C ends it)")
                 server.serve_forever()
             except KeyboardInterrupt:
                 typer.echo("ended", err=True)

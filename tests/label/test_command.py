@@ -34,6 +34,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         thread = threading.Thread(target=answer)
         thread.start()
         while len(acknowledged) < 25:
+            assert thread.is_alive()
             thread.join(0.01)
         refused = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--labels", str(table)])
         assert refused.exit_code == 1

@@ -16,6 +16,7 @@ from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import WatchServer
 from debiaspl.training import RunError
+from tests.processes import started
 from tests.report.test_runs import LOG, begun
 
 
@@ -115,9 +116,7 @@ def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
     folder = begun(tmp_path / "run", LOG[:2])
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "debiaspl", "watch", str(folder)]
-    with subprocess.Popen(
-        command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    ) as process:
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         said = process.stdout.readline()
         assert f"Watching {folder} at http://127.0.0.1:" in said

@@ -17,6 +17,7 @@ import torch
 from debiaspl.training import Interrupted, Run, RunError, checkpoint, files, train
 from debiaspl.training.log import Log
 from tests.data.photos import write_folder
+from tests.processes import started
 from tests.training.tiny import EAGER, TINY, changed, outcome
 
 SLOW = changed(EAGER, "steps=400", "checkpoint_every=20", "log_every=15")
@@ -264,8 +265,8 @@ def test_a_streamed_run_in_a_terminal_saves_on_ctrl_c(tmp_path):
     )
     (tmp_path / "program.py").write_text(program)
     folder = tmp_path / "run"
-    started = [sys.executable, str(tmp_path / "program.py"), str(data), str(folder)]
-    with subprocess.Popen(started, text=True, stdout=subprocess.PIPE, start_new_session=True) as process:
+    typed = [sys.executable, str(tmp_path / "program.py"), str(data), str(folder)]
+    with started(typed, stdout=subprocess.PIPE, start_new_session=True) as process:
         wait_for_step(folder, 15, process)
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=60)
