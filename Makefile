@@ -14,7 +14,7 @@ test: $(STAMP)  ## format, lint, types, layers, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 --dist worksteal --timeout 300 --timeout-method thread
+	$(BIN)/pytest -n 2 --dist worksteal --timeout 600 --timeout-method thread
 
 format: $(STAMP)  ## write the code the way `make test` wants it
 	$(BIN)/ruff format .

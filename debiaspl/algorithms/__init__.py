@@ -14,6 +14,7 @@ from debiaspl.algorithms.pseudolabel import PseudoLabel
 from debiaspl.algorithms.remixmatch import ReMixMatch
 from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
+from debiaspl.algorithms.taught_table import TaughtByTable
 from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -34,8 +35,12 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "adamatch": AdaMatch,
 }
 
+BESIDE: dict[str, type[Algorithm]] = {"taught": TaughtByTable}
+"""Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
+
 __all__ = [
     "ALGORITHMS",
+    "BESIDE",
     "UDA",
     "AdaMatch",
     "Algorithm",
@@ -54,5 +59,6 @@ __all__ = [
     "ReMixMatch",
     "SoftMatch",
     "Supervised",
+    "TaughtByTable",
     "Views",
 ]

@@ -9,7 +9,7 @@ from torch.func import functional_call
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, predict
 from debiaspl.algorithms.mixing import check_ramp, ramp
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -23,7 +23,8 @@ class AdaMatch(Algorithm):
     * The unlabeled loss has the weight ``mu(t) = 1/2 - cos(min(pi, 2 pi t)) / 2`` at a share t of the training.
 
     The paper aligns the unlabeled predictions with the labeled ones; here that is a correction of its own. It also
-    learns strong views of the labeled images, which a batch does not have here.
+    learns strong views of the labeled images, which a batch does not have here. Ranks share one threshold, that of all
+    their labeled images.
 
     Args:
         correction: what is done to the predictions before they become labels; nothing, if not given.
@@ -51,11 +52,13 @@ class AdaMatch(Algorithm):
         # The pass alone is given copies of the statistics of batch norm, so that what it adds to them is dropped.
         copies = {name: buffer.clone() for name, buffer in models.student.named_buffers()}
         alone = functional_call(models.student, copies, (batch.labeled,))
-        share = torch.rand(together.shape, generator=batch.generator, device=together.device)
-        logits = at_least_float32(alone).lerp(at_least_float32(together), share)
+        shape = (ranks.count() * together.shape[0], together.shape[1])
+        share = ranks.own_part(torch.rand(shape, generator=batch.generator, device=together.device))
+        exact = at_least_float32(together)
+        logits = at_least_float32(alone).lerp(exact, share.to(exact.dtype))
 
         confidence, label = self.correction(logits_weak).max(-1)
-        threshold = self.threshold * logits.detach().softmax(-1).amax(-1).mean()
+        threshold = self.threshold * ranks.mean(logits.detach().softmax(-1).amax(-1).mean())
         keep = confidence >= threshold
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
         grown = 0.5 - 0.5 * torch.cos(math.pi * ramp(batch.progress, self.ramp_up))

@@ -55,8 +55,8 @@ class Algorithm(nn.Module, ABC):
 
     It is a pure tensor program: static shapes, no ``.item()``, nothing that waits for the device. Whatever it learns
     across steps is a buffer, what it trains beside the student a parameter. What it wants to be seen it hands to
-    ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (the
-    width of ``network.embed``), ``num_unlabeled`` and ``class_counts`` (labels of each class).
+    ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (of
+    ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes`` and ``unlabeled_ids``.
     """
 
     views = Views()

@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl.debias import ranks
+
 TEMPERATURE = 0.07
 
 
@@ -11,13 +13,20 @@ def cld(weak: Tensor, strong: Tensor, temperature: float = TEMPERATURE) -> Tenso
     """Each strong view must find the group that its weak view belongs to (Wang et al., 2021).
 
     The weak probabilities, (N, C), form groups by their **most** likely class; a group's centroid is the mean of its
-    members. The strong probabilities are classified against the centroids of the groups that have members.
+    members, those of all ranks. The strong probabilities are classified against the centroids of the groups that have
+    members.
     """
     weak = weak.detach()
     group = weak.argmax(-1)
     members = F.one_hot(group, weak.shape[-1]).to(weak.dtype)
-    size = members.sum(0)
     with torch.autocast(weak.device.type, enabled=False):  # a temperature of 0.07 magnifies what bf16 rounds off
-        centroids = (members.T @ weak) / size.clamp_min(1)[:, None]
+        sums, size = _of_all_ranks(members.T @ weak, members.sum(0))
+        centroids = sums / size.clamp_min(1)[:, None]
         similarity = strong @ centroids.T / temperature
     return F.cross_entropy(similarity.masked_fill(size == 0, float("-inf")), group)
+
+
+def _of_all_ranks(sums: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    """In one message."""
+    both = ranks.summed(torch.cat([sums, size[:, None]], 1))
+    return both[:, :-1], both[:, -1]

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -21,7 +21,8 @@ class CoMatch(Algorithm):
       ``q_b q_j``, without edges below T and with 1 from each image to itself. As in the authors' code all edges go from
       the first view to the second; the paper prints those between two images from first to first.
 
-    The paper aligns p with a uniform marginal first; here that is a correction of its own.
+    The paper aligns p with a uniform marginal first; here that is a correction of its own. Memory and graphs are those
+    of the images of all ranks.
 
     Args:
         correction: what is done to the predictions before they become labels; nothing, if not given.
@@ -82,7 +83,7 @@ class CoMatch(Algorithm):
         probabilities = self.correction(logits_weak)
         smoothed = self._smoothed(probabilities, embedded_weak)
         known = F.one_hot(batch.labels, probabilities.shape[-1]).to(probabilities.dtype)
-        self._remember(torch.cat([embedded_weak, embedded]), torch.cat([probabilities, known]))
+        self._remember((embedded_weak, probabilities), (embedded, known))
 
         confidence, label = smoothed.max(-1)
         keep = confidence >= self.threshold
@@ -122,21 +123,25 @@ class CoMatch(Algorithm):
         full = self.written >= self.memory
         return probabilities.lerp(recalled, full * (1 - self.own_share))
 
-    def _remember(self, embedded: Tensor, probabilities: Tensor) -> None:
-        """Written over the oldest rows."""
-        rows = len(embedded)
+    def _remember(self, *pairs: tuple[Tensor, Tensor]) -> None:
+        """Embeddings and probabilities, of all ranks, written over the oldest rows."""
+        both = torch.cat([ranks.gathered(torch.cat(pair, 1)) for pair in pairs])
+        rows = len(both)
         if rows > self.memory:
             raise ValueError(f"memory is {self.memory}, but a batch has {rows} images; expected at least as many.")
-        places = (self.written + torch.arange(rows, device=embedded.device)) % self.memory
-        self.embeddings.index_copy_(0, places, embedded)
-        self.probabilities.index_copy_(0, places, probabilities)
+        places = (self.written + torch.arange(rows, device=both.device)) % self.memory
+        width = self.embeddings.shape[1]
+        self.embeddings.index_copy_(0, places, both[:, :width])
+        self.probabilities.index_copy_(0, places, both[:, width:])
         self.written.add_(rows)
 
 
 def contrast(first: Tensor, second: Tensor, labels: Tensor, temperature: float, threshold: float) -> Tensor:
-    """Cross-entropy of the embedding graph, ``first`` to ``second``, with the graph of soft ``labels``."""
+    """Cross-entropy of the embedding graph, ``first`` to ``second`` of all ranks, with the graph of soft ``labels``."""
+    second, others = ranks.gathered_with_gradient(second), ranks.gathered(labels)
+    itself = ranks.own() * len(first) + torch.arange(len(first), device=first.device)
     with torch.autocast(first.device.type, enabled=False):
-        graph = labels @ labels.T
-        graph = (graph * (graph >= threshold)).fill_diagonal_(1)
+        graph = labels @ others.T
+        graph = (graph * (graph >= threshold)).scatter(1, itself[:, None], 1)
         similarity = first @ second.T / temperature
     return F.cross_entropy(similarity, graph / graph.sum(-1, keepdim=True))

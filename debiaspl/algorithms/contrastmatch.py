@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.fixmatch import FixMatch
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
 class ContrastMatch(FixMatch):
-    """FixMatch, and each strong view must find its own weak view among those of the batch.
+    """FixMatch, and each strong view must find its own weak view among those of the batch, on all ranks.
 
     With few labels FixMatch begins with few confident labels, many of them wrong. The contrast (InfoNCE: van den Oord
     et al., 2018; between a teacher's weak and a student's strong view: Zheng et al., 2021) gives the network features
@@ -79,8 +79,12 @@ class ContrastMatch(FixMatch):
 
 
 def contrast(queries: Tensor, keys: Tensor, temperature: float) -> Tensor:
-    """Cross-entropy of finding, for each of the queries, (N, D), its own among the keys, (N, D), by cosine."""
+    """Cross-entropy of finding, for each of the queries, (N, D), its own among the keys, (N, D), by cosine.
+
+    The keys of other ranks are among them; no gradient reaches those.
+    """
+    itself = ranks.own() * len(queries) + torch.arange(len(queries), device=queries.device)
     queries, keys = (F.normalize(at_least_float32(vectors), dim=-1) for vectors in (queries, keys))
     with torch.autocast(queries.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
-        similarity = queries @ keys.T / temperature
-    return F.cross_entropy(similarity, torch.arange(len(queries), device=queries.device))
+        similarity = queries @ ranks.gathered(keys).T / temperature
+    return F.cross_entropy(similarity, itself)

@@ -36,7 +36,8 @@ class FixMatch(Algorithm):
         joint: weak views share the student's batch, and so its batch norm, with the others.
         strong_share: share of the strong views that is learned from: those whose labels are the most confident. Views
             below the threshold have no loss, so that a share above what is kept costs nothing but the statistics of
-            batch norm, and saves their passes; one below it leaves out the least confident of the kept.
+            batch norm, and saves their passes; one below it leaves out the least confident of the kept. Each rank
+            chooses among its own images.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, predict
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -16,7 +16,7 @@ class FlexMatch(Algorithm):
     whose latest prediction at or above tau was c. Relative to the best class it is ``beta(c) = sigma(c) / max sigma``,
     and the threshold is ``M(beta(c)) tau`` with ``M(x) = x / (2 - x)``. While more images are without a confident
     prediction than any class has, their number stands in for the maximum (the warm-up). A batch is judged by the
-    thresholds from before it.
+    thresholds from before it. Every rank remembers the images of all ranks.
 
     Args:
         num_classes: number of classes (C).
@@ -83,6 +83,7 @@ class FlexMatch(Algorithm):
                 "remembers a label of each: fill Batch.positions with their places in the unlabeled set."
             )
         # A small set can hold an image twice in one batch: the later place counts, where scatter would leave it open.
-        place = torch.arange(len(label), device=label.device).where(confident, -1)
+        positions, label = ranks.gathered(torch.stack([positions, label.where(confident, -1)], 1)).unbind(1)
+        place = torch.arange(len(label), device=label.device).where(label >= 0, -1)
         last = torch.full_like(self.latest, -1).scatter_reduce_(0, positions, place, "amax")
         self.latest.copy_(label[last.clamp_min(0)].where(last >= 0, self.latest))

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -14,12 +14,13 @@ class FreeMatch(Algorithm):
 
     Three moving averages over the weak views, each from 1 / C: of the confidence, which is the global threshold (tau),
     of the probabilities (p-tilde) and of how often each class is the label (h-tilde). The threshold of class c is
-    ``tau p-tilde(c) / max p-tilde``. The averages take a batch in before it is judged.
+    ``tau p-tilde(c) / max p-tilde``. The averages take a batch in, that of all ranks, before it is judged.
 
     The fairness loss is ``- H(norm(p-tilde / h-tilde), norm(p-bar / h-bar))`` (Eq. 11), H the cross-entropy, p-bar the
     mean probabilities and h-bar the share of labels that the kept strong views get from the network. The sign is that
     of the paper and of its released code, although it drives the two apart; a negative weight brings them together.
-    Classes that no kept strong view is given to are left out, for the formula would divide by 0.
+    Classes that no kept strong view is given to are left out, for the formula would divide by 0. p-bar and h-bar are
+    those of all ranks.
 
     Args:
         num_classes: number of classes (C).
@@ -59,12 +60,9 @@ class FreeMatch(Algorithm):
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
 
-        probabilities = self.correction(logits_weak).float()
+        probabilities = self.correction(logits_weak).to(self.marginal.dtype)
         confidence, label = probabilities.max(-1)
-        self.global_threshold.lerp_(confidence.mean(), 1 - self.decay)
-        self.marginal.lerp_(probabilities.mean(0), 1 - self.decay)
-        self.histogram.lerp_(_one_hot(label, len(self.histogram)).mean(0), 1 - self.decay)
-
+        self._follow(confidence, probabilities, label)
         keep = confidence >= self.thresholds()[label]
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
         losses = {
@@ -83,6 +81,15 @@ class FreeMatch(Algorithm):
         )
         return losses
 
+    def _follow(self, confidence: Tensor, probabilities: Tensor, label: Tensor) -> None:
+        """The averages move towards the means of this batch, over all ranks in one message."""
+        classes = len(self.marginal)
+        shares = _one_hot(label, probabilities).mean(0)
+        means = ranks.mean(torch.cat([probabilities.mean(0), shares, confidence.mean().reshape(1)]))
+        self.marginal.lerp_(means[:classes], 1 - self.decay)
+        self.histogram.lerp_(means[classes:-1], 1 - self.decay)
+        self.global_threshold.lerp_(means[-1], 1 - self.decay)
+
     def thresholds(self) -> Tensor:
         """Of each class, (C,)."""
         return self.global_threshold * self.marginal / self.marginal.max()
@@ -91,12 +98,12 @@ class FreeMatch(Algorithm):
         """Of the network's own predictions: a margin belongs to the labels of a loss, and here are none."""
         wanted = self.marginal / self.histogram.clamp_min(torch.finfo(self.histogram.dtype).tiny)
         strong = at_least_float32(logits_strong).softmax(-1)
-        mass = (strong * keep[:, None]).sum(0)
-        labels = (_one_hot(strong.argmax(-1), len(wanted)) * keep[:, None]).sum(0)
+        mass = ranks.summed_with_gradient((strong * keep[:, None]).sum(0))
+        labels = ranks.summed((_one_hot(strong.argmax(-1), strong) * keep[:, None]).sum(0))
         present = labels > 0
         found = mass.where(present, 0) / labels.where(present, 1)  # p-bar / h-bar: the size of the batch cancels
         return (wanted / wanted.sum() * (found / found.sum()).where(present, 1).log()).sum()
 
 
-def _one_hot(label: Tensor, num_classes: int) -> Tensor:
-    return F.one_hot(label, num_classes).to(torch.float32)
+def _one_hot(label: Tensor, like: Tensor) -> Tensor:
+    return F.one_hot(label, like.shape[-1]).to(like.dtype)

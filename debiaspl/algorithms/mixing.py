@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from debiaspl.debias import ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -19,20 +20,22 @@ def mixup(
 
     An image keeps a share of ``max(lambda, 1 - lambda)``, lambda ~ Beta(alpha, alpha), so that it stays nearer to
     itself than to its partner, as in MixMatch; the share is drawn for each image. An ``alpha`` of 0 mixes nothing.
+    Partners are of the same rank: images do not travel. Each rank draws for all of them and uses its own part.
     """
     if alpha == 0:
         return images, targets
     share = major_share(len(images), alpha, images.device, generator)
     # A sort of random keys is a permutation that a CUDA graph can replay.
-    partner = torch.rand(len(images), device=images.device, generator=generator).argsort()
+    keys = torch.rand(ranks.count() * len(images), device=images.device, generator=generator)
+    partner = ranks.own_part(keys).argsort()
     return _between(images, partner, share), _between(targets, partner, share)
 
 
 def major_share(count: int, alpha: float, device: torch.device, generator: torch.Generator | None = None) -> Tensor:
     """``max(lambda, 1 - lambda)`` for lambda ~ Beta(alpha, alpha), (count,): a gamma draw over the sum of two."""
     # torch.distributions draws from the global generator alone.
-    shape = torch.full((2, count), alpha, device=device)
-    one, other = torch._standard_gamma(shape, generator=generator)
+    shape = torch.full((2, ranks.count() * count), alpha, device=device)
+    one, other = ranks.own_part(torch._standard_gamma(shape, generator=generator), 1)
     share: Tensor = torch.maximum(one, other) / (one + other)
     return share
 

@@ -17,7 +17,8 @@ class MixMatch(Algorithm):
 
     The paper deals its images out over batches of one size ("interleaving"), so that batch norm sees labeled and
     unlabeled images together in each. Here all mixed images pass the student as one batch, which is such a mixture by
-    itself. The views that labels are guessed from pass before them, unmixed and without gradients.
+    itself. The views that labels are guessed from pass before them, unmixed and without gradients. With several ranks
+    each mixes its own images.
 
     With a correction each view's probabilities are corrected before their mean is taken, the correction learns once,
     from the mean of the logits, and the squared error sees the logits of the mixed images with its margin.

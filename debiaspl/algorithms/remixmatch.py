@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -19,7 +19,7 @@ class ReMixMatch(Algorithm):
     ``alignment``, and the one to choose for the paper's method. It draws strong views with a learned CTAugment, also of
     the labeled images; here they are the recipe's, and labeled images come as weak views.
 
-    All images pass the student as one batch, as in ``MixMatch``.
+    All images pass the student as one batch, and each of several ranks mixes its own, as in ``MixMatch``.
 
     Args:
         num_features: width of the network's features, which the head for turns sees.
@@ -110,7 +110,8 @@ def turn(images: Tensor, generator: torch.Generator | None = None) -> tuple[Tens
             f"the images are {height} x {width}, expected squares: ReMixMatch turns them by quarters. "
             "Set image_size, or rotation_weight=0."
         )
-    quarters = torch.randint(4, (len(images),), device=images.device, generator=generator)
+    drawn = torch.randint(4, (ranks.count() * len(images),), device=images.device, generator=generator)
+    quarters = ranks.own_part(drawn)
     # Every turn of every image, of which one is picked: shapes that do not depend on what was drawn.
     turns = torch.stack([images.rot90(count, (2, 3)) for count in range(4)])
     return turns[quarters, torch.arange(len(images), device=images.device)], quarters

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -14,7 +14,7 @@ class SoftMatch(Algorithm):
 
     A label at or above the mean confidence has weight 1, one below it ``exp(-(confidence - mu)^2 / (2 sigma^2))``.
     mu and sigma^2 are moving averages of the mean and the variance of confidence over the weak views, from 1 / C and 1;
-    they take a batch in before it is weighted.
+    they take a batch in, that of all ranks, before it is weighted.
 
     The paper's uniform alignment is the correction ``alignment`` with a uniform target. There it changes the weights
     alone; as a correction it changes the labels too, as in ReMixMatch.
@@ -59,10 +59,11 @@ class SoftMatch(Algorithm):
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
 
-        confidence, label = self.correction(logits_weak).float().max(-1)
-        self.mean.lerp_(confidence.mean(), 1 - self.decay)
+        confidence, label = self.correction(logits_weak).to(self.mean.dtype).max(-1)
+        everyone = ranks.gathered(confidence)
+        self.mean.lerp_(everyone.mean(), 1 - self.decay)
         # B / (B - 1) times the variance in the batch; a single image has none.
-        self.variance.lerp_(confidence.var(correction=min(1, len(confidence) - 1)), 1 - self.decay)
+        self.variance.lerp_(everyone.var(correction=min(1, len(everyone) - 1)), 1 - self.decay)
         weight = self.weights(confidence)
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * weight
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, predict
 from debiaspl.algorithms.mixing import check_temperature, sharpen
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 ANNEALING = ("off", "linear", "log", "exp")
@@ -67,13 +67,15 @@ class UDA(Algorithm):
         }
 
     def _labeled(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Cross-entropy, the mean over the images that are not yet predicted too well."""
+        """Cross-entropy, the mean over the images, of all ranks, that are not yet predicted too well."""
         margin = self.correction.labeled_margin(logits, batch.labels)
         if self.annealing == "off":
             return F.cross_entropy(margin, batch.labels)
         right = at_least_float32(logits.detach()).softmax(-1).gather(1, batch.labels[:, None]).squeeze(1)
         use = right <= self.limit(batch.progress, logits.shape[-1])
-        return (F.cross_entropy(margin, batch.labels, reduction="none") * use).sum() / use.sum().clamp_min(1)
+        losses = F.cross_entropy(margin, batch.labels, reduction="none") * use
+        # The loss is the mean of what the ranks give, so each gives its share of the joint mean times their number.
+        return losses.sum() * ranks.count() / ranks.summed(use.sum()).clamp_min(1)
 
     def limit(self, progress: Tensor, classes: int) -> Tensor:
         """How probable a label may be to be learned from (eta), at this share of the training."""

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl.debias import ranks
+
 LARGEST_SIDE = 16_383
 """Coordinates are 16.16 fixed-point numbers, and a rotation reaches up to twice the side."""
 
@@ -24,13 +26,19 @@ def check_images(images: Tensor) -> None:
 
 
 def uniform(numbers: int, images: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Uniform float64 numbers in [0, 1), (numbers, N): how many depends on nothing but the size of the batch."""
+    """Uniform float64 numbers in [0, 1), (numbers, N): how many depends on nothing but the size of the batch.
+
+    Each of several ranks draws for the batches of all of them and takes its own part: no two share a number, their
+    generators stay alike, and the views of an image do not depend on how many ranks there are.
+    """
     if generator is not None and generator.device.type != images.device.type:
         raise ValueError(
             f"the generator lives on {generator.device}, but the images on {images.device}. "
             f"Make it with torch.Generator({str(images.device)!r})."
         )
-    return torch.rand(numbers, images.shape[0], generator=generator, device=images.device, dtype=torch.float64)
+    everyone = ranks.count() * images.shape[0]
+    drawn = torch.rand(numbers, everyone, generator=generator, device=images.device, dtype=torch.float64)
+    return ranks.own_part(drawn, 1).contiguous()
 
 
 @lru_cache(maxsize=512)

@@ -15,6 +15,7 @@ from debiaspl.cli.next import next_command
 from debiaspl.cli.predict import predict_command
 from debiaspl.cli.report import report_command, watch_command
 from debiaspl.cli.results import results_command
+from debiaspl.cli.terminal import plain_errors, rank
 from debiaspl.cli.zeroshot import zeroshot_command
 
 app = typer.Typer(
@@ -36,10 +37,14 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
-) -> None: ...
+) -> None:
+    if rank() is not None and context.invoked_subcommand != "train":
+        with plain_errors():
+            raise ValueError(f"debiaspl {context.invoked_subcommand} is one process. Start it without torchrun.")
 
 
 app.command("demo")(demo_command)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl.cli.photos import train_on_photos
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
+from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar, rank
 
 CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst: of the class least well recognised. "
@@ -70,9 +70,18 @@ def train_command(
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
     root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
     eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
+    timeout: Annotated[
+        float, typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run.")
+    ] = 600,
 ) -> None:
-    """Train on a folder of photos with a few labels, or train one recipe."""
+    """Train on a folder of photos with a few labels, or train one recipe.
+
+    With torchrun, several processes train one recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
+    """
     if photos is not None and recipe is None:
+        if rank() is not None:
+            with plain_errors():
+                raise ValueError("a folder of photos is trained on by one process; several train a --recipe.")
         train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers)
         return
     with plain_errors():
@@ -88,7 +97,9 @@ def train_command(
 
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
-        results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager)
+        results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager=eager, timeout=timeout)
+        if rank():
+            return  # the first one speaks for all
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         if "skipped" in results:

@@ -1,5 +1,6 @@
 """What all commands share: plain errors, progress bars, and the command as it was typed."""
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -8,13 +9,20 @@ from contextlib import contextmanager
 import typer
 
 
+def rank() -> int | None:
+    """Of this process among those that torchrun has started together; None where it is the only one."""
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+    return int(os.environ["RANK"]) if several else None
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Errors that a user can mend are a message, not a traceback."""
+    said = "error" if rank() is None else f"error on rank {rank()}"
     try:
         yield
     except OSError as error:
-        typer.echo(f"error: {error.filename or ''}: {error.strerror or error}", err=True)
+        typer.echo(f"{said}: {error.filename or ''}: {error.strerror or error}", err=True)
         raise typer.Exit(1) from None
     except (ValueError, ImportError, RuntimeError) as error:
         from debiaspl.training import Interrupted, RunError
@@ -23,14 +31,17 @@ def plain_errors() -> Iterator[None]:
         if went_through(error) or (isinstance(error, RuntimeError) and not isinstance(error, RunError)):
             raise
         if isinstance(error, Interrupted):
-            typer.echo(str(error), err=True)
+            if not rank():
+                typer.echo(str(error), err=True)
             raise typer.Exit(128 + error.signal) from None
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"{said}: {error}", err=True)
         raise typer.Exit(1) from None
 
 
 def command_to_go_on() -> str:
     """The command as it was typed, with --resume."""
+    if rank() is not None:
+        return "the same torchrun command, with --resume"
     typed = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--overwrite")]
     return shlex.join(["debiaspl", *typed, "--resume"])
 

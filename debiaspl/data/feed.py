@@ -1,9 +1,11 @@
 """Batches for training steps, from memory or from files, behind one interface."""
 
+import atexit
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -13,6 +15,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
 from debiaspl.data.lazy import LazyImages
 from debiaspl.data.stream import IndexStream
+from debiaspl.debias import ranks
 
 AHEAD = 2
 """Batches that each worker is ahead of the step."""
@@ -46,8 +49,9 @@ class Feed(Protocol):
 
 
 def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> Feed:
-    """The feed that fits where the images are."""
-    stream = IndexStream(len(images), batch, seed)
+    """The feed that fits where the images are. Where several ranks train together, the batch is that of all of them,
+    and each is fed its part."""
+    stream = IndexStream(len(images), batch, seed, ranks.own(), ranks.count())
     if isinstance(images.images, LazyImages):
         return FileFeed(images.images, stream, views, device, workers)
     return MemoryFeed(images.images, stream, views, device)
@@ -109,10 +113,15 @@ class FileFeed:
         self._batches = _Batches(images, stream, views, [])
         self._next = -1
         self._iterator: Iterator[_Summary] = iter(())
+        _with_workers.add(self)
+
+    def end(self) -> None:
+        """Let the workers go."""
+        self._iterator, self._next = iter(()), -1
 
     def __getitem__(self, number: int) -> Drawn:
         if number != self._next:
-            self._iterator = iter(())  # the old workers are gone before new ones start
+            self.end()  # the old workers are gone before new ones start
             self._next, self._iterator = number, iter(self._loader(number))
         try:
             positions, skipped = next(self._iterator)
@@ -135,7 +144,7 @@ class FileFeed:
         raise NotImplementedError("pictures from files come with their positions")
 
     def _loader(self, start: int) -> DataLoader[_Summary]:
-        shape = self.views, self.stream.batch, *self.images.shape[1:]
+        shape = self.views, self.stream.rows, *self.images.shape[1:]
         # As many batches are under way as the workers are ahead, and one is being copied.
         rooms = [torch.empty(shape, dtype=torch.uint8) for _ in range(self.workers * AHEAD + 1)]
         for room in rooms:
@@ -154,6 +163,17 @@ class FileFeed:
         )
 
 
+_with_workers: WeakSet[FileFeed] = WeakSet()
+
+
+@atexit.register
+def _end_workers() -> None:
+    """A feed that something still holds when Python ends, such as the last error, would have its workers terminated,
+    which they ignore, and then waited for."""
+    for one in list(_with_workers):
+        one.end()
+
+
 class _Batches(Dataset[_Summary]):
     """Whole batches by number: a worker makes one by itself, and leaves its pictures in the room of that number."""
 
@@ -164,8 +184,8 @@ class _Batches(Dataset[_Summary]):
         return self.rooms[number % len(self.rooms)]
 
     def __getitem__(self, number: int) -> _Summary:
-        # The stream's seed and the batch's number make the seed of the crops.
-        seed = (self.stream.seed << 32) + number
+        # The stream's seed, the batch's number and the place in the whole batch make the seed of an image's crops.
+        seed = (((self.stream.seed << 32) + number) << 32) + self.stream.first
         loaded = self.images.load(self.stream[number], self.views, seed, out=self.room(number))
         return loaded.positions.tolist(), loaded.skipped
 

@@ -88,9 +88,10 @@ class LazyImages:
     def load(self, positions: Tensor, crops: int, seed: int | None, out: Tensor | None = None) -> "Loaded":
         """Read these images, and make ``crops`` pictures of each.
 
-        With a seed, each picture is a random resized crop, drawn from a generator of this batch; without one it is the
-        centre. A file that cannot be read is named, and the next one that can be
-        read stands in for it, so that batches keep their size. ``out`` is room for the pictures.
+        With a seed, each picture is a random resized crop, drawn from a generator of its image: the first is seeded
+        with it, the others with the numbers that follow. Without one it is the centre. A file that cannot be read is
+        named, and the next one that can be read stands in for it, so that batches keep their size. ``out`` is room for
+        the pictures.
         """
         if seed is None:
             assert crops == 1
@@ -98,10 +99,10 @@ class LazyImages:
         pictures = torch.empty(shape, dtype=torch.uint8) if out is None else out
         used: list[int] = []
         skipped: dict[int, str] = {}
-        random = None if seed is None else Random(seed)
         room = pictures.numpy()
         with pillow_keeps_quiet:  # once for the batch: it costs as much as a small image
             for place, position in enumerate(positions.tolist()):
+                random = None if seed is None else Random(seed + place)
                 used.append(self._fill(room[:, place], position, random, skipped))
         return Loaded(torch.tensor(used), pictures, skipped)
 

@@ -39,6 +39,19 @@ def few_labels(labels: Tensor, per_class: int, seed: int, labeled_also_unlabeled
     return _split(np.concatenate(labeled), everything, labeled_also_unlabeled)
 
 
+def label_share(labels: Tensor, share: float, seed: int, labeled_also_unlabeled: bool = False) -> Split:
+    """Of every class this share of its images, rounded, but at least one, is labeled; every other image is unlabeled.
+
+    The rule of the authors' code for ImageNet, whose classes have 732 to 1,300 images.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share is {share}, expected a share of each class in (0, 1), such as 0.01.")
+    random = np.random.RandomState(seed)
+    classes = _positions(labels)
+    labeled = [random.permutation(each)[: max(round(share * len(each)), 1)] for each in classes]
+    return _split(np.concatenate(labeled), np.concatenate(classes), labeled_also_unlabeled)
+
+
 def long_tail(
     labels: Tensor, gamma: float, labeled_fraction: float, seed: int, labeled_also_unlabeled: bool = False
 ) -> Split:

@@ -8,18 +8,25 @@ class IndexStream:
     """Shuffled positions 0..size-1, epoch after epoch, for ever.
 
     The stream is a function of its seed: what batch k holds does not depend on how it was reached, so that a resumed
-    run needs to know k alone, and several ranks can each take their part of the same batch.
+    run needs to know k alone, and several ranks can each take their part of the same batch: one of ``parts`` equal
+    ones, so that all of them together see what a single process would.
     """
 
-    def __init__(self, size: int, batch: int, seed: int) -> None:
+    def __init__(self, size: int, batch: int, seed: int, part: int = 0, parts: int = 1) -> None:
         if size < 1 or batch < 1:
             raise ValueError(f"a stream needs at least one image and one per batch; found {size} and {batch}.")
+        if not 0 <= part < parts or batch % parts:
+            raise ValueError(f"part {part} of {parts} of a batch of {batch}, expected one of equal parts.")
         self.size, self.batch, self.seed = size, batch, seed
+        self.rows = batch // parts
+        """Positions in a part."""
+        self.first = part * self.rows
+        """Place of the first of them in the whole batch."""
         self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
 
     def __getitem__(self, number: int) -> Tensor:
         """Positions of batch ``number``. A batch larger than the set, or across its end, runs into the next epoch."""
-        start, parts, missing = number * self.batch, [], self.batch
+        start, parts, missing = number * self.batch + self.first, [], self.rows
         while missing:
             epoch, offset = divmod(start, self.size)
             part = self._shuffled(epoch)[offset : offset + missing]

@@ -11,7 +11,7 @@ from torch import Tensor
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.given import GivenLabels
 from debiaspl.data.images import ImageSet
-from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
+from debiaspl.data.splits import Split, few_labels, hold_out_labels, label_share, long_tail, mismatch, two_tails
 
 
 class Splitter(Protocol):
@@ -31,6 +31,19 @@ class FewLabels:
 
     def split(self, labels: Tensor, seed: int) -> Split:
         return few_labels(labels, self.per_class, seed, self.labeled_also_unlabeled)
+
+
+@dataclass(frozen=True)
+class LabelShare:
+    """A share of every class."""
+
+    share: float = 0.01
+    """Labeled share of each class, rounded, but at least one image."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images also serve as unlabeled ones."""
+
+    def split(self, labels: Tensor, seed: int) -> Split:
+        return label_share(labels, self.share, seed, self.labeled_also_unlabeled)
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,7 @@ class TwoTails:
 PROTOCOLS: dict[str, Callable[..., Splitter]] = {
     "few-labels": FewLabels,
     "given": GivenLabels,
+    "label-share": LabelShare,
     "long-tail": LongTail,
     "mismatch": Mismatch,
     "two-tails": TwoTails,

@@ -55,6 +55,12 @@ class Correction(nn.Module):
     def learn(self, weak_logits: Tensor) -> None:
         """Learn from one batch of raw logits of the weak views."""
 
+    def hold(self) -> None:
+        """From here to ``release``, batches are parts of one: what is learned from them is not used before then."""
+
+    def release(self) -> None:
+        """Learn from all that was held as from one batch."""
+
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         """The logits of the strong views as the loss should see them; ``labels`` are their hard targets, if any."""
         return at_least_float32(strong_logits)

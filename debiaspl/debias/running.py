@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, distributed
+from torch import Tensor
 
+from debiaspl.debias import ranks
 from debiaspl.debias.correction import Correction, at_least_float32
 
 
@@ -12,7 +13,8 @@ class RunningPrior(Correction):
     """A correction whose ``prior`` follows the model: a moving average of the batch means of the **raw** probabilities.
 
     Every row counts, whether its label will be kept or not, over all ranks when ``torch.distributed`` is initialised.
-    A batch with a logit that is not finite, on any rank, or without rows leaves the prior as it was.
+    A batch with a logit that is not finite, on any rank, or without rows leaves the prior as it was. A batch that comes
+    in several parts is learned from once, between ``hold`` and ``release``; they are no state, so save before or after.
 
     Args:
         num_classes: number of classes, C; the prior starts at 1 / C.
@@ -33,6 +35,9 @@ class RunningPrior(Correction):
         self.num_classes = num_classes
         self.momentum = float(momentum)
         self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes, dtype=torch.float32))
+        self._holding = False
+        # Not a buffer: each rank holds its own until release, and what copies buffers from rank to rank would spoil it.
+        self._held: Tensor | None = None
 
     @torch.no_grad()
     def learn(self, weak_logits: Tensor) -> None:
@@ -43,8 +48,29 @@ class RunningPrior(Correction):
         rows = logits.new_full((1,), logits.shape[0])
         spoilt = (~finite).to(logits.dtype).reshape(1)
         total = torch.cat([logits.softmax(-1).sum(0).where(finite, 0), rows, spoilt])
-        if distributed.is_available() and distributed.is_initialized():
-            distributed.all_reduce(total)
+        if not self._holding:
+            self._move(total)
+        elif self._held is None:
+            self._held = total
+        elif self._held.dtype != total.dtype or self._held.device != total.device:
+            self._held = total + self._held.to(total)
+        else:
+            self._held.add_(total)  # in place: a recorded step adds to this very tensor
+
+    def hold(self) -> None:
+        self._holding = True
+        if self._held is not None:
+            self._held.zero_()
+
+    @torch.no_grad()
+    def release(self) -> None:
+        if self._holding and self._held is not None:
+            self._move(self._held)
+        self._holding = False
+
+    def _move(self, total: Tensor) -> None:
+        """Towards the mean of what was summed, on all ranks."""
+        total = ranks.summed(total)
         count, spoilt = total[-2], total[-1]
         batch_mean = (total[:-2] / count).to(self.prior.dtype)
         # lerp rather than m * p + (1 - m) * q: with m near 1 the rounding of m itself would let the sum drift off 1.

@@ -4,7 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl.debias import ranks
 from debiaspl.kernels import triton_works
+from debiaspl.kernels.norm_ranks import joint_norm
 
 WIDEST = 2048
 """Channels that a tile of the kernel holds."""
@@ -15,8 +17,11 @@ class NormActivate(nn.Module):
 
     On a GPU the three are two passes over memory each way instead of eight. State and settings are those of
     ``nn.BatchNorm2d``, but for its count of batches: nobody asks for it when the momentum is given.
+
+    Where ``synchronised`` is set, statistics are those of the batches of all ranks, in plain torch.
     """
 
+    synchronised = False
     running_mean: Tensor
     running_var: Tensor
 
@@ -29,6 +34,8 @@ class NormActivate(nn.Module):
         self.register_buffer("running_var", torch.ones(channels))
 
     def forward(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        if self.synchronised and self.training and ranks.count() > 1:
+            return self.joint(features, inner)
         return self.fused(features, inner) if self._fits(features) else self.plain(features, inner)
 
     def plain(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
@@ -37,6 +44,11 @@ class NormActivate(nn.Module):
         learned = self.running_mean, self.running_var, self.weight, self.bias
         normalised = F.batch_norm(total, *learned, self.training, self.momentum, self.eps)
         return total, F.leaky_relu(normalised, self.slope)
+
+    def joint(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        total = features if inner is None else features + inner
+        learned = self.weight, self.bias, self.running_mean, self.running_var
+        return total, F.leaky_relu(joint_norm(total, *learned, self.momentum, self.eps), self.slope)
 
     def _fits(self, features: Tensor) -> bool:
         needs_gradient = torch.is_grad_enabled() and (features.requires_grad or self.weight.requires_grad)

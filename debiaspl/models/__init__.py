@@ -3,9 +3,22 @@
 from debiaspl.models.average import Average
 from debiaspl.models.build import MODELS, build
 from debiaspl.models.network import Network
+from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.scale import scale
 from debiaspl.models.small import SmallNet
+from debiaspl.models.synchronise import synchronise_norms
 from debiaspl.models.wrn import WideResNet
 
-__all__ = ["MODELS", "Average", "Network", "ResNet9", "SmallNet", "WideResNet", "build", "scale"]
+__all__ = [
+    "MODELS",
+    "Average",
+    "Network",
+    "ResNet",
+    "ResNet9",
+    "SmallNet",
+    "WideResNet",
+    "build",
+    "scale",
+    "synchronise_norms",
+]

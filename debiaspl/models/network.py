@@ -19,3 +19,11 @@ class Network(nn.Module, ABC):
     def forward(self, images: Tensor) -> Tensor:
         logits: Tensor = self.head(self.embed(images))
         return logits
+
+    def load_pretrained(self) -> None:
+        """Take over the weights that a training begins with, where they are not of chance. A network that is built for
+        weights of its own, those of a run, does without: its file may be gone."""
+
+    def origin(self) -> str:
+        """Which file these weights come from, by its content; empty where there is none, or it is not there."""
+        return ""

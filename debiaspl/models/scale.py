@@ -6,8 +6,10 @@ from torch import Tensor
 from debiaspl.kernels import holds
 
 
-def scale(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """uint8 0..255 to -1..1, as FixMatch scales its images; channels last, the layout convolutions prefer."""
+def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """uint8 0..255 to -1..1, as FixMatch scales its images, in torch's default precision unless another is named;
+    channels last, the layout convolutions prefer."""
+    dtype = dtype or torch.get_default_dtype()
     if holds(images):
         from debiaspl.kernels import views_triton
 

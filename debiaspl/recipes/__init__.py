@@ -1,9 +1,11 @@
 """The paper's experiments and ours, by name."""
 
-from debiaspl.recipes import cifar10, digits, eurosat
+from debiaspl.recipes import cifar10, digits, eurosat, imagenet
 from debiaspl.training import Recipe
 
-RECIPES: dict[str, Recipe] = {recipe.name: recipe for room in (digits, cifar10, eurosat) for recipe in room.RECIPES}
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe for room in (digits, cifar10, eurosat, imagenet) for recipe in room.RECIPES
+}
 
 
 def recipe(name: str) -> Recipe:

@@ -49,6 +49,19 @@ class Log:
         self._file.close()
 
 
+class NoLog(Log):
+    """Of a rank that is not the first, whose log is that of the run."""
+
+    def __init__(self) -> None:
+        pass
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
 def read_log(path: Path) -> list[dict[str, Any]]:
     """The lines of a log. A last line that a kill cut short is left out."""
     lines = path.read_text().split("\n")

@@ -1,6 +1,7 @@
 """The loop: read it from top to bottom, nothing is hidden."""
 
 import time
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from debiaspl.training.ending import End, on_the_test_set
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.frozen import is_frozen, train_frozen
-from debiaspl.training.log import Log, ProgressLine
+from debiaspl.training.group import TIMEOUT, Group, joined
+from debiaspl.training.log import Log, NoLog, ProgressLine
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.outcome import about, measured, mode, timing
 from debiaspl.training.recipe import Recipe
@@ -34,8 +36,12 @@ def train(
     end: End = on_the_test_set,
     features: Path | None = None,
     images: ImageSet | None = None,
+    timeout: float = TIMEOUT,
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
+
+    In processes that torchrun has started it trains in all of them together. The first one alone writes the folder, and
+    what the others need of it they are sent.
 
     Args:
         recipe: what to compute.
@@ -50,26 +56,37 @@ def train(
         end: how it is measured when it has ended.
         features: where the features of a frozen encoder are kept; beside the run, unless given.
         images: for labels that were given, the recipe's images, where they have been read already.
+        timeout: seconds after which a process that does not answer the others ends the run, where there are several.
     """
-    run = Run.at(Path(out), recipe, resume)
-    ended = run.results()
-    if ended is not None:
-        return ended
-
     where = find_device(device)
-    task = _task(recipe, root) if images is None else _given_task(recipe, images)
-    if is_frozen(recipe):
-        return train_frozen(recipe, run, task, where, go_on, end, features)
-    step = Step(recipe, task, where, workers, record=not eager)
-    with run.begin(recipe):
-        return _train(recipe, run, step, go_on, end)
+    with joined(where, timeout) as group, group.watched():
+        run = Run(Path(out))
+        if group.first:
+            run = Run.at(run.folder, recipe, resume or group.begun_before())
+            group.note_begun()
+        ended = group.from_first(run.results() if group.first else None)
+        if ended is not None:
+            return ended
+
+        task = _task(recipe, root) if images is None else _given_task(recipe, images)
+        if is_frozen(recipe):
+            _refuse_several(group)
+            return train_frozen(recipe, run, task, where, go_on, end, features)
+        begun = group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None)
+        step = Step(recipe, task, where, workers, record=not eager, fresh=not begun)
+        with run.begin(recipe) if group.first else nullcontext():
+            return _train(recipe, run, step, group, go_on, end)
 
 
-def _train(recipe: Recipe, run: Run, step: Step, go_on: str, end: End) -> dict[str, Any]:
-    saved = run.checkpoint()
+def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End) -> dict[str, Any]:
+    saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
+    start = step.student.origin()
+    # The file is read by those that begin alone: later on, some machines may not have it any more.
+    _check_alike(origin if saved is not None else {**origin, "start": start}, group)
     if saved is not None:
-        _check_origin(saved, origin, run)
+        _check_origin(saved, {**origin, "start": group.from_first(start)}, run)
+        start = saved.facts.get("start", "")
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
     number, seconds_before, log_length = _place(saved)
@@ -79,14 +96,17 @@ def _train(recipe: Recipe, run: Run, step: Step, go_on: str, end: End) -> dict[s
         return seconds_before + time.monotonic() - started
 
     def save() -> None:
-        _refuse_bad(step, run)
-        place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
-        run.save(Checkpoint(number, step.state(), {"recipe": recipe.to_json(), **origin, **place}))
+        _refuse_bad(step, run, group)
+        state, step.skipped = step.state(), group.merged(step.skipped)
+        if group.first:
+            place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
+            run.save(Checkpoint(number, state, {"recipe": recipe.to_json(), **origin, "start": start, **place}))
 
     with (
-        Log(run.log_path, log_length) as log,
+        Log(run.log_path, log_length) if group.first else NoLog() as log,
         ProgressLine(recipe.name, number, recipe.steps) as progress,
-        stop_requests() as stop_requested,
+        stop_requests(again=group.count > 1) as stop_requested,
+        group.watched(stop_requested),
     ):
         while number < recipe.steps:
             step(number)
@@ -95,25 +115,31 @@ def _train(recipe: Recipe, run: Run, step: Step, go_on: str, end: End) -> dict[s
             last = number == recipe.steps
             evaluation_due = recipe.evaluate_every and number % recipe.evaluate_every == 0
             if last or evaluation_due or number % recipe.log_every == 0:
-                _refuse_bad(step, run)
+                _refuse_bad(step, run, group)
+                step.skipped = group.merged(step.skipped)
                 record = _record(step, number)
                 if evaluation_due:
                     record["accuracy"] = evaluate(step.finished(), step.task.test).accuracy
                 log.write(record | {"seconds": round(seconds(), 3)})
-                progress.show(number, record)
+                if group.first:
+                    progress.show(number, record)
             if last or number % recipe.checkpoint_every == 0:
                 save()
-            if not last and (asked := stop_requested()):
+            if not last and (asked := group.agreed_stop(number, stop_requested())):
                 save()
                 raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
 
     model = step.finished()
     predict = partial(evaluate, model)
+    # Every rank measures, though the first alone needs it: nobody then waits for long.
     ending = end(predict, step.task)
-    results = measured(recipe, step.task, mode(recipe, step), predict, ending, run.log())
-    results |= {"timing": timing(seconds(), step.device)}
-    run.finish(model.state_dict(), about(recipe, step.task.labeled), ending.predictions, results)
-    return results
+    results: dict[str, Any] = {}
+    if group.first:
+        results = measured(recipe, step.task, mode(recipe, step), predict, ending, run.log())
+        results |= {"start": start} if start else {}
+        results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
+        run.finish(model.state_dict(), about(recipe, step.task.labeled), ending.predictions, results)
+    return group.from_first(results)
 
 
 def _task(recipe: Recipe, root: str | Path | None) -> Task:
@@ -139,6 +165,11 @@ def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
             f"the images or labels are not those that {run.folder} was begun with: files were added, removed or "
             "labeled anew. Test images may have been trained on, so it is not gone on with. Begin another run."
         )
+    if origin["start"] and saved.facts.get("start", origin["start"]) != origin["start"]:
+        raise RunError(
+            f"the start that {run.folder} began with has another content now. The run has its weights, and does not "
+            "need the file: bring the old one back, move the new one away, or begin another run with it."
+        )
 
 
 def _place(saved: Checkpoint | None) -> tuple[int, float, int]:
@@ -146,9 +177,26 @@ def _place(saved: Checkpoint | None) -> tuple[int, float, int]:
     return (0, 0.0, 0) if saved is None else (saved.step, saved.facts["seconds"], saved.facts["log_length"])
 
 
-def _refuse_bad(step: Step, run: Run) -> None:
+def _check_alike(origin: dict[str, str], group: Group) -> None:
+    """All ranks must draw from the same images in the same order."""
+    if group.largest(origin != group.from_first(origin)):
+        raise RunError(
+            "the ranks do not train on the same device and data: their images or labels differ, or the start does. "
+            "Give every machine the same files; in folders, names and contents count."
+        )
+
+
+def _refuse_several(group: Group) -> None:
+    if group.count > 1:
+        raise RunError(
+            f"{group.count} processes for a frozen encoder, whose features are computed once and learned from in a "
+            "minute. Train without torchrun."
+        )
+
+
+def _refuse_bad(step: Step, run: Run, group: Group) -> None:
     """Stop at a loss that was not finite, before anything made from it is saved."""
-    bad = int(step.first_bad_step)
+    bad = group.largest(int(step.first_bad_step))
     if bad < 0:
         return
     numbers = checkpoints.steps(run.folder / "checkpoint")

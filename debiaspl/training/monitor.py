@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl.debias import ranks
+
 
 class Monitor:
     """Sums over the steps since the last line. The one place where the truth of unlabeled images is looked at."""
@@ -42,11 +44,23 @@ class Monitor:
         self.sums[name] += value
 
     def load(self, sums: Mapping[str, Tensor], device: torch.device) -> None:
-        """Go on with the sums of a checkpoint."""
+        """Go on with the sums of a checkpoint, which are those of all ranks."""
         self.sums = {name: value.to(device, copy=True) for name, value in sums.items()}
+        if ranks.own():
+            self.sums = {name: torch.zeros_like(value) for name, value in self.sums.items()}
+
+    def collect(self) -> None:
+        """What all ranks have summed, on the first; the others begin anew. One rank's state is then the run's."""
+        if ranks.count() > 1:
+            for value in self.sums.values():
+                total = ranks.summed(value)
+                value.copy_(torch.zeros_like(total) if ranks.own() else total)
 
     def summary(self) -> dict[str, Any]:
-        """What the log shows of these steps; empties the sums."""
+        """What the log shows of these steps, on the first rank; empties the sums."""
+        self.collect()
+        if ranks.own():
+            return {"losses": {}}
         sums: dict[str, Any] = {name: value.tolist() for name, value in self.sums.items()}
         for value in self.sums.values():
             value.zero_()  # in place: a recorded step adds to these very tensors

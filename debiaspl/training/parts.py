@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from debiaspl.algorithms import ALGORITHMS, Algorithm
+from debiaspl.algorithms import ALGORITHMS, BESIDE, Algorithm
 from debiaspl.augment import CropColor, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
@@ -23,7 +23,7 @@ STRONG: dict[str, Callable[..., Any]] = {
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
     "network": {**MODELS, "encoder": EncoderNetwork},
-    "algorithm": ALGORITHMS,
+    "algorithm": {**ALGORITHMS, **BESIDE},
     "correction": CORRECTIONS,
     "strong": STRONG,
 }
@@ -33,7 +33,10 @@ OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 
 # Arguments that the run supplies to those parts that name them. Nobody can set them, and a part that does not name
 # one cannot know it: what a correction needs of the true class counts is seen in its signature.
-SUPPLIED = ("num_classes", "num_features", "num_unlabeled", "class_counts", "channels", "correction")
+SUPPLIED = (
+    *("num_classes", "num_features", "num_unlabeled", "class_counts", "channels", "correction"),
+    *("classes", "unlabeled_ids"),
+)
 
 
 def find(kind: str, name: str) -> Any:

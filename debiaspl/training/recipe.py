@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, settings_of
-from debiaspl.training.schedule import FIXMATCH
+from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,12 @@ class Recipe:
     unlabeled_batch: int = 448
     """Unlabeled images a step (mu B)."""
     learning_rate: float = 0.03
-    """At the start; step k has learning_rate * cos(arc pi k / K)."""
+    """At its highest; step k has learning_rate * cos(arc pi k / K)."""
     arc: float = FIXMATCH
-    """How far the learning rate falls: 7/16, as in FixMatch, ends at 0.195 of it, 1/2 at 0."""
+    """How far the learning rate falls: 7/16, as in FixMatch, ends at 0.195 of it, 1/2 at 0, and 1 is the half wave
+    (1 + cos(pi k / K)) / 2, which ends at 0 too."""
+    warm_up: float = 0.0
+    """Share of the steps over which the learning rate first rises in a line from 0."""
     sgd_momentum: float = 0.9
     """Nesterov momentum of the optimiser."""
     weight_decay: float = 5e-4
@@ -87,6 +90,12 @@ class Recipe:
     """Who labels the weak views: the ``student`` in training mode, the ``average`` in eval mode, or, ``auto``, whom the
     algorithm's paper says."""
 
+    synchronise_norm: bool = False
+    """With several ranks: batch norm sees the whole batch, where it otherwise sees each rank's part by itself."""
+    accumulate: int = 1
+    """Pieces that a rank's part of the batch is computed in, one after the other, where the whole does not fit. A
+    correction learns once, from all of them; batch norm, and whatever else looks at a batch, sees a piece."""
+
     log_every: int = 100
     """Steps between lines of log.jsonl."""
     evaluate_every: int = 0
@@ -98,12 +107,14 @@ class Recipe:
         for name in ("seed", "image_size", "evaluate_every", "learning_rate", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more.")
-        for name in ("sgd_momentum", "average_decay", "validation"):
+        for name in ("sgd_momentum", "average_decay", "validation", "warm_up"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
-        if not 0 <= self.arc <= 0.5:
-            raise ValueError(f"arc is {self.arc}, expected a number in [0, 1/2]; 7/16 is FixMatch's.")
-        for name in ("steps", "labeled_batch", "unlabeled_batch", "log_every", "checkpoint_every"):
+        if not 0 <= self.arc <= 0.5 and self.arc != HALF_WAVE:
+            raise ValueError(
+                f"arc is {self.arc}, expected a number in [0, 1/2], such as FixMatch's 7/16, or 1 for the half wave."
+            )
+        for name in ("steps", "labeled_batch", "unlabeled_batch", "accumulate", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
         if self.teacher not in ("auto", "student", "average"):

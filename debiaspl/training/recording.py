@@ -8,6 +8,8 @@ from debiaspl.training.errors import RunError
 
 EAGER = 3
 """Calls before the recording. They compile what is compiled when first needed, and make what is made once."""
+EAGER_RANKS = 11
+"""The same, where several ranks exchange gradients."""
 
 
 class Recording:
@@ -20,8 +22,12 @@ class Recording:
     numbers come from ``generator``, whose place a replay moves as the program would.
     """
 
-    def __init__(self, generator: torch.Generator) -> None:
+    def __init__(self, generator: torch.Generator, several_ranks: bool = False) -> None:
         self.generator = generator
+        # DistributedDataParallel settles on how it sends gradients in its first ten steps, and threads that watch over
+        # the network may look at the device while it is being recorded.
+        self._eager = EAGER_RANKS if several_ranks else EAGER
+        self._errors = "thread_local" if several_ranks else "global"
         self.forget()
 
     def forget(self) -> None:
@@ -30,7 +36,7 @@ class Recording:
         self._calls = 0
 
     def __call__(self, program: Callable[[], None]) -> None:
-        if self._graph is None and self._calls >= EAGER:
+        if self._graph is None and self._calls >= self._eager:
             self._graph = self._record(program)
         if self._graph is None:
             program()
@@ -42,7 +48,7 @@ class Recording:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
         try:
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, capture_error_mode=self._errors):
                 program()
         except torch.OutOfMemoryError:
             raise

@@ -99,7 +99,7 @@ class Run:
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
         found = checkpoints.newest(self.folder / "checkpoint")
-        if found is not None and _computed(found.facts["recipe"]) != _computed(self.recipe().to_json()):
+        if found is not None and _computed(_as_read(found.facts["recipe"])) != _computed(self.recipe().to_json()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
         return found
 
@@ -127,3 +127,8 @@ class Run:
 def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a recipe that decides what is computed; the rest is words for people."""
     return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper")}
+
+
+def _as_read(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """With the fields that it was written without, by an earlier version."""
+    return Recipe.from_json(recipe).to_json()

@@ -16,14 +16,17 @@ def remember(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def stop_requests() -> Iterator[Callable[[], int]]:
+def stop_requests(again: bool = False) -> Iterator[Callable[[], int]]:
     """Inside, Ctrl-C and SIGTERM are noted instead of acting: the callable gives the signal's number, or 0. A second
-    one acts at once. Outside the main thread Python allows no handlers, and signals keep their old meaning."""
+    one acts at once, unless ``again``: under torchrun a signal comes from the terminal and once more from torchrun.
+    Outside the main thread Python allows no handlers, and signals keep their old meaning."""
     asked: list[int] = list(_remembered)
     before: dict[int, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
         asked.append(number)
+        if again:
+            return
         for each, handler in before.items():
             signal.signal(each, handler)
 

@@ -11,16 +11,18 @@ from torch import Tensor
 from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.augment import Weak
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, LazyImages, Task, feed
-from debiaspl.encoders import EncoderNetwork
-from debiaspl.models import Average, Network, scale
+from debiaspl.debias import ranks
+from debiaspl.models import Average, Network, scale, synchronise_norms
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
+from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged
 from debiaspl.training.finish import finished
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
+from debiaspl.training.pieces import pieces
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.recording import Recording
-from debiaspl.training.schedule import cosine
+from debiaspl.training.schedule import rate
 from debiaspl.training.update import Update
 
 
@@ -29,23 +31,43 @@ class Step:
 
     A step is told a few numbers by the host; all else happens on the device, the drawing of views included, with the
     same program every time. On a GPU that program is recorded once and then replayed, unless ``record`` is False.
+
+    Where several ranks train together, each computes its part of the batch. What changes is the same on all of them,
+    bit for bit: one's state is everybody's, and that of any other number of ranks.
+
+    One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with.
     """
 
-    def __init__(self, recipe: Recipe, task: Task, device: torch.device, workers: int = 0, record: bool = True) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        task: Task,
+        device: torch.device,
+        workers: int = 0,
+        record: bool = True,
+        fresh: bool = True,
+    ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
-        self.student = _network(recipe, task, recipe.seed).to(device)
+        batches = recipe.labeled_batch, recipe.unlabeled_batch
+        check_parts(*batches, ranks.count(), recipe.accumulate)
+        self.student = _network(recipe, task, recipe.seed, fresh).to(device)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = _algorithm(recipe, task, self.student).to(device)
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
         self.models = Models(self.student, self.average.model if teacher == "average" else self.student)
-        self.update = Update(self.student, self.algorithm, self.average, recipe.sgd_momentum, recipe.weight_decay)
+        together = recipe.synchronise_norm and ranks.count() > 1
+        if together:
+            synchronise_norms(self.student)
+        rates = recipe.sgd_momentum, recipe.weight_decay
+        self.update = Update(self.student, self.algorithm, self.average, *rates, together)
+        self.losses = exchanged(Losses(self.models, self.algorithm), device)
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled
         self.labeled = feed(self.labeled_images, recipe.labeled_batch, 1, 2 * recipe.seed, device, workers)
         seed = 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
-        self.inputs = Inputs(recipe.labeled_batch, recipe.unlabeled_batch, device)
+        self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
         # Images that come from files are cropped where they are decoded.
         self.weak = Weak(flip=recipe.flip, pad=0 if isinstance(task.labeled.images, LazyImages) else 1 / 8)
@@ -58,14 +80,15 @@ class Step:
             raise ValueError(
                 f"{self.algorithm.generations} generations in {recipe.steps} steps, expected one each or more."
             )
-        self._recording = Recording(self.generator) if record and device.type == "cuda" else None
+        recorded = record and device.type == "cuda"
+        self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
 
     def __call__(self, number: int) -> None:
         generation, number_here, length = self._place(number)
         if generation and number_here == 0:
             self._begin_generation(generation)
         progress = number_here / length
-        self.learning_rate = self.recipe.learning_rate * cosine(number_here, length, self.recipe.arc)
+        self.learning_rate = self.recipe.learning_rate * rate(number_here, length, self.recipe.arc, self.recipe.warm_up)
         labeled = self._drawn(self.labeled[number], self.labeled_images)
         unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
         self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)
@@ -84,20 +107,31 @@ class Step:
     def _compute(self) -> None:
         """All that happens on the device: the same operations on the same tensors, whatever the step."""
         batch, truth = self._draw()
+        count, correction = self.recipe.accumulate, self.algorithm.correction
+        if count > 1:
+            correction.hold()
         # A convolution that adds in no fixed order would end a resumed run with other bits; a fixed one costs nothing.
         with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
-            with self._precision():
-                losses = self.algorithm.losses(self.models, batch)
-            total = torch.stack(list(losses.values())).sum()
-            self.update(total, self.inputs.rate if self.device.type == "cuda" else self.learning_rate)
+            for number, (piece, known) in enumerate(pieces(batch, truth, count)):
+                with exchange_later(self.losses, number + 1 < count):
+                    self._take(piece, known, count, add=number > 0)
+            if count > 1:
+                correction.release()
+            self.update.move(self.inputs.rate if self.device.type == "cuda" else self.learning_rate)
 
+    def _take(self, batch: Batch, truth: Tensor, count: int, add: bool) -> None:
+        """The gradient of one of ``count`` pieces, and what is to be seen of it."""
+        with self._precision():
+            losses: dict[str, Tensor] = self.losses(batch)
+        total = torch.stack(list(losses.values())).sum()
+        self.update.take(total if count == 1 else total / count, add)
         self.monitor.add(losses, self.algorithm.monitors, truth, self.task.labeled.num_classes)
         bad = (self.first_bad_step < 0) & ~total.detach().isfinite()
         self.first_bad_step.copy_(torch.where(bad, self.inputs.number, self.first_bad_step))
 
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
-        views, dtype = self.algorithm.views, torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        views, dtype = self.algorithm.views, torch.bfloat16 if self.device.type == "cuda" else None
         known, (picture,) = self._pictures("labeled", self.labeled)
         images = self.weak(picture, self.generator)
         weak: list[Tensor] = []
@@ -126,10 +160,12 @@ class Step:
     def _begin_generation(self, generation: int) -> None:
         """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
         probabilities = predict_all(self.average.model, self.task.unlabeled)
-        self._adopt(self.algorithm.adopt(probabilities, generation - 1))
-        fresh = _network(self.recipe, self.task, self.recipe.seed + generation).state_dict()
-        self.update.load_exact(self.student, fresh)
-        self.average.model.load_state_dict(fresh)
+        # Ranks on different hardware might draw the line at another image.
+        adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
+        self._adopt(ranks.of_first(adopted))
+        first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict()
+        self.update.load_exact(self.student, first)
+        self.average.model.load_state_dict(first)
         for momentum in self.update.momenta().values():
             momentum.zero_()
 
@@ -163,7 +199,8 @@ class Step:
         return finished(self.average.model, self.algorithm.correction, self.task.unlabeled)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that changes from step to step, by name."""
+        """Everything that changes from step to step, by name; the first rank's is that of all."""
+        self.monitor.collect()
         state = {f"student.{name}": value for name, value in self.update.exact_state(self.student).items()}
         state |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
         state |= {f"algorithm.{name}": value for name, value in self.update.exact_state(self.algorithm).items()}
@@ -190,13 +227,13 @@ class Step:
             self._recording.forget()
 
 
-def _network(recipe: Recipe, task: Task, seed: int) -> Network:
+def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
     images = task.labeled
     # First weights come from torch's global generator; a copy of it is seeded, the user's own is left alone.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network: Network = recipe.network.build("network", num_classes=images.num_classes, channels=images.channels)
-    if isinstance(network, EncoderNetwork):
+    if fresh:
         network.load_pretrained()
     for parameter in network.parameters():
         if parameter.ndim == 4:
@@ -210,6 +247,8 @@ def _algorithm(recipe: Recipe, task: Task, student: Network) -> Algorithm:
         "num_features": student.num_features,
         "num_unlabeled": len(task.unlabeled),
         "class_counts": tuple(task.labeled.counts()),
+        "classes": task.labeled.classes,
+        "unlabeled_ids": task.unlabeled.ids,
     }
     correction = recipe.correction.build("correction", **known)
     with torch.random.fork_rng(devices=[]):  # heads have first weights too

@@ -2,7 +2,8 @@
 
 All parameters of a kind lie behind each other in one tensor, which they are views of. So a step is a few operations
 whatever the depth of the network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its
-weights, made in the same pass; the float32 weights are here, and are what is averaged, saved and evaluated.
+weights, made in the same pass; the float32 weights are here, and are what is averaged, saved and evaluated. (On a CPU
+they have torch's default precision, which is float32 for whoever has not changed it.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from debiaspl.debias import ranks
 from debiaspl.kernels import triton_works
 from debiaspl.models import Average, Network
 
@@ -39,12 +41,25 @@ class Group:
 
 
 class Update:
-    """``update(loss, rate)`` moves every parameter against its gradient, and the average after them."""
+    """``update.take(loss)`` takes the gradient, ``update.move(rate)`` moves every parameter against it, and the average
+    after them.
+
+    With several ranks the gradient is the mean over them, which DistributedDataParallel makes of it on the way. Their
+    statistics of batch norm are averaged here, unless norms are ``synchronised`` and have the same anyway: so that the
+    average is one, whoever computes with it.
+    """
 
     def __init__(
-        self, student: Network, algorithm: nn.Module, average: Average, momentum: float, weight_decay: float
+        self,
+        student: Network,
+        algorithm: nn.Module,
+        average: Average,
+        momentum: float,
+        weight_decay: float,
+        synchronised: bool = False,
     ) -> None:
         self.student, self.average, self.friction = student, average, momentum
+        self._synchronised = synchronised
         half = next(student.parameters()).is_cuda
         self.groups: list[Group] = []
         for decays in (True, False):
@@ -57,23 +72,44 @@ class Update:
             if own:
                 self.groups.append(_group(own, [], decay, half and decays))
         self._flatten_statistics()
+        if ranks.count() > 1:
+            for group in self.groups:
+                for parameter, view in zip(group.parameters, group.gradient_views, strict=True):
+                    parameter.grad = view
 
     def _flatten_statistics(self) -> None:
         """Batch norm's statistics of the student and of its average as two flat tensors; counters stay as they are."""
         pairs = list(zip(self.student.buffers(), self.average.model.buffers(), strict=True))
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
         self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
-        self._statistics = _move([student for student, _ in floats], torch.float32)
-        self._average_statistics = _move([average for _, average in floats], torch.float32)
+        self._statistics = _move([student for student, _ in floats], torch.get_default_dtype())
+        self._average_statistics = _move([average for _, average in floats], torch.get_default_dtype())
 
     def __call__(self, loss: Tensor, rate: Tensor | float) -> None:
+        self.take(loss)
+        self.move(rate)
+
+    def take(self, loss: Tensor, add: bool = False) -> None:
+        """The gradient of this loss; with ``add``, beside what was taken before."""
+        if ranks.count() > 1:
+            # Only what arrives where gradients are gathered is exchanged: torch.autograd.grad would pass it by.
+            if not add:
+                for group in self.groups:
+                    group.gradients.zero_()
+            loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it without types
+            return
         parameters = [parameter for group in self.groups for parameter in group.parameters]
         gradients = iter(torch.autograd.grad(loss, parameters, materialize_grads=True))
         with torch.no_grad():
             for group in self.groups:
-                torch._foreach_copy_(group.gradient_views, [next(gradients) for _ in group.parameters])
-                self._move_group(group, rate)
-            self._move_statistics()
+                own = [next(gradients) for _ in group.parameters]
+                (torch._foreach_add_ if add else torch._foreach_copy_)(group.gradient_views, own)
+
+    @torch.no_grad()
+    def move(self, rate: Tensor | float) -> None:
+        for group in self.groups:
+            self._move_group(group, rate)
+        self._move_statistics()
 
     def _move_group(self, group: Group, rate: Tensor | float) -> None:
         pace = 1 - self.average.decay
@@ -83,11 +119,11 @@ class Update:
             tensors = group.values, group.gradients, group.momentum, group.average, group.work
             update(*tensors, rate, group.weight_decay, self.friction, pace)
             return
-        gradient = group.gradients.float().add(group.values, alpha=group.weight_decay)
+        gradient = group.gradients.to(group.values.dtype).add(group.values, alpha=group.weight_decay)
         group.momentum.mul_(self.friction).add_(gradient)
         direction = gradient.add_(group.momentum, alpha=self.friction)
         if isinstance(rate, Tensor):
-            group.values.addcmul_(direction, rate.float(), value=-1)
+            group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
         else:
             group.values.add_(direction, alpha=-rate)
         if group.average is not None:
@@ -96,6 +132,8 @@ class Update:
             group.work.copy_(group.values)
 
     def _move_statistics(self) -> None:
+        if ranks.count() > 1 and not self._synchronised:
+            self._statistics.copy_(ranks.mean(self._statistics))
         if self.average.statistics:
             self._average_statistics.lerp_(self._statistics, 1 - self.average.decay)
         else:
@@ -129,7 +167,7 @@ class Update:
 
 
 def _group(parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weight_decay: float, half: bool) -> Group:
-    dtype = torch.bfloat16 if half else torch.float32
+    dtype = torch.bfloat16 if half else torch.get_default_dtype()
     values = torch.zeros(_length(parameters), device=parameters[0].device)
     exact = _views(values, parameters)
     for view, parameter in zip(exact, parameters, strict=True):
@@ -146,7 +184,7 @@ def _group(parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weigh
         momentum=torch.zeros_like(values),
         gradients=gradients,
         gradient_views=_views(gradients, parameters),
-        average=_move(averages, torch.float32) if averages else None,
+        average=_move(averages, torch.get_default_dtype()) if averages else None,
         work=work,
     )
 

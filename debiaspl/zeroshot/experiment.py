@@ -17,7 +17,7 @@ from debiaspl.training import RunError, train
 from debiaspl.training.files import write_bytes, write_json, write_text
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
-from debiaspl.zeroshot.few_labels import taught_labels, train_taught
+from debiaspl.zeroshot.few_labels import taught_by, taught_labels, train_taught
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
 from debiaspl.zeroshot.student import Student, labels_table, on_every_image
 from debiaspl.zeroshot.table import Row, to_json, to_markdown
@@ -89,11 +89,16 @@ class Experiment:
             train(recipe, place, resume=resume, device=device, go_on=go_on, end=on_every_image)
             found[f"+ {method}"] = self._labels_of(place, predictions)
         if given is not None:
-            method = f"DebiasPL + {self.teacher.name}"
-            read = images.select(self._positions(images, predictions))
-            taught = taught_labels(predictions.probabilities, self.confidence)
-            place = out / "taught"
-            found[f"+ {method}"] = train_taught(recipes["DebiasPL"], read, labels, taught, place).argmax(-1)
+            method, place, recipe = f"DebiasPL + {self.teacher.name}", out / "taught", recipes["DebiasPL"]
+            progress(f"training + {method}", 0, None)
+            if self.student.is_frozen:
+                read = images.select(self._positions(images, predictions))
+                taught = taught_labels(predictions.probabilities, self.confidence)
+                found[f"+ {method}"] = train_taught(recipe, read, labels, taught, place).argmax(-1)
+            else:
+                recipe = taught_by(recipe, out / "zeroshot.csv", self.confidence)
+                train(recipe, place, resume=resume, device=device, go_on=go_on, end=on_every_image)
+                found[f"+ {method}"] = self._labels_of(place, predictions)
         write_bytes(out / "predictions.csv", (place / "predictions.csv").read_bytes())
         return self._finish(out, predictions, found, evaluate)
 
@@ -104,11 +109,6 @@ class Experiment:
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:
             return None
-        if not self.student.is_frozen:
-            raise RunError(
-                "--labels beside a zero-shot model are learned on a frozen encoder: use --student efficientnet-lite0, "
-                "or an encoder of the hub, without --fine-tune."
-            )
         return folder_of_photos.read_labels(self.photos, self.labels, self.classes)
 
     def _write_teacher(self, out: Path, predictions: Predictions, labels: Tensor) -> None:

@@ -1,5 +1,6 @@
 """A few labels and a zero-shot model: images that the student discards take the model's label, where that is sure."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.encoders import EncoderNetwork, cached_features, load_encoder
-from debiaspl.training import Recipe, RunError
+from debiaspl.training import Choice, Recipe
 from debiaspl.training.files import write_bytes, write_text
 from debiaspl.training.frozen import FEATURES, views_of
 from debiaspl.training.outcome import about
@@ -28,8 +29,7 @@ def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tenso
     ``images`` have the classes in their order; ``recipe`` names the encoder and the settings.
     """
     network = recipe.network.build("network", num_classes=images.num_classes, channels=3)
-    if not isinstance(network, EncoderNetwork) or not network.frozen:
-        raise RunError("a few labels beside a zero-shot model are learned on a frozen encoder: leave out --fine-tune.")
+    assert isinstance(network, EncoderNetwork)
     network.encoder = load_encoder(network.source, image_size=network.encoder.image_size)
     own = sized(images, recipe.image_size)
     found = cached_features(network.encoder, own, out.resolve().parent / FEATURES, views_of(len(own)))
@@ -52,6 +52,12 @@ def train_taught(recipe: Recipe, images: ImageSet, labels: Tensor, taught: Tenso
     write_bytes(out / "model.safetensors", to_bytes(weights, metadata=about(recipe, own)))
     write_text(out / "predictions.csv", labels_csv(most_likely(images.ids, images.classes, probabilities)))
     return probabilities
+
+
+def taught_by(recipe: Recipe, table: Path, confidence: float) -> Recipe:
+    """The same for a network that is trained: its recipe, told by the table of the zero-shot model's predictions."""
+    settings = {**recipe.algorithm.settings, "table": str(table.resolve()), "sure": confidence}
+    return replace(recipe, name=f"{recipe.name}-taught", algorithm=Choice("taught", settings))
 
 
 def taught_labels(probabilities: Tensor, confidence: float = CONFIDENCE) -> Tensor:

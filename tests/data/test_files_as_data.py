@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import sys
 import tarfile
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed, pack
 from debiaspl.data.shards import find_shards, index_shards
 from tests.data.photos import add, jpeg, patch, write_folder, write_shards
+from tests.processes import started
 
 CPU = torch.device("cpu")
 
@@ -214,6 +216,24 @@ def test_a_worker_that_dies_is_reported_and_does_not_hang_the_run(tmp_path):
     with pytest.raises(DataError, match=r"a worker process that reads images has died.*--resume"):
         source[0]
     assert time.monotonic() - started < 60
+
+
+def test_workers_of_a_feed_that_is_still_held_do_not_keep_python_from_ending(tmp_path):
+    write_folder(tmp_path / "photos")
+    program = (
+        "import sys, torch\n"
+        "from pathlib import Path\n"
+        "from debiaspl.data import feed\n"
+        "from debiaspl.data.open import read_place\n"
+        "if __name__ == '__main__':\n"
+        "    images = read_place(Path(sys.argv[1]), 16)\n"
+        "    sys.kept = feed(images, 4, 1, 0, torch.device('cpu'), 1)\n"
+        "    sys.kept[0]"
+    )
+    (tmp_path / "program.py").write_text(program)
+    typed = [sys.executable, str(tmp_path / "program.py"), str(tmp_path / "photos")]
+    with started(typed) as process:
+        assert process.wait(60) == 0
 
 
 def folder_batches(images: ImageSet, size: int = 7):

@@ -1,17 +1,14 @@
 """Distribution alignment against its paper, and what it shares with the Debiaser."""
 
 import copy
-import datetime
-import tempfile
-from pathlib import Path
 
 import pytest
 import torch
-from torch import distributed, multiprocessing
 
 from debiaspl.algorithms import FixMatch, PseudoLabel
 from debiaspl.debias import Correction, Debiaser, DistributionAlignment
 from tests.algorithms.test_algorithms import batch, models
+from tests.ranks import on_ranks
 from tests.reference import corrections, paper
 
 COUNTS = (40, 20, 10, 2)
@@ -118,23 +115,18 @@ def test_it_changes_labels_alone(algorithm):
     torch.testing.assert_close(losses["unlabeled"], torch.nn.functional.cross_entropy(used.student(view), label))
 
 
-def rank_main(rank: int, folder: str) -> None:
-    wait = datetime.timedelta(seconds=60)
-    distributed.init_process_group("gloo", f"file://{folder}/meet", wait, world_size=2, rank=rank)
+def learned_on_a_rank() -> torch.Tensor:
     alignment = DistributionAlignment(COUNTS, momentum=0.9)
     for step in range(3):
-        alignment(logits(seed=step).split([3, 5])[rank])
-    torch.save(alignment.prior, Path(folder) / f"{rank}.pt")
-    distributed.destroy_process_group()
+        alignment(logits(seed=step).split([3, 5])[torch.distributed.get_rank()])
+    return alignment.prior
 
 
 def test_ranks_hold_the_mean_of_one_process_on_the_joint_batch():
     alone = DistributionAlignment(COUNTS, momentum=0.9)
     for step in range(3):
         alone(logits(seed=step))
-    with tempfile.TemporaryDirectory() as folder:
-        multiprocessing.spawn(rank_main, (folder,), nprocs=2)
-        first, second = (torch.load(Path(folder) / f"{rank}.pt") for rank in range(2))
+    first, second = on_ranks(2, learned_on_a_rank)
     assert torch.equal(first, second)
     torch.testing.assert_close(first, alone.prior)
 

@@ -77,7 +77,10 @@ def test_a_setting_has_an_owner():
         ("steps=many", "steps is 'many', expected a whole number"),
         ("flip=maybe", "flip is 'maybe', expected true or false"),
         ("strength=strong", "strength is 'strong', expected a number"),
-        ("algorithm=fixmatsch", f"no algorithm named 'fixmatsch'; there are {', '.join(sorted(ALGORITHMS))}."),
+        (
+            "algorithm=fixmatsch",
+            f"no algorithm named 'fixmatsch'; there are {', '.join(sorted([*ALGORITHMS, 'taught']))}.",
+        ),
         ("network=resnet51", f"no network named 'resnet51'; there are {', '.join(sorted(PARTS['network']))}."),
         ("network.strength=1", "no setting 'network.strength'"),
         ("nothing.strength=1", "no setting 'nothing.strength'"),

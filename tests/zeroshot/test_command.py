@@ -77,6 +77,24 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     assert json.loads((second / "results.json").read_text())["confidence"] == 0.4
 
 
+def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(COUNT):
+        (photos / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number, side=12)))
+    sure = np.where(np.arange(COUNT) % 2, 0.05, 0.95)
+    np.savez(tmp_path / "teacher.npz", probabilities=np.stack([sure, 1 - sure], 1))
+    (tmp_path / "few.csv").write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
+    options = ("--classes", "temple,flower", "--model", tmp_path / "teacher.npz", "--labels", tmp_path / "few.csv")
+    options += ("--student", "small", "--steps", 2, "--device", "cpu", "--out", tmp_path / "out")
+    said = run(photos, *options, "--cache", tmp_path / "cache", "--evaluate", truth(tmp_path))
+    assert "+ DebiasPL + teacher.npz" in said
+    log = [json.loads(line) for line in (tmp_path / "out" / "taught" / "log.jsonl").read_text().splitlines()]
+    assert log[0]["taught"] > 0.5  # a student that has seen two labels is not sure
+    assert log[0]["kept"] == 1
+    assert load_model(tmp_path / "out" / "taught").classes == ("flower", "temple")
+
+
 @pytest.mark.parametrize("kind", ["clip", "siglip"])
 def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     pytest.importorskip("transformers", reason="zero-shot models need transformers")
@@ -113,7 +131,7 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         ((*two[:3], "wide.npz"), "Expected equal widths"),
         ((*two[:3], "./no-model"), "holds no config.json, so it is no model folder"),
         (two, "of 10 images only some of 'temple' reach a confidence of 0.95"),
-        ((*two, "--labels", "missing.csv", "--student", "small"), "are learned on a frozen encoder"),
+        ((*two, "--labels", "missing.csv", "--student", "small"), "names 1 file not in"),
         ((*two, "--student", "./no-model", "--confidence", "0.1"), "is a folder without config.json"),
         ((*two, "--student", "wrn-wide"), "the student is 'wrn-wide', expected wrn-DEPTH-WIDTH, such as wrn-28-2"),
         ((*two, "--device", "gpu"), "the device is 'gpu', expected cuda or cpu"),

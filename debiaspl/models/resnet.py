@@ -1,0 +1,131 @@
+"""Residual network (He et al., 2016) for photos; its parameters are named as in the checkpoints people share."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.models.initial import initialise
+from debiaspl.models.network import Network
+from debiaspl.models.start import digest, first_weights
+
+MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+"""Of the colours of ImageNet: what published checkpoints were trained with."""
+
+
+class ResNet(Network):
+    """ResNet-50 has 25.6 M parameters for 1,000 classes, ResNet-18 has 11.7 M.
+
+    The stride of a bottleneck is in its 3x3 convolution (v1.5), as in MoCo and EMAN. The last norm of a block begins
+    at 1, as there, not at 0.
+
+    Args:
+        num_classes: classes.
+        channels: of the images.
+        depth: 18 or 50 layers.
+        norm_momentum: how fast the statistics of batch norm move.
+        start: a checkpoint that training begins with: of MoCo v2, of EMAN, or of any ResNet of this depth. It is read
+            when a run begins, and not when it goes on or when its model is used. Empty: begin with weights of chance.
+    """
+
+    gain: Tensor
+    offset: Tensor
+
+    def __init__(
+        self, num_classes: int, channels: int = 3, depth: int = 50, norm_momentum: float = 0.1, start: str = ""
+    ) -> None:
+        super().__init__()
+        if depth not in BLOCKS:
+            raise ValueError(f"depth is {depth}, expected {' or '.join(map(str, BLOCKS))}.")
+        block, counts = BLOCKS[depth]
+        self.start = start
+        # Images come as -1..1. What they become is known without a file of weights, so it is in none.
+        colour = channels == 3
+        mean, deviation = (torch.tensor(values if colour else (0.5,)) for values in (MEAN, DEVIATION))
+        self.register_buffer("gain", (0.5 / deviation).reshape(1, -1, 1, 1), persistent=False)
+        self.register_buffer("offset", ((0.5 - mean) / deviation).reshape(1, -1, 1, 1), persistent=False)
+
+        self.conv1 = nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64, momentum=norm_momentum)
+        stages: list[nn.Sequential] = []
+        incoming = 64
+        for number, count in enumerate(counts):
+            width = 64 * 2**number
+            blocks: list[nn.Module] = []
+            for place in range(count):
+                blocks.append(block(incoming, width, 2 if number and place == 0 else 1, norm_momentum))
+                incoming = width * block.widening
+            stages.append(nn.Sequential(*blocks))
+        self.layer1, self.layer2, self.layer3, self.layer4 = stages
+        self.num_features = incoming
+        self.head = nn.Linear(incoming, num_classes)
+        initialise(self)
+
+    def embed(self, images: Tensor) -> Tensor:
+        normal = images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
+        active = F.max_pool2d(F.relu(self.bn1(self.conv1(normal))), 3, stride=2, padding=1)
+        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
+            active = stage(active)
+        mean: Tensor = active.mean((2, 3))
+        return mean
+
+    def load_pretrained(self) -> None:
+        """Begin with the weights of ``start``; the classifier stays new unless the file has one of this size."""
+        if self.start:
+            self.load_state_dict(self.state_dict() | first_weights(self.start, self.state_dict()))
+
+    def origin(self) -> str:
+        return digest(self.start) if self.start else ""
+
+
+class Basic(nn.Module):
+    """Two 3x3 convolutions beside a shortcut."""
+
+    widening = 1
+
+    def __init__(self, incoming: int, width: int, stride: int, norm_momentum: float) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(incoming, width, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width, momentum=norm_momentum)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width, momentum=norm_momentum)
+        self.downsample = _shortcut(incoming, width, stride, norm_momentum)
+
+    def forward(self, images: Tensor) -> Tensor:
+        inner = F.relu(self.bn1(self.conv1(images)))
+        return F.relu(self.bn2(self.conv2(inner)) + self.downsample(images))
+
+
+class Bottleneck(nn.Module):
+    """A 3x3 convolution between two 1x1 ones that narrow and widen, beside a shortcut."""
+
+    widening = 4
+
+    def __init__(self, incoming: int, width: int, stride: int, norm_momentum: float) -> None:
+        super().__init__()
+        outgoing = width * self.widening
+        self.conv1 = nn.Conv2d(incoming, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width, momentum=norm_momentum)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width, momentum=norm_momentum)
+        self.conv3 = nn.Conv2d(width, outgoing, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outgoing, momentum=norm_momentum)
+        self.downsample = _shortcut(incoming, outgoing, stride, norm_momentum)
+
+    def forward(self, images: Tensor) -> Tensor:
+        inner = F.relu(self.bn1(self.conv1(images)))
+        inner = F.relu(self.bn2(self.conv2(inner)))
+        return F.relu(self.bn3(self.conv3(inner)) + self.downsample(images))
+
+
+def _shortcut(incoming: int, outgoing: int, stride: int, norm_momentum: float) -> nn.Module:
+    if incoming == outgoing and stride == 1:
+        return nn.Identity()
+    convolution = nn.Conv2d(incoming, outgoing, 1, stride, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outgoing, momentum=norm_momentum))
+
+
+BLOCKS: dict[int, tuple[type[Basic | Bottleneck], tuple[int, ...]]] = {
+    18: (Basic, (2, 2, 2, 2)),
+    50: (Bottleneck, (3, 4, 6, 3)),
+}
+"""Depth: kind of block, and how many in each of the four stages."""

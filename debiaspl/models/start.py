@@ -1,0 +1,143 @@
+"""First weights from a checkpoint on the disk. Tensors and plain values are read; nothing in a file is executed.
+
+Checkpoints differ in how deep the weights lie and in what stands before their names: ``module.encoder_q.conv1.weight``
+(MoCo), ``module.main.backbone.conv1.weight`` (FixMatch with EMAN), ``conv1.weight``. A ResNet is recognised by the
+names of its first layers, and what stands before them is taken off.
+"""
+
+import hashlib
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from debiaspl.data.known import data_folders
+
+NESTED = ("state_dict", "model")
+AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
+"""Names of averages beside the network that was trained. That network is taken: its own average begins as its copy."""
+SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
+HEAD = "head."
+
+
+def find_start(start: str) -> Path:
+    """The file: at its path, or by its name in a data folder."""
+    path = Path(start).expanduser()
+    places = [path, *([] if path.is_absolute() else (folder / path for folder in data_folders()))]
+    for place in places:
+        if place.is_file():
+            return place
+    found = "is a folder" if path.is_dir() else "was not found"
+    raise ValueError(
+        f"the start {start} {found}: looked for a file at {', '.join(map(str, places))}. Expected a checkpoint, .pth, "
+        ".pt, .pth.tar or .safetensors; give its path with --set start=PATH, or begin with weights of chance: "
+        "--set start="
+    )
+
+
+def digest(start: str) -> str:
+    """Which file this is, by its content; nothing, where it is not there."""
+    try:
+        with find_start(start).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (ValueError, OSError):
+        return ""
+
+
+def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What the checkpoint holds for a network whose ``state_dict`` is ``own``. The classifier is left out, so that it
+    stays new, where it has another shape or is the projection head of a contrastive method."""
+    path = find_start(start)
+    tensors = _tensors(path)
+    prefix = _prefix(tensors, path)
+    found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    contrastive = "encoder_q" in prefix or any(name.endswith("queue") for name in tensors)
+    # EMAN keeps its classifier beside the backbone, not in it.
+    beside = prefix.removesuffix("backbone.")
+    last = {} if contrastive else {f"{HEAD}{key}": tensors.get(f"{beside}fc.{key}") for key in ("weight", "bias")}
+    found = {name: value for name, value in found.items() if not name.startswith("fc.")}
+    _check(found, own, path)
+    fits = all(value is not None and value.shape == own[name].shape for name, value in last.items())
+    return found | ({name: value for name, value in last.items() if value is not None} if fits else {})
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
+    content = _read(path)
+    for name in NESTED:
+        if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
+            content = content[name]
+    tensors = content.items() if isinstance(content, Mapping) else ()
+    return {name: value for name, value in tensors if isinstance(name, str) and isinstance(value, Tensor)}
+
+
+def _read(path: Path) -> Any:
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{path} is no checkpoint of torch, or it holds more than tensors and plain values, which is not loaded: "
+            "loading it could run code of whoever made it. Where you trust that, save its tensors alone, as "
+            "safetensors, with the program that made it."
+        ) from error
+    except (SafetensorError, OSError, EOFError, RuntimeError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"{path} cannot be read as a checkpoint ({str(error).splitlines()[0] if str(error) else 'it ends early'}). "
+            "It is damaged or something else; get it again."
+        ) from error
+
+
+def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
+    """What stands before the names of the network that was trained."""
+    first = SIGNS[0]
+    found = [name.removesuffix(first) for name in tensors if name.endswith(first)]
+    found = [prefix for prefix in found if f"{prefix}{SIGNS[1]}" in tensors]
+    if not found:
+        named = ", ".join(list(tensors)[:3]) or "no tensor at all"
+        raise ValueError(
+            f"{path} holds no ResNet: expected tensors named {' and '.join(SIGNS)}, found {len(tensors)}, such as "
+            f"{named}."
+        )
+    trained = [prefix for prefix in found if not AVERAGED & set(prefix.split("."))]
+    chosen = trained or found
+    if len(chosen) > 1:
+        raise ValueError(
+            f"{path} holds {len(chosen)} networks, expected one: {', '.join(sorted(chosen))}. Save the one that is "
+            "meant in a file of its own."
+        )
+    return chosen[0]
+
+
+def _check(found: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
+    expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
+    # Counters of batch norm, which older checkpoints do not have, change nothing that is computed.
+    missing = [name for name in expected if name not in found and not name.endswith("num_batches_tracked")]
+    unexpected = [name for name in found if name not in expected]
+    shapes = [
+        f"{name} {tuple(found[name].shape)} instead of {tuple(value.shape)}"
+        for name, value in expected.items()
+        if name in found and found[name].shape != value.shape
+    ]
+    kinds = (("missing", missing), ("not expected", unexpected), ("of another shape", shapes))
+    wrong = "; ".join(f"{len(names)} {kind}: {_short(names)}" for kind, names in kinds if names)
+    if wrong:
+        raise ValueError(f"{path} does not fit this network, {_blocks(own)}; it has {_blocks(found)}. Tensors {wrong}.")
+
+
+def _short(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def _blocks(tensors: Mapping[str, Tensor]) -> str:
+    """What a reader recognises an architecture by."""
+    layers = {tuple(name.split(".")[:2]) for name in tensors if name.startswith("layer")}
+    counts = [sum(layer == f"layer{number}" for layer, *_ in layers) for number in range(1, 5)]
+    kind = "three" if "layer1.0.conv3.weight" in tensors else "two"
+    depth = {"two [2, 2, 2, 2]": ", depth 18", "three [3, 4, 6, 3]": ", depth 50"}.get(f"{kind} {counts}", "")
+    return f"a ResNet of {counts} blocks of {kind} convolutions{depth}"

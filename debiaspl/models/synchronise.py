@@ -1,0 +1,49 @@
+"""Batch norm that sees the batches of all ranks."""
+
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from debiaspl.debias import ranks
+from debiaspl.kernels.norm import NormActivate
+from debiaspl.kernels.norm_ranks import joint_norm
+
+
+def synchronise_norms(network: nn.Module) -> None:
+    """From now on, what batch norm learns and normalises with is that of the joint batch of all ranks.
+
+    In place, with the same parameters, buffers and names. In eval mode and in one process nothing changes.
+    """
+    for name, module in network.named_modules():
+        if isinstance(module, _BatchNorm) and type(module) not in (nn.BatchNorm2d, JointBatchNorm2d):
+            raise ValueError(
+                f"{name} is a {type(module).__name__}, expected nn.BatchNorm2d: no other can be synchronised. "
+                "Use the statistics of each rank for this network."
+            )
+    for module in list(network.modules()):
+        if isinstance(module, NormActivate):
+            module.synchronised = True
+        for name, child in list(module.named_children()):
+            if type(child) is nn.BatchNorm2d:
+                setattr(module, name, JointBatchNorm2d(child))
+
+
+class JointBatchNorm2d(nn.BatchNorm2d):
+    """``nn.BatchNorm2d`` over all ranks, with the parameters and buffers of one that exists."""
+
+    def __init__(self, norm: nn.BatchNorm2d) -> None:
+        super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(self, name, getattr(norm, name))
+        self.train(norm.training)
+
+    def forward(self, images: Tensor) -> Tensor:
+        if not self.training or ranks.count() == 1:
+            return super().forward(images)
+        self._check_input_dim(images)
+        momentum: float | Tensor = 0.0 if self.momentum is None else self.momentum
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # every batch weighs the same
+                momentum = 1 / self.num_batches_tracked
+        learned = self.weight, self.bias, self.running_mean, self.running_var
+        return joint_norm(images, *learned, momentum, self.eps)

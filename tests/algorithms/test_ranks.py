@@ -1,0 +1,182 @@
+"""Several ranks compute what one process computes on the joint batch: losses, gradients and all that is remembered."""
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from debiaspl.algorithms import ALGORITHMS, Algorithm, Batch, Models
+from debiaspl.algorithms.mixing import mixup
+from debiaspl.algorithms.taught import TaughtFixMatch
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment, ranks
+from debiaspl.models import Network, SmallNet, synchronise_norms
+from tests.ranks import on_ranks
+
+CLASSES, FEATURES, STEPS, LABELED, UNLABELED, POSITIONS = 4, 8, 4, 6, 12, 15
+COUNTS = (20, 10, 6, 3)
+
+# Settings under which much is kept, averages move fast, the memory fills, and nothing that is off by default is left
+# out. Mixing partners are of one rank, so that mixing alone differs from one process.
+EXACT: dict[str, tuple[str, dict[str, Any]]] = {
+    "supervised": ("supervised", {}),
+    "pseudolabel": ("pseudolabel", {"threshold": 0.5}),
+    "mean-teacher": ("mean-teacher", {}),
+    "uda": ("uda", {"threshold": 0.5, "annealing": "linear"}),
+    "mixmatch": ("mixmatch", {"alpha": 0.0}),
+    "remixmatch": ("remixmatch", {"alpha": 0.0}),
+    "fixmatch": ("fixmatch", {"threshold": 0.5}),
+    "fixmatch, two views and CLD": ("fixmatch", {"threshold": 0.5, "views": 2, "cld_weight": 0.3}),
+    "contrastmatch": ("contrastmatch", {"threshold": 0.5, "labels_from": 0.0, "temperature": 0.5}),
+    "flexmatch": ("flexmatch", {"threshold": 0.6}),
+    "freematch": ("freematch", {"decay": 0.5, "fairness_weight": 0.7}),
+    "softmatch": ("softmatch", {"decay": 0.5}),
+    "comatch": ("comatch", {"threshold": 0.4, "memory": 25, "embedding": 5, "own_share": 0.5, "graph_threshold": 0.3}),
+    "crest": ("crest", {"threshold": 0.5}),
+    "crest+": ("crest+", {"threshold": 0.5}),
+    "adamatch": ("adamatch", {"threshold": 0.9}),
+    "taught": ("taught", {"threshold": 0.8}),
+}
+MIXED = {"mixmatch": ("mixmatch", {}), "remixmatch": ("remixmatch", {}), "fixmatch": ("fixmatch", {})}
+
+
+class Plain(Network):
+    """Without batch norm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_features = FEATURES
+        self.features = nn.Sequential(nn.Conv2d(3, FEATURES, 3), nn.Tanh())
+        self.head = nn.Linear(FEATURES, CLASSES)
+
+    def embed(self, images: Tensor) -> Tensor:
+        features: Tensor = self.features(images).mean((2, 3))
+        return features
+
+
+def network(synchronised: bool, seed: int) -> Network:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = SmallNet(CLASSES, channels=3, width=FEATURES // 4) if synchronised else Plain()
+    made.head.weight.data.mul_(6)  # some labels are confident, some are not
+    if synchronised:
+        synchronise_norms(made)
+    return made.double()
+
+
+def built(name: str, settings: dict[str, Any]) -> Algorithm:
+    correction: Correction = Debiaser(CLASSES, momentum=0.6)
+    if name == "taught":
+        return TaughtFixMatch(torch.arange(POSITIONS) % (CLASSES + 1) - 1, correction, **settings).double()
+    if name == "crest+":
+        correction = DistributionAlignment(COUNTS, momentum=0.6)
+    if name == "supervised":
+        correction = Correction()
+    known = {"num_classes": CLASSES, "num_features": FEATURES, "num_unlabeled": POSITIONS, "class_counts": COUNTS}
+    made = ALGORITHMS[name]
+    named = {key: value for key, value in known.items() if key in inspect.signature(made).parameters}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        return made(correction=correction, **named, **settings).double()
+
+
+def part(step: int, algorithm: Algorithm, generator: torch.Generator) -> Batch:
+    """This rank's part of the joint batch of a step; an image can be in it twice."""
+    drawn = torch.Generator().manual_seed(step)
+
+    def images(count: int) -> Tensor:
+        return ranks.own_part(torch.randn(count, 3, 4, 4, generator=drawn, dtype=torch.float64))
+
+    return Batch(
+        labeled=images(LABELED),
+        labels=ranks.own_part(torch.randint(CLASSES, (LABELED,), generator=drawn)),
+        weak=tuple(images(UNLABELED) for _ in range(algorithm.views.weak)),
+        strong=tuple(images(UNLABELED) for _ in range(algorithm.views.strong)),
+        positions=ranks.own_part(torch.randint(POSITIONS, (UNLABELED,), generator=drawn)),
+        progress=torch.tensor(0.5 + 0.1 * step),
+        generator=generator,
+    )
+
+
+def trained(name: str, settings: dict[str, Any], synchronised: bool = False) -> dict[str, Any]:
+    """A few steps, with gradients averaged over ranks: the mean losses, the gradients and all state."""
+    student, algorithm = network(synchronised, 1), built(name, settings)
+    teacher = network(synchronised, 2).eval() if algorithm.needs_average or name == "contrastmatch" else student
+    generator, found = torch.Generator().manual_seed(3), []
+    parameters = [*student.parameters(), *algorithm.parameters()]
+    for step in range(STEPS):
+        losses = algorithm.losses(Models(student, teacher), part(step, algorithm, generator))
+        total = torch.stack(list(losses.values())).sum()
+        gradients = torch.autograd.grad(total, parameters, materialize_grads=True)
+        gradients = [ranks.mean(gradient) for gradient in gradients]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.data.sub_(0.5 * gradient)
+        found.append(({key: ranks.mean(value.detach()) for key, value in losses.items()}, gradients))
+    return {
+        "steps": found,
+        "algorithm": algorithm.state_dict(),
+        "student": student.state_dict(),
+        "monitors": {key: value for key, value in algorithm.monitors.items() if key in ("kept", "pseudo_label")},
+        "generator": generator.get_state(),
+    }
+
+
+def assert_same_bits(results: list[dict[str, Any]], *names: str) -> None:
+    for result in results[1:]:
+        for name in names:
+            for key, value in results[0][name].items():
+                assert torch.equal(result[name][key], value), f"{name}.{key}"
+        assert torch.equal(result["generator"], results[0]["generator"])
+
+
+def assert_as_alone(results: list[dict[str, Any]], alone: dict[str, Any]) -> None:
+    close = {"atol": 1e-9, "rtol": 1e-9}
+    for name in ("steps", "algorithm", "student"):
+        torch.testing.assert_close(results[0][name], alone[name], **close)
+    for name, whole in alone["monitors"].items():
+        assert torch.equal(torch.cat([result["monitors"][name] for result in results]), whole), name
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("case", EXACT)
+def test_ranks_compute_what_one_process_does_on_the_joint_batch(case, count):
+    results = on_ranks(count, trained, *EXACT[case])
+    assert_same_bits(results, "algorithm", "student")
+    alone = trained(*EXACT[case])
+    assert_as_alone(results, alone)
+    if "kept" in alone["monitors"] and "threshold" in EXACT[case][1]:
+        assert alone["monitors"]["kept"].any()  # otherwise there is nothing to agree on
+
+
+def test_no_algorithm_is_left_out():
+    assert {name for name, _ in EXACT.values()} >= set(ALGORITHMS)
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_ranks_that_mix_their_own_images_stay_alike(case):
+    assert_same_bits(on_ranks(3, trained, *MIXED[case]), "algorithm", "student")
+
+
+@pytest.mark.parametrize("case", ["fixmatch", "adamatch", "comatch"])
+def test_with_synchronised_norms_too(case):
+    results = on_ranks(2, trained, *EXACT[case], True)
+    assert_same_bits(results, "algorithm", "student")
+    assert_as_alone(results, trained(*EXACT[case], True))
+
+
+def mixed() -> tuple[Tensor, Tensor]:
+    """The same images on every rank, mixed, and the next number that would be drawn."""
+    generator, images = torch.Generator().manual_seed(0), torch.arange(8.0).view(8, 1)
+    return mixup(images, images, 0.75, generator)[0].flatten(), torch.rand((), generator=generator)
+
+
+def test_every_rank_mixes_its_own_images_with_numbers_of_its_own():
+    generator, images = torch.Generator().manual_seed(0), torch.arange(8.0)
+    one, other = torch._standard_gamma(torch.full((2, 16), 0.75), generator=generator)
+    share, keys = torch.maximum(one, other) / (one + other), torch.rand(16, generator=generator)
+    after = torch.rand((), generator=generator)
+    for rank, (found, next_number) in enumerate(on_ranks(2, mixed)):
+        own, partner = share.chunk(2)[rank], images[keys.chunk(2)[rank].argsort()]
+        torch.testing.assert_close(found, own * images + (1 - own) * partner)
+        assert torch.equal(next_number, after)

@@ -1,0 +1,123 @@
+"""A batch that comes in several parts, because it does not fit, is learned from once."""
+
+import copy
+
+import pytest
+import torch
+
+from debiaspl.debias import CORRECTIONS, Correction, Debiaser, DistributionAlignment, ranks
+from tests.ranks import on_ranks
+
+CLASSES = 4
+MADE = {
+    "debiaser": lambda: Debiaser(CLASSES, momentum=0.7),
+    "alignment": lambda: DistributionAlignment((4, 3, 2, 1), momentum=0.7),
+}
+
+
+def logits(seed: int, rows: int = 12) -> torch.Tensor:
+    return 2 * torch.randn(rows, CLASSES, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def in_parts(correction: Correction, batch: torch.Tensor, sizes: list[int]) -> None:
+    correction.hold()
+    for part in batch.split(sizes):
+        correction(part)
+    correction.release()
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_parts_are_learned_from_as_one_batch(made):
+    whole, parts = made().double(), made().double()
+    for step in range(4):
+        whole(logits(step))
+        in_parts(parts, logits(step), [5, 3, 4])
+        torch.testing.assert_close(parts.prior, whole.prior, atol=1e-12, rtol=1e-12)
+    whole(logits(9))
+    parts(logits(9))  # after a release, a batch is a batch again
+    torch.testing.assert_close(parts.prior, whole.prior, atol=1e-12, rtol=1e-12)
+
+
+def test_until_then_the_prior_is_that_of_before():
+    held, before = Debiaser(CLASSES, momentum=0.7), Debiaser(CLASSES, momentum=0.7)
+    held(logits(0))
+    before(logits(0))
+    before.eval()
+    held.hold()
+    for step in range(1, 3):
+        assert torch.equal(held(logits(step)), before(logits(step)))
+        assert torch.equal(held.margin(logits(step)), before.margin(logits(step)))
+    held.release()
+    assert not torch.equal(held.prior, before.prior)
+
+
+def test_what_is_held_is_not_saved():
+    held, names = Debiaser(CLASSES), list(Debiaser(CLASSES).state_dict())
+    held.hold()
+    held(logits(0))
+    assert list(held.state_dict()) == names
+    assert [name for name, _ in held.named_buffers()] == names
+
+
+def test_a_spoilt_part_leaves_the_prior_as_it_was_and_the_next_batch_counts():
+    held = Debiaser(CLASSES)
+    before, spoilt = held.prior.clone(), logits(0)
+    spoilt[11, 0] = float("inf")
+    in_parts(held, spoilt, [4, 4, 4])
+    assert torch.equal(held.prior, before)
+    in_parts(held, logits(1), [4, 4, 4])
+    assert not torch.equal(held.prior, before)
+
+
+def test_to_hold_again_forgets_what_was_never_released():
+    held, other = Debiaser(CLASSES), Debiaser(CLASSES)
+    held.hold()
+    held(logits(0))
+    in_parts(held, logits(1), [6, 6])
+    in_parts(other, logits(1), [6, 6])
+    assert torch.equal(held.prior, other.prior)
+
+
+def test_nothing_held_is_nothing_learned():
+    held = Debiaser(CLASSES)
+    before = held.prior.clone()
+    held.release()
+    held.hold()
+    held.release()
+    assert torch.equal(held.prior, before)
+
+
+def test_a_correction_without_state_takes_no_notice():
+    correction = Correction()
+    correction.hold()
+    assert torch.equal(correction(logits(0)), logits(0).softmax(-1))
+    correction.release()
+    assert {name for name in CORRECTIONS if not callable(getattr(CORRECTIONS[name], "release", None))} == set()
+
+
+def test_a_copy_holds_for_itself():
+    held = Debiaser(CLASSES)
+    held.hold()
+    held(logits(0))
+    other = copy.deepcopy(held)
+    other(logits(1))
+    held.release()
+    alone = Debiaser(CLASSES)
+    alone(logits(0))
+    torch.testing.assert_close(held.prior, alone.prior)
+
+
+def prior_on_a_rank() -> torch.Tensor:
+    held = Debiaser(CLASSES, momentum=0.7).double()
+    for step in range(3):
+        in_parts(held, ranks.own_part(logits(step)), [1, 3])
+    return held.prior
+
+
+def test_parts_of_ranks_are_one_batch_too():
+    alone = Debiaser(CLASSES, momentum=0.7).double()
+    for step in range(3):
+        alone(logits(step))
+    priors = on_ranks(3, prior_on_a_rank)
+    assert all(torch.equal(prior, priors[0]) for prior in priors)
+    torch.testing.assert_close(priors[0], alone.prior, atol=1e-12, rtol=1e-12)

@@ -1,0 +1,218 @@
+"""The ImageNet recipes: their settings, and a rehearsal on small sets of the same layout, through the command line."""
+
+import os
+import signal
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.data import Task, open_data
+from debiaspl.data.formats.imagenet import IMAGENET, read
+from debiaspl.data.known import SETS
+from debiaspl.data.task import LabelShare
+from debiaspl.models import build
+from debiaspl.recipes import RECIPES, recipe
+from debiaspl.recipes.imagenet import PAPER
+from debiaspl.training import Choice, Run
+from debiaspl.training.parts import build as build_part
+from debiaspl.training.step import Step
+from tests.benchmarks.test_scaling_model import PAGE
+from tests.data.photos import jpeg, patch, write_shards
+from tests.models.moco import moco, trained, write
+from tests.training.tiny import outcome
+
+NAMES = [name for name in RECIPES if name.startswith("imagenet")]
+CLASSES = 30
+SMALL = (
+    "depth=18",
+    "image_size=32",
+    "steps=10",
+    "labeled_batch=2",
+    "unlabeled_batch=4",
+    "log_every=1",
+    "start=moco.pth",
+)
+
+
+def test_there_is_a_recipe_for_each_of_the_papers_rows():
+    papers = {name: RECIPES[name].paper for name in NAMES}
+    assert papers == {
+        "imagenet-1pct": 63.1,
+        "imagenet-1pct-fixmatch": 60.9,
+        "imagenet-1pct-multiview": 65.3,
+        "imagenet-0.2pct": 47.9,
+        "imagenet-0.2pct-fixmatch": 43.6,
+        "imagenet-0.2pct-multiview": 51.6,
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_settings_are_those_of_the_method_page(name):
+    chosen, few, scripts = recipe(name), "0.2pct" in name, "multiview" in name
+    assert (chosen.labeled_batch, chosen.unlabeled_batch, chosen.image_size) == (64, 320, 224)
+    assert (chosen.arc, chosen.warm_up, chosen.weight_decay, chosen.sgd_momentum) == (1.0, 0.1, 1e-4, 0.9)
+    assert (chosen.average_decay, chosen.average_statistics, chosen.teacher) == (0.999, True, "average")
+    assert chosen.learning_rate == (0.003 if scripts else 0.03)
+    assert chosen.algorithm.settings["threshold"] == (0.8 if scripts else 0.95)
+    assert chosen.algorithm.settings["unlabeled_weight"] == 10
+    assert chosen.algorithm.settings.get("cld_weight", 0) == ((0.1 if few else 0.3) if scripts else 0)
+    assert chosen.algorithm.settings.get("views", 1) == (2 if scripts else 1)
+    debiased = {"strength": 0.4, "momentum": 0.99 if few else 0.999}
+    assert chosen.correction == (Choice("none") if "fixmatch" in name else Choice("debiaser", debiased))
+    assert chosen.protocol == Choice("label-share", {"share": 0.002 if few else 0.01})
+    strong = build_part("strong", chosen.strong.name, chosen.strong.settings)
+    assert (strong.draws, strong.probability, strong.levels, strong.cutout) == (2, 1.0, 10, (0.0, 0.0))
+
+
+def test_the_baseline_differs_in_its_correction_alone():
+    ours, baseline = recipe("imagenet-1pct"), recipe("imagenet-1pct-fixmatch")
+    words = {"name": ours.name, "about": ours.about, "paper": ours.paper}
+    assert replace(baseline, correction=ours.correction, **words) == ours
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_are_those_that_the_cost_model_counts(name):
+    assert f"| 50 | {recipe(name).steps:,} |" in PAGE
+
+
+@cache
+def picture(number: int) -> bytes:
+    return jpeg(patch(number, number, side=40))
+
+
+def write_imagenet(root: Path) -> Path:
+    """The layout of ImageNet, with few classes and few images of each."""
+    for part, count in (("train", 3), ("val", 1)):
+        for label in range(CLASSES):
+            folder = root / part / f"n{label:08d}"
+            folder.mkdir(parents=True)
+            for number in range(count):
+                (folder / f"{number}.JPEG").write_bytes(picture((label + number) % 20))
+    return root
+
+
+def command(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def typed(out: str, *settings: str) -> list[str]:
+    options = [part for setting in (*SMALL, *settings) for part in ("--set", setting)]
+    return ["train", "--recipe", "imagenet-1pct", "--device", "cpu", "--out", out, *options]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder to work in, with ImageNet where it is looked for and a start as MoCo writes it."""
+    root = tmp_path_factory.mktemp("rehearsal")
+    write_imagenet(root / "imagenet")
+    write(root / "moco.pth", moco(build("resnet", CLASSES, depth=18).state_dict()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(root)
+        patched.setitem(SETS, "imagenet", replace(IMAGENET, read=partial(read, classes=CLASSES)))
+        patched.setenv("DEBIASPL_DATA", str(root))
+        yield root
+
+
+@pytest.fixture(scope="module")
+def whole(place) -> Path:
+    said = command(*typed("whole"), "--workers", 0)
+    assert f"on {CLASSES} test images, imagenet-1pct" in said
+    return place / "whole"
+
+
+def stopped(patched: pytest.MonkeyPatch) -> None:
+    """Begin the run and stop it at its fourth step with SIGINT, as Ctrl-C does."""
+    original = Step.__call__
+
+    def interrupted(self: Step, number: int) -> None:
+        original(self, number)
+        if number == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    patched.setattr(Step, "__call__", interrupted)
+    result = CliRunner().invoke(app, [*typed("run"), "--workers", "0"])
+    patched.setattr(Step, "__call__", original)
+    assert result.exit_code == 128 + signal.SIGINT
+    assert "Stopped and saved at step 4 of 10" in result.output
+
+
+def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place, whole, monkeypatch):
+    stopped(monkeypatch)
+    kept = (place / "moco.pth").read_bytes()
+
+    (place / "moco.pth").write_bytes(b"another")
+    refused = CliRunner().invoke(app, [*typed("run"), "--resume"])
+    assert refused.exit_code == 1
+    assert "error: the start that run began with has another content now" in refused.output
+
+    (place / "moco.pth").unlink()  # its weights are in the run
+    try:
+        command(*typed("run"), "--workers", 0, "--resume")
+    finally:
+        (place / "moco.pth").write_bytes(kept)
+    assert outcome(place / "run") == outcome(whole)
+
+
+def test_labels_are_one_of_each_class_and_all_others_are_unlabeled(whole):
+    results = Run(whole).results()
+    assert results["labels"] == [1] * CLASSES
+    assert results["unlabeled"] == 2 * CLASSES
+    assert len(results["start"]) == 64
+
+
+def test_the_first_step_begins_with_the_start_and_warms_up(place):
+    settings = (*SMALL, f"data={write_shards(place / 'few')}", "warm_up=0.2")
+    chosen = recipe("imagenet-1pct").with_settings(settings)
+    task = Task.of(open_data(chosen.data, 32, stream=True), LabelShare(), seed=0)
+    step = Step(chosen, task, torch.device("cpu"))
+    weights = step.student.state_dict()
+    expected = trained(build("resnet", 2, depth=18).state_dict())
+    assert all(torch.equal(weights[name], value) for name, value in expected.items())
+    assert all(torch.equal(step.average.model.state_dict()[name], value) for name, value in expected.items())
+    rates = []
+    for number in (0, 1, 2):
+        step(number)
+        rates.append(step.learning_rate)
+    assert rates == pytest.approx([0.015, 0.03, 0.03])  # a fifth of 10 steps
+    other = Step(
+        replace(chosen, network=Choice("resnet", {"depth": 18, "start": "gone"})), task, step.device, fresh=False
+    )
+    assert not torch.equal(other.student.conv1.weight, expected["conv1.weight"])
+
+
+def test_the_model_predicts_where_the_start_is_not(place, whole, monkeypatch):
+    monkeypatch.setenv("DEBIASPL_DATA", str(place / "nowhere"))
+    monkeypatch.chdir(place / "imagenet")
+    folder = place / "imagenet" / "val" / "n00000000"
+    command("predict", whole, folder, "--out", place / "labels.csv", "--device", "cpu")
+    name, label, *_ = (place / "labels.csv").read_text().splitlines()[1].split(",")
+    assert name == "0.JPEG"
+    assert label.startswith("n0000")
+
+
+def test_tar_shards_go_through_multi_view_and_cld(place):
+    shards = write_shards(place / "shards")
+    sizes = [part for item in (*SMALL, "steps=2", f"data={shards}") for part in ("--set", item)]
+    options = ["--recipe", "imagenet-0.2pct-multiview", "--device", "cpu", "--workers", 0, "--out", "shards-run"]
+    said = command("train", *options, *sizes)
+    assert "on 4 test images" in said
+    assert set(Run(place / "shards-run").log()[-1]["losses"]) == {"labeled", "unlabeled", "cld"}
+
+
+def test_without_its_start_a_recipe_says_where_it_was_looked_for(tmp_path, monkeypatch, place):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DEBIASPL_DATA", str(tmp_path))
+    named = str(PAPER.network.settings["start"])
+    small = [part for setting in (*SMALL, f"start={named}") for part in ("--set", setting)]
+    root = ["--root", str(place / "imagenet"), "--device", "cpu", "--workers", "0"]
+    result = CliRunner().invoke(app, ["train", "--recipe", "imagenet-1pct", *root, *small])
+    assert result.exit_code == 1
+    assert f"error: the start {named} was not found: looked for" in result.output
+    assert os.listdir(tmp_path) == []

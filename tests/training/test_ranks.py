@@ -1,0 +1,185 @@
+"""Several ranks against one process: the same images, the same numbers, and nothing that differs between them."""
+
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from debiaspl.algorithms import ALGORITHMS
+from debiaspl.data import PROTOCOLS, Task, open_data
+from debiaspl.models import Network
+from debiaspl.training import Choice, Recipe, RunError
+from debiaspl.training.parts import PARTS
+from debiaspl.training.step import Step
+from tests.ranks import on_ranks
+from tests.training.tiny import EAGER, changed
+
+CPU = torch.device("cpu")
+RECIPE = replace(EAGER, labeled_batch=12, unlabeled_batch=24, steps=50, average_decay=0.9)
+
+
+def made(recipe: Recipe) -> Step:
+    task = Task.of(open_data(recipe.data), PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings), recipe.seed)
+    return Step(recipe, task, CPU)
+
+
+def trained(recipe: Recipe, steps: int, start: dict[str, Any] | None = None, first: int = 0) -> dict[str, Any]:
+    """The state after some steps, and what was seen on the way."""
+    step = made(recipe)
+    if start is not None:
+        step.load(start)
+    losses, seen = [], []
+    for number in range(first, first + steps):
+        step(number)
+        seen.append(step.inputs.positions("unlabeled").tolist())
+        losses.append({name: float(value) for name, value in step.monitor.sums.items() if value.ndim == 0})
+    local = {name: value.clone() for name, value in step.algorithm.named_buffers()}
+    state = {name: value.clone() for name, value in step.state().items()}
+    return {"state": state, "losses": losses, "seen": seen, "local": local}
+
+
+def in_float64(recipe: Recipe, steps: int) -> dict[str, Any]:
+    torch.set_default_dtype(torch.float64)
+    try:
+        return trained(recipe, steps)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+class Plain(Network):
+    """A network that sees every image by itself."""
+
+    def __init__(self, num_classes: int, channels: int) -> None:
+        super().__init__()
+        self.num_features = 12
+        self.body = nn.Sequential(nn.Conv2d(channels, 12, 3, stride=2), nn.ReLU())
+        self.head = nn.Linear(12, num_classes)
+
+    def embed(self, images: Tensor) -> Tensor:
+        features: Tensor = self.body(images)
+        return features.mean((2, 3))
+
+
+def plain_in_float64(recipe: Recipe, steps: int) -> dict[str, Any]:
+    with mock.patch.dict(PARTS["network"], small=Plain):
+        return in_float64(replace(recipe, network=Choice("small")), steps)
+
+
+@pytest.mark.parametrize(
+    ("settings", "ranks"),
+    [
+        ([], 2),
+        ([], 3),
+        (["joint=true"], 2),
+        (["correction=none"], 2),
+        (["teacher=average", "average_statistics=true"], 2),
+    ],
+)
+def test_ranks_compute_what_one_process_computes(settings, ranks):
+    recipe = changed(RECIPE, "synchronise_norm=true", *settings)
+    alone, together = in_float64(recipe, 20), on_ranks(ranks, in_float64, recipe, 20)
+    assert_close(together[0]["state"], alone["state"], ranks, 1e-6)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_pieces_of_a_batch_are_the_batch(ranks):
+    """Of a network without norms: what else looks at a batch is the correction, which learns once, from all. One
+    without a margin, for that would see what was just learned from a whole batch, but not from its pieces."""
+    recipe = changed(RECIPE, "correction=alignment", "correction.momentum=0.5")
+    alone, cut = plain_in_float64(recipe, 20), replace(recipe, accumulate=3)
+    together = plain_in_float64(cut, 20) if ranks == 1 else on_ranks(ranks, plain_in_float64, cut, 20)[0]
+    assert_close(together["state"], alone["state"], 3 * ranks, 1e-6)
+
+
+def assert_close(one: dict[str, Any], other: dict[str, Any], ranks: int, tolerance: float) -> None:
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if name == "generator":
+            assert value.equal(other[name])
+            continue
+        # Sums over all ranks: of means over their parts, where it is a mean, and of counts, where it is a count.
+        count = name.startswith("monitor.") and name.rpartition(".")[2] in ("known", "right", "counts", "right_counts")
+        shared = ranks if name.startswith("monitor.") and not count else 1
+        torch.testing.assert_close(value / shared, other[name] / 1, rtol=tolerance, atol=tolerance, msg=name)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_all_ranks_hold_the_same_bits(ranks):
+    first, *others = on_ranks(ranks, trained, changed(RECIPE, "average_statistics=true"), 50)
+    for other in others:
+        for name, value in first["state"].items():
+            if not name.startswith("monitor."):
+                assert value.equal(other["state"][name]), name
+    assert any("running_mean" in name for name in first["state"])
+
+
+@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+def test_all_ranks_of_every_algorithm_hold_the_same_bits(name):
+    own = ALGORITHMS[name].own_correction
+    recipe = replace(RECIPE, algorithm=Choice(name), correction=Choice(own), steps=3)
+    first, other = on_ranks(2, trained, recipe, 3)
+    for key, value in first["state"].items():
+        if not key.startswith("monitor."):
+            assert value.equal(other["state"][key]), key
+    for key, value in first["local"].items():
+        assert value.equal(other["local"][key]), key
+
+
+def joined(parts: list[list[list[int]]]) -> list[list[int]]:
+    """What all ranks saw in each step, by rank."""
+    return [list(chain(*step)) for step in zip(*parts, strict=True)]
+
+
+def test_ranks_see_disjoint_parts_of_one_stream():
+    alone = trained(RECIPE, 6)["seen"]
+    for ranks in (2, 3):
+        parts = [one["seen"] for one in on_ranks(ranks, trained, RECIPE, 6)]
+        assert joined(parts) == alone
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_what_three_ranks_saved_another_number_goes_on_with(ranks):
+    """The same stream, no image lost or repeated, and the prior and the average where they were."""
+    whole = trained(RECIPE, 10)["seen"]
+    saved = on_ranks(3, trained, RECIPE, 4)[0]
+    assert len(saved["seen"]) == 4
+    if ranks == 1:
+        later = [trained(RECIPE, 6, saved["state"], 4)]
+    else:
+        later = on_ranks(ranks, trained, RECIPE, 6, saved["state"], 4)
+    assert joined([one["seen"] for one in later]) == whole[4:]
+
+
+def test_a_state_is_loaded_as_it_was_saved():
+    saved = on_ranks(3, trained, RECIPE, 4)[0]["state"]
+    for again in (trained(RECIPE, 0, saved, 4), on_ranks(2, trained, RECIPE, 0, saved, 4)[0]):
+        assert again["state"].keys() == saved.keys()
+        for name, value in saved.items():
+            assert value.equal(again["state"][name]), name
+
+
+def test_the_means_of_the_log_are_those_of_all_ranks():
+    parts = on_ranks(2, trained, RECIPE, 3)
+    sums = [part["losses"][-1] for part in parts]
+    total = parts[0]["state"]
+    for name in ("losses/labeled", "losses/unlabeled", "kept", "known", "right", "steps"):
+        assert float(total[f"monitor.{name}"]) == pytest.approx(sum(each[name] for each in sums), rel=1e-12)
+        assert float(parts[1]["state"][f"monitor.{name}"]) == 0
+
+
+def refused(recipe: Recipe) -> str:
+    with pytest.raises(RunError) as caught:
+        made(recipe)
+    return str(caught.value)
+
+
+def test_a_batch_that_cannot_be_divided_is_refused():
+    said = on_ranks(2, refused, replace(RECIPE, labeled_batch=11))[1]
+    assert said.startswith("labeled_batch is 11, which is to be divided among 2 processes: not into equal parts.")
+    assert said.endswith("--set labeled_batch=12.")
+    said = refused(replace(RECIPE, unlabeled_batch=9, accumulate=2))
+    assert "unlabeled_batch is 9, which is to be divided among 1 processes in 2 pieces each" in said

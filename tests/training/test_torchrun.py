@@ -1,0 +1,127 @@
+"""Several processes under torchrun, as a user starts them: killed, hung, stopped, and gone on with."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from debiaspl.training.run import Run
+from tests.processes import started
+from tests.training.tiny import outcome
+
+SIZES = {"steps": 300, "width": 4, "labeled_batch": 12, "unlabeled_batch": 24, "log_every": 10, "checkpoint_every": 20}
+SETTINGS = [part for name, value in SIZES.items() for part in ("--set", f"{name}={value}")]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def command(out: Path, ranks: int, *options: str, restarts: int = 0) -> list[str]:
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    typed = ["-m", "debiaspl", "train", "--recipe", "digits-10", *SETTINGS, "--out", str(out), *options]
+    return [*run, f"--max-restarts={restarts}", *typed]
+
+
+def ranks_of(torchrun: int) -> list[int]:
+    """The processes of the ranks; none while they are being started."""
+    children = Path(f"/proc/{torchrun}/task/{torchrun}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+def wait_for(condition: Callable[[], bool], process: "subprocess.Popen[str]", what: str) -> None:
+    deadline = time.monotonic() + 90
+    while not condition():
+        assert process.poll() is None, f"ended before {what}"
+        assert time.monotonic() < deadline, f"not within 90 s: {what}"
+        time.sleep(0.005)
+
+
+def logged(folder: Path) -> int:
+    log = Run(folder).log() if folder.exists() else []
+    return int(log[-1]["step"]) if log else 0
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed") / "run"
+    said = subprocess.run(command(folder, 2), env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.count("accuracy") == 1, "the first rank speaks for all"
+    assert json.loads((folder / "results.json").read_text())["timing"]["processes"] == 2
+    return folder
+
+
+def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_path, undisturbed):
+    folder, chance = tmp_path / "run", random.Random(7)
+    with started(command(folder, 2, restarts=3), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+        for earliest in (30, 110, 190):
+            step = earliest + chance.randrange(60)
+            wait_for(lambda step=step: logged(folder) >= step, process, f"step {step}")
+            before = ranks_of(process.pid)
+            os.kill(chance.choice(before), signal.SIGKILL)
+            wait_for(lambda before=before: not set(before) & set(ranks_of(process.pid)), process, "the restart")
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert outcome(folder) == outcome(undisturbed)
+
+
+def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
+    folder, said = tmp_path / "run", tmp_path / "said"
+    with said.open("w") as file, started(command(folder, 2, "--timeout", "3"), env=ENVIRONMENT, stderr=file) as process:
+        wait_for(lambda: logged(folder) >= 30, process, "step 30")
+        hung = ranks_of(process.pid)[1]
+        os.kill(hung, signal.SIGSTOP)
+        began = time.monotonic()
+        wait_for(lambda: "error on rank 0" in said.read_text(), process, "the error")
+        assert 3 <= time.monotonic() - began < 15
+        os.kill(hung, signal.SIGCONT)  # torchrun would wait half a minute for it
+        process.wait(60)
+    assert process.returncode != 0
+    pattern = rf"error on rank 0: rank 1 \(process {hung} on .*; last seen at step \d+\) has not answered for 3 s\."
+    assert re.search(pattern, said.read_text())
+    assert Run(folder).checkpoint() is not None
+    assert not (folder / "results.json").exists()
+
+
+@pytest.mark.parametrize("later", [1, 2])
+def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path, later):
+    folder = tmp_path / "run"
+    with started(command(folder, 3), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: logged(folder) >= 40, process, "step 40")
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    saved = Run(folder).checkpoint()
+    assert saved is not None
+    assert f"Stopped and saved at step {saved.step} of 300. Go on with: the same torchrun command" in errors
+    assert "Traceback" not in errors.partition("SignalException")[0].partition("W1")[0]
+    again = subprocess.run(
+        command(folder, later, "--resume"), env=ENVIRONMENT, capture_output=True, text=True, timeout=120
+    )
+    assert again.returncode == 0, again.stderr
+    steps = [record["step"] for record in Run(folder).log()]
+    assert steps == list(range(10, 301, 10))
+    assert json.loads((folder / "results.json").read_text())["timing"]["processes"] == later
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["demo"], ": debiaspl demo is one process. Start it without torchrun."),
+        (["train", "."], ": a folder of photos is trained on by one process; several train a --recipe."),
+        (["train", "--recipe", "digits-10", "--set", "labeled_batch=9"], "--set labeled_batch=10."),
+    ],
+)
+def test_what_several_processes_cannot_do_is_said(tmp_path, arguments, message):
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "debiaspl"]
+    said = subprocess.run([*run, *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert said.returncode != 0
+    assert message in said.stderr
+    assert "error on rank " in said.stderr
+    assert not list(tmp_path.iterdir())
