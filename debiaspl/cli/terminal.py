@@ -35,6 +35,11 @@ def plain_errors() -> Iterator[None]:
                 typer.echo(str(error), err=True)
             raise typer.Exit(128 + error.signal) from None
         typer.echo(f"{said}: {error}", err=True)
+        if rank() is not None:
+            # Python would end NCCL first, which waits for the others; torchrun is to see at once that this one is gone.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)
         raise typer.Exit(1) from None
 
 

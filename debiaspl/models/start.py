@@ -86,7 +86,16 @@ def _read(path: Path) -> Any:
             "loading it could run code of whoever made it. Where you trust that, save its tensors alone, as "
             "safetensors, with the program that made it."
         ) from error
-    except (SafetensorError, OSError, EOFError, RuntimeError, KeyError, ValueError) as error:
+    except (
+        SafetensorError,
+        OSError,
+        EOFError,
+        RuntimeError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+    ) as error:
         raise ValueError(
             f"{path} cannot be read as a checkpoint ({str(error).splitlines()[0] if str(error) else 'it ends early'}). "
             "It is damaged or something else; get it again."

@@ -21,26 +21,46 @@ class Losses(nn.Module):
         super().__init__()
         self.student, self.algorithm = models.student, algorithm
         self._models = models
+        self._idle: list[nn.Parameter] | None = None
 
-    def forward(self, batch: Batch) -> dict[str, Tensor]:
-        return self.algorithm.losses(self._models, batch)
+    def forward(self, batch: Batch | None) -> dict[str, Tensor]:
+        """Without a batch, a loss of 0 that every parameter is part of."""
+        if batch is None:
+            return {"nothing": self._nothing(list(self.parameters()))}
+        losses = self.algorithm.losses(self._models, batch)
+        if ranks.count() == 1:
+            return losses
+        if self._idle is None:
+            parameters = [parameter for parameter in self.parameters() if parameter.requires_grad]
+            total = torch.stack(list(losses.values())).sum()
+            found = torch.autograd.grad(total, parameters, retain_graph=True, allow_unused=True)
+            self._idle = [one for one, gradient in zip(parameters, found, strict=True) if gradient is None]
+        if self._idle:
+            # DistributedDataParallel waits for a gradient of every parameter, of those too that no loss reaches.
+            name = next(iter(losses))
+            losses = {**losses, name: losses[name] + self._nothing(self._idle)}
+        return losses
+
+    @staticmethod
+    def _nothing(parameters: list[nn.Parameter]) -> Tensor:
+        return torch.stack([parameter.sum().to(torch.get_default_dtype()) for parameter in parameters]).sum() * 0
 
 
-def exchanged(losses: Losses, device: torch.device) -> nn.Module:
+def exchanged(losses: Losses) -> nn.Module:
     """With several ranks, a module whose gradients are the mean over all of them."""
     if ranks.count() == 1:
         return losses
     # Buffers are combined where they are learned; sent round by the first rank they would be its own alone.
     newer = "forward_sync_buffers" in signature(DistributedDataParallel).parameters
     keep_buffers: dict[str, Any] = {"forward_sync_buffers" if newer else "broadcast_buffers": False}
-    if device.type != "cuda":
-        return DistributedDataParallel(losses, **keep_buffers)
-    # PyTorch asks for it to be made beside the main stream, if it is to be recorded.
-    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]  # torch leaves it without types
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        made = DistributedDataParallel(losses, **keep_buffers)
-    torch.cuda.current_stream().wait_stream(side)
+    return _settled(DistributedDataParallel(losses, **keep_buffers))
+
+
+def _settled(made: DistributedDataParallel) -> DistributedDataParallel:
+    """After its first pass it packs gradients anew, in the order in which they came, and ranks add up what is packed
+    elsewhere in another order: a run that goes on would begin with other sums than one that was never stopped. So the
+    first pass is one of nothing."""
+    made(None)["nothing"].backward()
     return made
 
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed
 
-from debiaspl.training.errors import RunError
-from debiaspl.training.meeting import Stores, connected
+from debiaspl.training.errors import Interrupted, RunError
+from debiaspl.training.meeting import Stores, connected, kept_alone
 
 Value = TypeVar("Value")
 
@@ -24,11 +24,17 @@ BETWEEN = 0.5
 GRACE = 10.0
 """Seconds that the ranks have, once one has waited in vain, to say that they wait too."""
 
+SOON = 2.0
+"""The same where they have been asked to stop."""
+
 
 class Group:
     """One process alone, which agrees with itself. ``Ranks`` is the same for several."""
 
     number, count = 0, 1
+
+    def __init__(self, kept: Any | None = None) -> None:
+        self._kept = kept
 
     @property
     def first(self) -> bool:
@@ -37,10 +43,16 @@ class Group:
 
     def begun_before(self) -> bool:
         """Whether this run had begun when torchrun started its processes again: then they go on with it."""
+        # A folder that was refused is refused again, so it is not enough that there was a start before. And a machine
+        # whose own processes had lived counts no restart, though all are started again.
+        if self._kept is not None:
+            return bool(self._kept.check(["begun"]))
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
     def note_begun(self) -> None:
         """For the processes of a later start."""
+        if self._kept is not None:
+            self._kept.set("begun", "")
 
     def agreed_stop(self, step: int, asked: int) -> int:
         """The signal that any of the ranks was asked to stop with, known to all after the same step; 0: none."""
@@ -69,27 +81,23 @@ class Ranks(Group):
 
     def __init__(self, stores: Stores, seconds: float) -> None:
         self.number, self.count = distributed.get_rank(), distributed.get_world_size()
-        self._store, self._kept, self._seconds = stores.own, stores.kept, seconds
+        super().__init__(stores.kept)
+        self._store, self._seconds = stores.own, seconds
         gloo = distributed.get_backend() == "gloo"
         limit = timedelta(seconds=seconds)
         self._hosts = None if gloo else distributed.new_group(backend="gloo", timeout=limit)
-        self._next, self._last = 0, (0, time.monotonic())
+        self._next = 0
+        self._last: tuple[int, float] | None = None
         self._store.set(f"who/{self.number}", f"process {os.getpid()} on {socket.gethostname()}")
-
-    def begun_before(self) -> bool:
-        # A machine whose own processes had lived counts no restart, though all are started again.
-        return super().begun_before() if self._kept is None else bool(self._kept.check(["begun"]))
-
-    def note_begun(self) -> None:
-        if self._kept is not None:
-            self._kept.set("begun", "")
 
     def agreed_stop(self, step: int, asked: int) -> int:
         if step < self._next:
             return 0
-        before, then = self._last
-        self._last = step, time.monotonic()
-        pace = (step - before) / max(self._last[1] - then, 1e-9)
+        now = time.monotonic()
+        # Steps of an earlier part of the run are no measure: the first call knows no pace.
+        before, then = self._last or (step, now)
+        pace = (step - before) / max(now - then, 1e-9)
+        self._last = step, now
         self._store.set(f"step/{self.number}", str(step))
         # Every rank must come back to this after the same step: they agree on that too.
         message = torch.tensor([asked, max(1, int(pace * BETWEEN))])
@@ -136,8 +144,9 @@ class Ranks(Group):
         try:
             self._store.set_timeout(timedelta(seconds=grace))
             self._store.set(f"waits/{self.number}", "")
-            deadline = time.monotonic() + grace
-            while silent and time.monotonic() < deadline and not stopping():
+            began = time.monotonic()
+            # Where one has died torchrun ends the others at once, which wait a moment longer to learn which it was.
+            while silent and time.monotonic() < began + (min(grace, SOON) if stopping() else grace):
                 time.sleep(0.1)
                 silent = {rank for rank in silent if not self._store.check([f"waits/{rank}"])}
             names = [self._described(rank) for rank in sorted(silent)]
@@ -145,6 +154,9 @@ class Ranks(Group):
             return self._lost()
         if not names:
             return f"the ranks have lost each other: each waits for another. Look at the network. {GO_ON}"
+        if not waited and len(names) > 1:
+            # Those that live may wait for one that waits for the dead, and not know of it yet.
+            return f"one of the ranks has gone: {', or '.join(names[:4])}{' ...' * (len(names) > 4)}. {GO_ON}"
         verb = "has" if len(names) == 1 else "have"
         what = f"{verb} not answered for {self._seconds:g} s" if waited else f"{verb} gone"
         return f"{', '.join(names)} {what}. {GO_ON}"
@@ -172,17 +184,25 @@ def in_a_group() -> bool:
 def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     """The group that this process was started in; ``seconds`` is how long its ranks wait for one another."""
     if not in_a_group():
-        yield Group()
+        yield Group(kept_alone(seconds))
         return
     if device.type == "cuda":
         _take_gpu()
         # A step that is recorded holds NCCL's work where its watchdog cannot follow; the hosts watch instead.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
     stores = connected("nccl" if device.type == "cuda" else "gloo", seconds)
+    leave = True
     try:
         yield Ranks(stores, seconds)
+    except Interrupted:
+        raise  # all of them have stopped after the same step
+    except BaseException:
+        # NCCL would first wait for messages that the others never send, and the error would never be seen.
+        leave = device.type != "cuda"
+        raise
     finally:
-        distributed.destroy_process_group()
+        if leave:
+            distributed.destroy_process_group()
 
 
 def _take_gpu() -> None:
@@ -191,3 +211,6 @@ def _take_gpu() -> None:
         here = os.environ.get("LOCAL_WORLD_SIZE", str(number + 1))
         raise RunError(f"{here} processes on this machine, which has {gpus} GPUs: use --nproc-per-node={gpus}.")
     torch.cuda.set_device(number)
+    # A recording takes no stream but its own; DistributedDataParallel keeps the one it was made on, and gradients of
+    # another are waited for, with a warning. So everything is on one stream, which is not the default one.
+    torch.cuda.set_stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]  # torch leaves it without types

@@ -196,8 +196,11 @@ def _refuse_several(group: Group) -> None:
 
 def _refuse_bad(step: Step, run: Run, group: Group) -> None:
     """Stop at a loss that was not finite, before anything made from it is saved."""
-    bad = group.largest(int(step.first_bad_step))
-    if bad < 0:
+    group.largest(0)  # the hosts first: to look at the device is to wait for it, without end if another rank hangs
+    found, never = int(step.first_bad_step), step.recipe.steps
+    # The first of all: a gradient that is not finite spoils the next step of every rank.
+    bad = -group.largest(-found if found >= 0 else -never)
+    if bad == never:
         return
     numbers = checkpoints.steps(run.folder / "checkpoint")
     kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There was no checkpoint yet"

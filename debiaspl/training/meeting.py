@@ -28,6 +28,11 @@ def connected(backend: str, seconds: float) -> Stores:
     from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # not there in builds without distributed
     from torch.distributed.rendezvous import rendezvous
 
+    if distributed.is_initialized():
+        raise RunError(
+            "torch.distributed has been initialised already. Let debiaspl do it: call train before, or without, "
+            "init_process_group."
+        )
     limit, patience = timedelta(seconds=seconds), max(seconds, STARTING)
     try:
         whole, rank, count = next(rendezvous("env://", timeout=timedelta(seconds=patience)))
@@ -44,6 +49,16 @@ def connected(backend: str, seconds: float) -> Stores:
             "NCCL_SOCKET_IFNAME. docs/cluster.md has the commands."
         ) from error
     return Stores(own, kept if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else None)
+
+
+def kept_alone(seconds: float) -> Any | None:
+    """What ``Stores.kept`` is, for a process that torchrun has started as the only one."""
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return None
+    from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # not there in builds without distributed
+    from torch.distributed.rendezvous import rendezvous
+
+    return PrefixStore("debiaspl", next(rendezvous("env://", timeout=timedelta(seconds=seconds)))[0])
 
 
 def meet(store: Any, rank: int, count: int, seconds: float) -> str:

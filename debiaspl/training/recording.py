@@ -48,7 +48,9 @@ class Recording:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
         try:
-            with torch.cuda.graph(graph, capture_error_mode=self._errors):
+            # With several ranks the step runs on a stream of its own from the first: the same one is recorded.
+            stream = torch.cuda.current_stream() if self._errors == "thread_local" else None
+            with torch.cuda.graph(graph, stream=stream, capture_error_mode=self._errors):
                 program()
         except torch.OutOfMemoryError:
             raise

@@ -60,7 +60,7 @@ class Step:
             synchronise_norms(self.student)
         rates = recipe.sgd_momentum, recipe.weight_decay
         self.update = Update(self.student, self.algorithm, self.average, *rates, together)
-        self.losses = exchanged(Losses(self.models, self.algorithm), device)
+        self.losses = exchanged(Losses(self.models, self.algorithm))
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled

@@ -79,7 +79,10 @@ class Update:
 
     def _flatten_statistics(self) -> None:
         """Batch norm's statistics of the student and of its average as two flat tensors; counters stay as they are."""
-        pairs = list(zip(self.student.buffers(), self.average.model.buffers(), strict=True))
+        averages = dict(self.average.model.named_buffers())
+        # What is in no checkpoint is no statistic but a constant: a mean over ranks would round it, step by step.
+        learned = self.student.state_dict().keys()
+        pairs = [(value, averages[name]) for name, value in self.student.named_buffers() if name in learned]
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
         self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
         self._statistics = _move([student for student, _ in floats], torch.get_default_dtype())
@@ -132,7 +135,7 @@ class Update:
             group.work.copy_(group.values)
 
     def _move_statistics(self) -> None:
-        if ranks.count() > 1 and not self._synchronised:
+        if ranks.count() > 1 and not self._synchronised and len(self._statistics):  # NCCL takes no tensor of a CPU
             self._statistics.copy_(ranks.mean(self._statistics))
         if self.average.statistics:
             self._average_statistics.lerp_(self._statistics, 1 - self.average.decay)

@@ -154,6 +154,21 @@ def test_what_three_ranks_saved_another_number_goes_on_with(ranks):
     assert joined([one["seen"] for one in later]) == whole[4:]
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_as_many_ranks_go_on_to_the_same_bits(ranks):
+    """Three too, for whom it matters in which order numbers are added."""
+    whole = on_ranks(ranks, trained, RECIPE, 6)[0]["state"]
+    half = on_ranks(ranks, trained, RECIPE, 3)[0]["state"]
+    later = on_ranks(ranks, trained, RECIPE, 3, half, 3)[0]["state"]
+    assert [name for name in whole if not name.startswith("monitor.") and not whole[name].equal(later[name])] == []
+
+
+def test_parameters_that_no_loss_reaches_are_waited_for_in_vain_by_nobody():
+    recipe = replace(RECIPE, algorithm=Choice("remixmatch", {"rotation_weight": 0.0}), correction=Choice("none"))
+    first, other = on_ranks(2, trained, recipe, 3)
+    assert first["state"]["algorithm.rotation.weight"].equal(other["state"]["algorithm.rotation.weight"])
+
+
 def test_a_state_is_loaded_as_it_was_saved():
     saved = on_ranks(3, trained, RECIPE, 4)[0]["state"]
     for again in (trained(RECIPE, 0, saved, 4), on_ranks(2, trained, RECIPE, 0, saved, 4)[0]):

@@ -31,7 +31,7 @@ def graphs(monkeypatch):
         return made[-1]
 
     @contextmanager
-    def recording(graph, capture_error_mode):
+    def recording(graph, stream, capture_error_mode):
         yield
 
     monkeypatch.setattr(torch.cuda, "CUDAGraph", make)

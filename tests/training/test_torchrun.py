@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from debiaspl.training.run import Run
 from tests.processes import started
 from tests.training.tiny import outcome
 
-SIZES = {"steps": 300, "width": 4, "labeled_batch": 12, "unlabeled_batch": 24, "log_every": 10, "checkpoint_every": 20}
+SIZES = {"steps": 160, "width": 4, "labeled_batch": 12, "unlabeled_batch": 24, "log_every": 10, "checkpoint_every": 10}
 SETTINGS = [part for name, value in SIZES.items() for part in ("--set", f"{name}={value}")]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
@@ -60,8 +61,8 @@ def undisturbed(tmp_path_factory):
 def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_path, undisturbed):
     folder, chance = tmp_path / "run", random.Random(7)
     with started(command(folder, 2, restarts=3), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
-        for earliest in (30, 110, 190):
-            step = earliest + chance.randrange(60)
+        for earliest in (20, 50, 80):
+            step = earliest + chance.randrange(20)
             wait_for(lambda step=step: logged(folder) >= step, process, f"step {step}")
             before = ranks_of(process.pid)
             os.kill(chance.choice(before), signal.SIGKILL)
@@ -69,6 +70,15 @@ def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert outcome(folder) == outcome(undisturbed)
+
+
+def test_a_folder_that_is_refused_is_refused_after_a_restart_too(undisturbed):
+    """One process, which has no group to ask: the one that once took the folder for its own."""
+    again = command(undisturbed, 1, restarts=1)
+    said = subprocess.run(again, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    assert said.returncode != 0
+    assert said.stderr.count("already holds a run") == 2
+    assert "accuracy" not in said.stdout
 
 
 def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
@@ -79,7 +89,7 @@ def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
         os.kill(hung, signal.SIGSTOP)
         began = time.monotonic()
         wait_for(lambda: "error on rank 0" in said.read_text(), process, "the error")
-        assert 3 <= time.monotonic() - began < 15
+        assert 3 <= time.monotonic() - began < 30
         os.kill(hung, signal.SIGCONT)  # torchrun would wait half a minute for it
         process.wait(60)
     assert process.returncode != 0
@@ -89,8 +99,7 @@ def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
     assert not (folder / "results.json").exists()
 
 
-@pytest.mark.parametrize("later", [1, 2])
-def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path, later):
+def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
     folder = tmp_path / "run"
     with started(command(folder, 3), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
         wait_for(lambda: logged(folder) >= 40, process, "step 40")
@@ -99,22 +108,21 @@ def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path, later):
     assert process.returncode != 0
     saved = Run(folder).checkpoint()
     assert saved is not None
-    assert f"Stopped and saved at step {saved.step} of 300. Go on with: the same torchrun command" in errors
-    assert "Traceback" not in errors.partition("SignalException")[0].partition("W1")[0]
-    again = subprocess.run(
-        command(folder, later, "--resume"), env=ENVIRONMENT, capture_output=True, text=True, timeout=120
-    )
-    assert again.returncode == 0, again.stderr
-    steps = [record["step"] for record in Run(folder).log()]
-    assert steps == list(range(10, 301, 10))
-    assert json.loads((folder / "results.json").read_text())["timing"]["processes"] == later
+    assert f"Stopped and saved at step {saved.step} of 160. Go on with: the same torchrun command" in errors
+    shutil.copytree(folder, tmp_path / "copy")
+    for later, place in ((2, folder), (1, tmp_path / "copy")):
+        again = subprocess.run(
+            command(place, later, "--resume"), env=ENVIRONMENT, capture_output=True, text=True, timeout=120
+        )
+        assert again.returncode == 0, again.stderr
+        assert [record["step"] for record in Run(place).log()] == list(range(10, 161, 10))
+        assert json.loads((place / "results.json").read_text())["timing"]["processes"] == later
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["demo"], ": debiaspl demo is one process. Start it without torchrun."),
-        (["train", "."], ": a folder of photos is trained on by one process; several train a --recipe."),
         (["train", "--recipe", "digits-10", "--set", "labeled_batch=9"], "--set labeled_batch=10."),
     ],
 )
