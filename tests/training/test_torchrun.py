@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from debiaspl.training.run import Run
 from tests.processes import started
@@ -133,3 +134,14 @@ def test_what_several_processes_cannot_do_is_said(tmp_path, arguments, message):
     assert message in said.stderr
     assert "error on rank " in said.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+def test_two_gpus_replay_what_they_compute(tmp_path):
+    for name, options in (("recorded", []), ("eager", ["--eager"])):
+        said = subprocess.run(
+            command(tmp_path / name, 2, *options), env=ENVIRONMENT, capture_output=True, text=True, timeout=240
+        )
+        assert said.returncode == 0, said.stderr
+    assert outcome(tmp_path / "recorded") == outcome(tmp_path / "eager")
