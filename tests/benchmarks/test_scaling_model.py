@@ -1,32 +1,55 @@
-"""benchmarks/scaling_model.py: what it counts is right, its times behave, and docs/scaling.md shows them."""
+"""benchmarks/scaling_model.py: what it counts is right and what the library sends, its times behave, and
+docs/scaling.md shows them."""
 
-import importlib.util
 import json
+import pickle
 import re
+import subprocess
 import sys
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.distributed import _compute_bucket_assignment_by_size as torch_buckets
 
-from debiaspl.models import WideResNet
+from debiaspl import Debiaser
+from debiaspl.algorithms.cld import cld
+from debiaspl.augment import RandAugment, Weak
+from debiaspl.data.shards import TarShards
+from debiaspl.data.stream import IndexStream
+from debiaspl.debias import ranks
+from debiaspl.models import Average, ResNet, WideResNet, synchronise_norms
+from debiaspl.training.update import Update
 
 ROOT = Path(__file__).parent.parent.parent
+COMMAND = ROOT / "benchmarks" / "scaling_model.py"
 
 
-def load():
-    spec = importlib.util.spec_from_file_location("scaling_model", ROOT / "benchmarks" / "scaling_model.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def load(*names: str):
+    """Modules beside the command, found as the command finds them."""
+    sys.path.insert(0, str(COMMAND.parent))
+    try:
+        return [import_module(name) for name in names]
+    finally:
+        sys.path.remove(str(COMMAND.parent))
 
 
-model = load()
+(model,) = load("scaling_model")
+count, feeding, links, messages, origin, runs, together, work_room = load(
+    *(
+        f"scaling_parts.{name}"
+        for name in ("count", "feeding", "links", "messages", "origin", "tables_runs", "together", "work")
+    )
+)
 PAGE = model.PAGE.read_text()
-WORKS = model.works()
-LINKS = model.links()
+WORKS = work_room.works()
+LINKS = links.links()
 SLOWEST = LINKS[-1]
+NETWORKS = {"wrn": (count.wide_resnet, lambda: WideResNet(10)), "resnet": (count.resnet50, lambda: ResNet(1000))}
 
 
 def test_the_page_shows_what_is_computed():
@@ -38,22 +61,44 @@ def test_every_table_of_the_page_is_computed():
     assert PAGE.count("\n|") == inside.count("\n|")
 
 
+def test_a_place_without_a_table_is_filled_and_no_other_is_touched():
+    emptied = re.sub(r"(<!-- drawn -->\n).*?(<!-- end -->)", r"\1\2", PAGE, flags=re.DOTALL)
+    assert len(emptied) < len(PAGE)
+    assert model.filled(emptied) == PAGE
+    with pytest.raises(SystemExit, match="no place for the table drawn"):
+        model.filled(PAGE.replace("<!-- drawn -->", ""))
+
+
 def test_resnet_50_is_the_known_one():
-    network = model.resnet50()
+    network = count.resnet50()
     assert network.parameters == 25_557_032
     assert network.macs / 1e9 == pytest.approx(4.1, abs=0.02)
     assert len(network.norms) == 53
 
 
+def slow_resnet_macs() -> int:
+    """Blocks, inner width, and the side of their 3x3 convolution, written out."""
+    macs, incoming, side = 112 * 112 * 49 * 3 * 64, 64, 56
+    for blocks, inner, after in ((3, 64, 56), (4, 128, 28), (6, 256, 14), (3, 512, 7)):
+        for block in range(blocks):
+            macs += side * side * incoming * inner + after * after * (9 * inner * inner + inner * 4 * inner)
+            if block == 0:
+                macs += after * after * incoming * 4 * inner
+            incoming, side = 4 * inner, after
+    return macs + 2048 * 1000
+
+
+def test_resnet_multiply_adds_have_a_slow_twin():
+    assert count.resnet50().macs == slow_resnet_macs()
+
+
 def test_twice_the_side_costs_four_times_but_for_the_classifier():
     head = 2048 * 1000
-    assert model.resnet50(448).macs - head == 4 * (model.resnet50(224).macs - head)
+    assert count.resnet50(448).macs - head == 4 * (count.resnet50(224).macs - head)
 
 
-def test_wrn_is_the_library_s_own():
-    network = model.wide_resnet()
-    assert network.parameters == sum(parameter.numel() for parameter in WideResNet(10).parameters())
-    assert len(network.norms) == 25
+def test_wrn_has_25_norms():
+    assert len(count.wide_resnet().norms) == 25
 
 
 def slow_wrn_macs() -> int:
@@ -70,15 +115,115 @@ def slow_wrn_macs() -> int:
 
 
 def test_wrn_multiply_adds_have_a_slow_twin():
-    assert model.wide_resnet().macs == slow_wrn_macs()
+    assert count.wide_resnet().macs == slow_wrn_macs()
 
 
-def test_bytes_of_gradients():
-    network = model.wide_resnet()
-    vectors = sum(parameter.numel() for parameter in WideResNet(10).parameters() if parameter.ndim == 1)
-    assert network.gradient_bytes() == 4 * network.parameters
-    assert network.gradient_bytes(2) == 2 * (network.parameters - vectors) + 4 * vectors
-    assert sum(size for size, _ in model.buckets(network)) == 4 * network.parameters
+@pytest.mark.parametrize("which", list(NETWORKS))
+def test_gradients_travel_in_the_buckets_of_torch(which):
+    counted, make = NETWORKS[which]
+    with torch.device("meta"):
+        parameters = [p.bfloat16() if p.ndim > 1 else p.data for p in make().parameters()][::-1]
+    assert counted().parameters == sum(p.numel() for p in parameters)
+    for of_weights in (2, 4):
+        sent = [p if of_weights == 2 else p.float() for p in parameters]
+        limits = [2**20, 25 * 2**20]
+        found, _ = torch_buckets(sent, limits, [False] * len(sent))
+        sizes = [sum(sent[place].nbytes for place in bucket) for bucket in found]
+        ours = list(messages.buckets(counted(), of_weights))
+        assert sorted(size for size, _ in ours) == sorted(sizes)
+        assert sum(sizes) == counted().gradient_bytes(of_weights)
+        shares = [share for _, share in ours]
+        assert shares == sorted(shares)
+        assert shares[-1] == 1
+
+
+@pytest.mark.parametrize("which", list(NETWORKS))
+def test_statistics_are_those_that_update_keeps(which):
+    counted, make = NETWORKS[which]
+    with torch.device("meta"):
+        network = make()
+        update = Update(network, nn.Module(), Average(network, 0.999, True), 0.9, 1e-4)
+    assert messages.statistics_bytes(counted()) == update._statistics.nbytes
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Two ranks that are one: what it would sum, and what it would gather, in bytes, in the order of sending."""
+    said = {"summed": [], "gathered": []}
+
+    def summed(values):
+        said["summed"].append(values.nbytes)
+        return 2 * values
+
+    def gathered(rows):
+        said["gathered"].append(rows.nbytes)
+        return torch.cat([rows, rows])
+
+    for name, stand_in in (("count", lambda: 2), ("own", lambda: 0), ("summed", summed), ("gathered", gathered)):
+        monkeypatch.setattr(ranks, name, stand_in)
+    return said
+
+
+def test_prior_and_groups_are_messages_of_the_counted_size(sent):
+    logits = torch.randn(4, 1000)
+    Debiaser(1000)(logits)
+    cld(logits.softmax(-1), logits.softmax(-1))
+    assert sent["summed"] == [messages.prior_bytes(count.resnet50()), messages.group_bytes(WORKS["multi-low"])]
+    assert messages.group_bytes(WORKS["one-low"]) == 0
+
+
+def test_synchronised_norms_send_what_is_counted(sent):
+    network = WideResNet(10)
+    synchronise_norms(network)
+    network(torch.randn(1, 3, 32, 32))  # weak views, labeled by the student
+    network(torch.randn(1, 3, 32, 32)).sum().backward()
+    work = WORKS["separate"]
+    assert sent["gathered"] == messages.forward_norms(work)
+    assert sent["summed"] == messages.backward_norms(work)[::-1]
+    assert messages.norm_bytes(work, 2) == pytest.approx(sum(sent["gathered"]) + sum(sent["summed"]))
+
+
+def test_local_norms_send_their_statistics_once(sent):
+    network = WideResNet(10)
+    update = Update(network, nn.Module(), Average(network, 0.999, True), 0.9, 1e-4)
+    update.take(network(torch.randn(2, 3, 32, 32)).sum())
+    update.move(0.1)
+    assert sent == {"summed": [messages.statistics_bytes(count.wide_resnet())], "gathered": []}
+
+
+def test_every_rank_draws_for_all(monkeypatch):
+    expected = feeding.random_bytes(WORKS["one-low"], 2)
+    assert feeding.random_bytes(WORKS["one-low"], 1024) == 512 * expected
+    drawn = []
+    whole = torch.rand
+
+    def rand(*shape, **settings):
+        drawn.append(whole(*shape, **settings))
+        return drawn[-1]
+
+    monkeypatch.setattr(torch, "rand", rand)
+    monkeypatch.setattr(ranks, "count", lambda: 2)
+    monkeypatch.setattr(ranks, "own", lambda: 0)
+    labeled, unlabeled = (torch.zeros(size, 3, 8, 8, dtype=torch.uint8) for size in (64, 320))
+    Weak()(labeled)
+    Weak()(unlabeled)
+    RandAugment.fixmatch()(Weak()(unlabeled))
+    assert sum(numbers.nbytes for numbers in drawn) == expected
+
+
+def test_bytes_for_each_image_are_those_of_index_and_order():
+    def index(images: int) -> int:
+        shard, offset, size = (np.zeros(images, kind) for kind in (np.int32, np.int64, np.int64))
+        return len(pickle.dumps(TarShards((), shard, offset, size)))
+
+    assert index(3_000) - index(2_000) == feeding.INDEX * 1_000
+    assert IndexStream(1_000, 10, 0)._shuffled(0).nbytes == feeding.ORDER * 1_000
+
+
+def test_memory_of_a_node_written_out():
+    worker_of_labeled, worker_of_unlabeled = 4 + 8 + 8, 4 + 8 + 8 + 8
+    rank = (4 + 8 + 8) + 8 + 8 + 8 + 74 + 16 * (worker_of_labeled + worker_of_unlabeled)
+    assert feeding.host_bytes(1000)[0] == 1000 * 8 * rank
 
 
 def test_a_step_in_operations():
@@ -99,13 +244,23 @@ def slow_ring(size: int, gpus: int) -> float:
 
 @pytest.mark.parametrize("gpus", [1, 2, 3, 8, 1024])
 def test_a_ring_sends_two_times_n_minus_1_over_n(gpus):
-    assert model.on_the_wire(1000, gpus) == pytest.approx(slow_ring(1000, gpus))
+    assert links.on_the_wire(1000, gpus) == pytest.approx(slow_ring(1000, gpus))
+
+
+@pytest.mark.parametrize("gpus", [2, 8, 16, 1024])
+def test_gathering_once_round_and_scattering_once_round_is_a_ring(gpus):
+    """Of parts that are summed, each GPU holds one n-th: gathering these is half of a flat ring's all-reduce."""
+    size, rate = 1e6, 370e9 if gpus <= 8 else 11e9
+    half = (links.on_the_wire(size, gpus) / rate + links.latency(gpus, SLOWEST, tree=False) - 15e-6) / 2
+    assert links.all_gather(size / gpus, gpus, SLOWEST) == pytest.approx(half + 15e-6)
+    assert links.all_gather(size, 1, SLOWEST) == 0
 
 
 def test_one_gpu_sends_nothing_and_is_fully_efficient():
     for work in WORKS.values():
         for overlap in (False, True):
-            assert model.efficiency(work, 1, SLOWEST, overlap, synchronised=True) == pytest.approx(1)
+            assert together.efficiency(work, 1, SLOWEST, overlap) == pytest.approx(1)
+            assert together.efficiency(work, 1, SLOWEST, overlap, synchronised=True) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("key", list(WORKS))
@@ -113,49 +268,65 @@ def test_one_gpu_sends_nothing_and_is_fully_efficient():
 def test_efficiency_falls_with_gpus_and_rises_with_overlap(key, link):
     work = WORKS[key]
     for overlap in (False, True):
-        curve = [model.efficiency(work, gpus, link, overlap) for gpus in model.GPUS]
+        curve = [together.efficiency(work, gpus, link, overlap) for gpus in origin.GPUS]
         assert all(0 < after <= before for before, after in pairwise(curve))
     for gpus in (8, 16, 1024):
-        assert model.efficiency(work, gpus, link, True, synchronised=True) < model.efficiency(work, gpus, link, True)
+        local, joint = (together.efficiency(work, gpus, link, True, synchronised=norm) for norm in (False, True))
+        assert joint < local
         # More messages cost more calls: overlap may lose that much, never more.
-        calls = len(list(model.buckets(work.network))) * model.latency(gpus, link)
-        alone, beside = (model.step_seconds(work, gpus, link, overlap) for overlap in (False, True))
+        calls = len(list(messages.buckets(work.network))) * links.latency(gpus, link)
+        alone, beside = (together.step_seconds(work, gpus, link, overlap) for overlap in (False, True))
         assert beside <= alone + calls
+
+
+def test_the_step_waits_for_every_small_message():
+    """Without overlap all messages stand behind each other: their times, added by hand."""
+    work, gpus = WORKS["multi-low"], 64
+    sizes = (
+        messages.prior_bytes(work.network),
+        messages.statistics_bytes(work.network),
+        messages.group_bytes(work),
+        2 * 25_502_912 + 4 * (25_557_032 - 25_502_912),
+    )
+    waited = sum(links.all_reduce(size, gpus, SLOWEST) for size in sizes)
+    assert together.step_seconds(work, gpus, SLOWEST, overlap=False) == pytest.approx(work.seconds + waited)
 
 
 def test_a_faster_link_is_no_slower():
     for work in WORKS.values():
-        times = [model.step_seconds(work, 64, link, False) for link in LINKS]
+        times = [together.step_seconds(work, 64, link, False) for link in LINKS]
         assert times == sorted(times)
 
 
 def test_the_tiny_message_that_latencies_were_chosen_by():
-    assert 1e6 * model.latency(16, LINKS[0]) == pytest.approx(47, abs=3)
+    assert 1e6 * links.latency(16, LINKS[0]) == pytest.approx(47, abs=3)
 
 
 def test_a_divided_batch_is_never_faster_than_its_kernels():
     for work in WORKS.values():
-        assert model.shared(work, 1) == work
-        assert model.shared(work, 1024).seconds == pytest.approx(model.floor_seconds(work.network))
+        assert work_room.shared(work, 1) == work
+        assert work_room.shared(work, 1024).seconds == pytest.approx(work_room.floor_seconds(work.network))
 
 
 def test_steps_of_the_papers_runs():
-    assert model.run_steps(0.0, 50, 1) == -(-50 * 1_281_167 // 320)
-    assert model.run_steps(0.0, 50, 2) == -(-50 * 1_281_167 // 640)
+    assert runs.run_steps(0.0, 50, 1) == -(-50 * 1_281_167 // 320)
+    assert runs.run_steps(0.0, 50, 2) == -(-50 * 1_281_167 // 640)
 
 
 def test_measured_means_a_file_with_that_number():
-    for name, (file, field) in model.MEASURED.items():
-        assert json.loads((ROOT / file).read_text())[field] == model.measured(name)
+    for name, (file, field) in origin.MEASURED.items():
+        assert json.loads((ROOT / file).read_text())[field] == origin.measured(name)
     for key, work in WORKS.items():
         assert work.origin.startswith("measured" if work.network.name == "WRN-28-2" else "assumed"), key
 
 
 def test_no_assumption_is_called_measured():
-    assert not any("measured" in why for _, _, why in model.ASSUMPTIONS.values())
+    assert not any("measured" in why for _, _, why in origin.ASSUMPTIONS.values())
 
 
-def test_numbers_for_programs_are_json():
-    found = json.loads(json.dumps(model.numbers()))
+def test_the_command_of_the_page_prints_numbers_for_programs():
+    assert "\n    python benchmarks/scaling_model.py " in PAGE
+    said = subprocess.run([sys.executable, COMMAND, "--json"], check=True, capture_output=True, text=True).stdout
+    found = json.loads(said)
     assert found["efficiency"]["separate"][SLOWEST.name]["overlap"]["1"] == 1
     assert set(found["steps"]) == set(WORKS)

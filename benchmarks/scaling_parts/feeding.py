@@ -1,0 +1,74 @@
+"""What every rank does or keeps beside the network: decoding, random numbers, and what is known of each image."""
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from debiaspl.augment import RandAugment, Weak
+from scaling_parts.origin import assumed, measured
+from scaling_parts.work import Work
+
+IMAGENET, EPOCHS, TEST = 1_281_167, 50, 50_000
+INDEX, ORDER, POSITION, LABELS, STATE = 20, 8, 8, 16, 24
+"""Bytes for each image: shard, offset and size; its place in the shuffled order; its place in the split; label and
+truth; on the GPU label, truth and adopted label."""
+
+
+def decode_rates() -> tuple[float, float]:
+    """Images a second and core, ImageNet: ours of small files by the number of pixels, and Pillow's published."""
+    ours = measured("streaming, images/s, two cores, the same files") / 2
+    return ours * 128**2 / assumed("pixels"), assumed("pillow")
+
+
+def evaluation_seconds() -> tuple[float, float]:
+    """To decode the test images, all of them by every rank of a node, slow and fast."""
+    slow, fast = (TEST / (assumed("cores") * rate) for rate in decode_rates())
+    return slow, fast
+
+
+def index_seconds(images: int) -> float:
+    """Before the first step every rank reads the headers of all shards."""
+    return images / assumed("headers")
+
+
+def host_bytes(images: int) -> tuple[float, float]:
+    """Memory of a node for what is known of each image: as it is, and if all processes shared it.
+
+    As it is, a rank holds index, positions, labels and names. Its two feeds have as many workers each as it has cores:
+    every one is spawned with an index of its own, and those of the unlabeled images shuffle for themselves.
+    """
+    rank = INDEX + POSITION + LABELS + assumed("name") + assumed("cores") * (2 * INDEX + ORDER)
+    return assumed("node") * rank * images, (INDEX + ORDER + POSITION) * images
+
+
+class _Drawn(TorchDispatchMode):
+    """Counts random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.numbers = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        self.numbers += out.numel() if func.overloadpacket is torch.ops.aten.rand else 0
+        return out
+
+
+@cache
+def drawn_for(view: str) -> int:
+    """Random numbers for one image: ``weak`` or ``strong``."""
+    picture = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
+    with _Drawn() as drawn:
+        Weak()(picture)
+        if view == "strong":
+            RandAugment.fixmatch()(picture)
+    return drawn.numbers
+
+
+def random_bytes(work: Work, gpus: int) -> int:
+    """Numbers of float64 that each rank draws in a step: those of all ranks."""
+    views = 2 if work.cld else 1
+    unlabeled = views * (drawn_for("weak") + drawn_for("strong"))
+    return 8 * gpus * (work.labeled * drawn_for("weak") + work.unlabeled * unlabeled)
