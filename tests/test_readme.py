@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,14 @@ def test_the_table_is_what_was_measured():
         assert (ROOT / "results" / folder / "table.md").read_text() in README
         accuracy = measured["methods"]["DebiasPL"]["accuracy"]
         assert f"| DebiasPL | {100 * accuracy['mean']:.1f} ± {100 * accuracy['deviation']:.1f} |" in README
+
+
+def test_what_two_processes_bring_is_what_was_measured():
+    measured = json.loads((ROOT / "results" / "scaling" / "cpu.json").read_text())
+    one, two = (statistics.median(measured["images_per_second"][processes]) for processes in ("1", "2"))
+    words = " ".join(README.split())
+    assert f"{one:.1f} images/s with one process, {two:.1f} with two, an efficiency of {50 * two / one:.1f} %" in words
+    assert two / (2 * one) >= 0.85
 
 
 def test_the_matrix_is_what_was_measured():
