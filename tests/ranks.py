@@ -94,9 +94,9 @@ def _work(line: Connection) -> None:
         wait = datetime.timedelta(seconds=deadline)
         try:
             distributed.init_process_group("gloo", f"file://{meet}", wait, world_size=count, rank=rank)
+            distributed.barrier()  # one that leaves before another has met it looks like one that has died
             function, arguments = pickle.loads(task)
             answer = pickle.dumps((False, function(*arguments)))
-            distributed.barrier()  # one that leaves before another has met it looks like one that has died
             distributed.destroy_process_group()
         except BaseException:
             answer = pickle.dumps((True, traceback.format_exc()))

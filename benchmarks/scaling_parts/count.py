@@ -81,5 +81,7 @@ def _watched(name: str, network: Network, side: int, classes: int) -> Architectu
     for module in network.modules():
         module.register_forward_hook(note)
     network(torch.empty(2, 3, side, side))
-    floats = [buffer.numel() for buffer in network.buffers() if buffer.is_floating_point()]
+    learned = network.state_dict()  # without constants
+    named = network.named_buffers()
+    floats = [buffer.numel() for key, buffer in named if key in learned and buffer.is_floating_point()]
     return Architecture(name, tuple(layers), classes, sum(-(-size // ALIGNED) * ALIGNED for size in floats))
