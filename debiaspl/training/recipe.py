@@ -94,7 +94,8 @@ class Recipe:
     """With several ranks: batch norm sees the whole batch, where it otherwise sees each rank's part by itself."""
     accumulate: int = 1
     """Pieces that a rank's part of the batch is computed in, one after the other, where the whole does not fit. A
-    correction learns once, from all of them; batch norm, and whatever else looks at a batch, sees a piece."""
+    correction learns once, from all of them, so that its margin is a step behind; batch norm, and whatever else looks
+    at a batch, sees a piece. A run may go on with another number."""
 
     log_every: int = 100
     """Steps between lines of log.jsonl."""

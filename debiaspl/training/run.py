@@ -125,8 +125,9 @@ class Run:
 
 
 def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a recipe that decides what is computed; the rest is words for people."""
-    return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper")}
+    """The part of a recipe that decides what is computed; the rest is words for people, and in how many pieces a batch
+    is computed: half as many GPUs may need twice as many to go on."""
+    return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper", "accumulate")}
 
 
 def _as_read(recipe: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from debiaspl.algorithms import ALGORITHMS
 from debiaspl.data import PROTOCOLS, Task, open_data
 from debiaspl.models import Network
 from debiaspl.training import Choice, Recipe, RunError
+from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.parts import PARTS
+from debiaspl.training.run import Run
 from debiaspl.training.step import Step
 from tests.ranks import on_ranks
 from tests.training.tiny import EAGER, changed
@@ -198,3 +200,15 @@ def test_a_batch_that_cannot_be_divided_is_refused():
     assert said.endswith("--set labeled_batch=12.")
     said = refused(replace(RECIPE, unlabeled_batch=9, accumulate=2))
     assert "unlabeled_batch is 9, which is to be divided among 1 processes in 2 pieces each" in said
+
+
+def test_a_run_goes_on_in_other_pieces(tmp_path):
+    """As half as many GPUs may need."""
+    recipe = replace(RECIPE, steps=4)
+    run = Run.at(tmp_path, recipe, resume=False)
+    with run.begin(recipe):
+        run.save(Checkpoint(0, {}, {"recipe": recipe.to_json()}))
+    again = Run.at(tmp_path, replace(recipe, accumulate=2), resume=True)
+    assert again.checkpoint() is not None
+    with pytest.raises(RunError, match="another recipe"):
+        Run.at(tmp_path, replace(recipe, accumulate=2, synchronise_norm=True), resume=True)
