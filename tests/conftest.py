@@ -11,6 +11,7 @@ import torch
 torch.set_num_threads(1)
 
 # Where a shell starts the tests in the background, SIGINT is ignored, and would be in all that they start and stop with
-# it. A handler of our own is not handed on: what is started has the usual one again.
+# it; elsewhere it may be blocked. A handler of our own is not handed on: what is started has the usual one again.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
