@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from debiaspl.data import open_data
 from debiaspl.recipes import recipe as find_recipe
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.exchange import check_parts
-from debiaspl.training.group import GO_ON, Ranks
+from debiaspl.training.missing import GO_ON, Missing
 from tests.data.photos import write_folder
 from tests.training.test_two_machines import Hosts
 
@@ -114,8 +113,7 @@ def test_the_job_for_kubernetes_fits_together():
 
 
 def test_messages_are_those_of_the_code():
-    lost: Any = SimpleNamespace(number=1)
-    assert f"error on rank 1: {Ranks._lost(lost)}\n" in PAGE
+    assert f"error on rank 1: {Missing(None, 1, 2, 5)._lost()}\n" in PAGE
     assert PAGE.count(GO_ON) == 3
     with pytest.raises(RunError) as caught:
         check_parts(64, 320, 3, 1)

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from torch import distributed
 
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.meeting import Stores, connected, kept_alone
+from debiaspl.training.missing import Missing
 
 Value = TypeVar("Value")
 
@@ -21,11 +21,6 @@ TIMEOUT = 600.0
 """Seconds that ranks wait for one another, unless told otherwise."""
 BETWEEN = 0.5
 """Seconds between two agreements, about: they cost a message, and a stop may wait that long."""
-GRACE = 10.0
-"""Seconds that the ranks have, once one has waited in vain, to say that they wait too."""
-
-SOON = 2.0
-"""The same where they have been asked to stop."""
 
 
 class Group:
@@ -88,7 +83,7 @@ class Ranks(Group):
         self._hosts = None if gloo else distributed.new_group(backend="gloo", timeout=limit)
         self._next = 0
         self._last: tuple[int, float] | None = None
-        self._store.set(f"who/{self.number}", f"process {os.getpid()} on {socket.gethostname()}")
+        self._store.set(f"who/{self.number}", f"process {os.getpid()} on {socket.gethostname()}")  # see missing.py
 
     def agreed_stop(self, step: int, asked: int) -> int:
         if step < self._next:
@@ -125,54 +120,11 @@ class Ranks(Group):
         try:
             yield
         except RuntimeError as error:
-            if not (isinstance(error, distributed.DistError) or "gloo" in str(error)):
+            about_the_network = isinstance(error, distributed.DistError) or "gloo" in str(error)
+            if isinstance(error, RunError) or not about_the_network:
                 raise
-            raise RunError(self._missing("timed out" in str(error).lower(), stopping)) from error
-
-    def _missing(self, waited: bool, stopping: Callable[[], int]) -> str:
-        """Who does not wait, when the others do."""
-        grace = min(GRACE, self._seconds)
-        found: list[str] = []
-        # Behind a link that is cut, a question to the store would wait for minutes, whatever its timeout.
-        asking = threading.Thread(target=lambda: found.append(self._asked(grace, waited, stopping)), daemon=True)
-        asking.start()
-        asking.join(grace + 1)
-        return found[0] if found else self._lost()
-
-    def _asked(self, grace: float, waited: bool, stopping: Callable[[], int]) -> str:
-        silent = set(range(self.count)) - {self.number}
-        try:
-            self._store.set_timeout(timedelta(seconds=grace))
-            self._store.set(f"waits/{self.number}", "")
-            began = time.monotonic()
-            # Where one has died torchrun ends the others at once, which wait a moment longer to learn which it was.
-            while silent and time.monotonic() < began + (min(grace, SOON) if stopping() else grace):
-                time.sleep(0.1)
-                silent = {rank for rank in silent if not self._store.check([f"waits/{rank}"])}
-            names = [self._described(rank) for rank in sorted(silent)]
-        except RuntimeError:
-            return self._lost()
-        if not names:
-            return f"the ranks have lost each other: each waits for another. Look at the network. {GO_ON}"
-        if not waited and len(names) > 1:
-            # Those that live may wait for one that waits for the dead, and not know of it yet.
-            return f"one of the ranks has gone: {', or '.join(names[:4])}{' ...' * (len(names) > 4)}. {GO_ON}"
-        verb = "has" if len(names) == 1 else "have"
-        what = f"{verb} not answered for {self._seconds:g} s" if waited else f"{verb} gone"
-        return f"{', '.join(names)} {what}. {GO_ON}"
-
-    def _lost(self) -> str:
-        return (
-            f"rank {self.number} has lost the others: neither they nor the machine that started them answer. Look "
-            f"at the network between the machines. {GO_ON}"
-        )
-
-    def _described(self, rank: int) -> str:
-        seen = self._store.get(f"step/{rank}").decode() if self._store.check([f"step/{rank}"]) else "none"
-        return f"rank {rank} ({self._store.get(f'who/{rank}').decode()}; last seen at step {seen})"
-
-
-GO_ON = "The newest checkpoint is kept: torchrun with --max-restarts goes on by itself, else use --resume."
+            missing = Missing(self._store, self.number, self.count, self._seconds)
+            raise RunError(missing.found("timed out" in str(error).lower(), stopping)) from error
 
 
 def in_a_group() -> bool:
