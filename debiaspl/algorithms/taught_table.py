@@ -16,7 +16,8 @@ class TaughtByTable(TaughtFixMatch):
     """TaughtFixMatch, told by a CSV of ``file_name,label,confidence``, as ``debiaspl zeroshot`` and ``debiaspl
     predict`` write it.
 
-    The table is read once. Its labels are part of the run's state: one that goes on does so with those it began with.
+    The table is read when a run is built, also to go on. Its labels are part of the run's state: one that goes on does
+    so with those it began with, whatever the table says by then.
 
     Args:
         classes: names of the classes, in their order.
@@ -57,7 +58,7 @@ def read_taught(table: Path, classes: Sequence[str], names: Sequence[str], sure:
         found = f"such as {rows[0][1]!r}" if rows else f"and none of its images, such as {names[0] if names else '-'!r}"
         raise ValueError(
             f"{table} belongs to other images or classes: it says none of the classes of this run "
-            f"({', '.join(classes[:5])}{', ...' if len(classes) > 5 else ''}), {found}."
+            f"({', '.join(classes[:5])}{', ...' if len(classes) > 5 else ''}), {found}. Name theirs: --set table=PATH."
         )
     taught = torch.full((len(names),), -1)
     for name, label, confidence in rows:
@@ -69,7 +70,10 @@ def _rows(table: Path) -> Iterator[tuple[str, str, float]]:
     try:
         text = table.read_bytes().decode("utf-8-sig", errors="surrogateescape")
     except OSError as error:
-        raise ValueError(f"the table {table} cannot be read: {error.strerror}.") from error
+        raise ValueError(
+            f"the table {table} cannot be read: {error.strerror}. Expected a CSV of file_name,label,confidence, as "
+            "debiaspl zeroshot and debiaspl predict write it; name it with --set table=PATH."
+        ) from error
     rows = csv.DictReader(io.StringIO(text, newline=""))
     wanted = ("file_name", "label", "confidence")
     if not set(wanted) <= set(rows.fieldnames or ()):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from debiaspl._torchrun import rank
 from debiaspl.cli.audit import audit_command
 from debiaspl.cli.compare import compare_command
 from debiaspl.cli.corrections import corrections_command
@@ -15,7 +16,7 @@ from debiaspl.cli.next import next_command
 from debiaspl.cli.predict import predict_command
 from debiaspl.cli.report import report_command, watch_command
 from debiaspl.cli.results import results_command
-from debiaspl.cli.terminal import plain_errors, rank
+from debiaspl.cli.terminal import plain_errors
 from debiaspl.cli.zeroshot import zeroshot_command
 
 app = typer.Typer(

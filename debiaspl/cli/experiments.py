@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._torchrun import rank
 from debiaspl.cli.photos import train_on_photos
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar, rank
+from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
 CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst: of the class least well recognised. "

@@ -8,11 +8,7 @@ from contextlib import contextmanager
 
 import typer
 
-
-def rank() -> int | None:
-    """Of this process among those that torchrun has started together; None where it is the only one."""
-    several = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
-    return int(os.environ["RANK"]) if several else None
+from debiaspl._torchrun import rank
 
 
 @contextmanager

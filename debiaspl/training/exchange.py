@@ -71,11 +71,11 @@ def exchange_later(losses: nn.Module, later: bool) -> AbstractContextManager[Non
 
 def check_parts(labeled: int, unlabeled: int, count: int, accumulate: int) -> None:
     """Every rank, and every piece, has as many images: so the mean of their means is the mean of the batch."""
+    parts, wanted = count * accumulate, ((count, "processes"), (accumulate, "pieces"))
     for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
-        parts = count * accumulate
         if size % parts:
-            of = f"{count} processes" + (f" in {accumulate} pieces each" if accumulate > 1 else "")
+            of = " x ".join(f"{many} {what}" for many, what in wanted if many > 1)
             raise RunError(
                 f"{name} is {size}, which is to be divided among {of}: not into equal parts. Use another number of "
-                f"processes, or --set {name}={-(-size // parts) * parts}."
+                f"these, or --set {name}={-(-size // parts) * parts}."
             )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed
 
+from debiaspl._torchrun import rank
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.meeting import Stores, connected, kept_alone
 from debiaspl.training.missing import Missing
@@ -127,15 +128,10 @@ class Ranks(Group):
             raise RunError(missing.found("timed out" in str(error).lower(), stopping)) from error
 
 
-def in_a_group() -> bool:
-    """Whether this process is one of several."""
-    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
-
-
 @contextmanager
 def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     """The group that this process was started in; ``seconds`` is how long its ranks wait for one another."""
-    if not in_a_group():
+    if rank() is None:
         yield Group(kept_alone(seconds))
         return
     if device.type == "cuda":

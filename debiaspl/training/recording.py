@@ -26,8 +26,8 @@ class Recording:
         self.generator = generator
         # DistributedDataParallel settles on how it sends gradients in its first ten steps, and threads that watch over
         # the network may look at the device while it is being recorded.
+        self._several = several_ranks
         self._eager = EAGER_RANKS if several_ranks else EAGER
-        self._errors = "thread_local" if several_ranks else "global"
         self.forget()
 
     def forget(self) -> None:
@@ -49,8 +49,9 @@ class Recording:
         graph.register_generator_state(self.generator)
         try:
             # With several ranks the step runs on a stream of its own from the first: the same one is recorded.
-            stream = torch.cuda.current_stream() if self._errors == "thread_local" else None
-            with torch.cuda.graph(graph, stream=stream, capture_error_mode=self._errors):
+            stream = torch.cuda.current_stream() if self._several else None
+            errors = "thread_local" if self._several else "global"
+            with torch.cuda.graph(graph, stream=stream, capture_error_mode=errors):
                 program()
         except torch.OutOfMemoryError:
             raise
