@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -28,11 +27,13 @@ def test_every_public_name_is_there():
 
 
 def test_help_answers_at_once():
+    """By the processor's time: the clock's is also that of everything else on the machine."""
     seconds = []
     for _ in range(5):
-        started = time.perf_counter()
+        before = os.times()
         answered = run("--help")
-        seconds.append(time.perf_counter() - started)
+        after = os.times()
+        seconds.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert answered.returncode == 0
     assert "demo" in answered.stdout
     assert min(seconds) < 0.5
