@@ -1,9 +1,9 @@
 """A residual network of nine layers, for runs of minutes."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.kernels.norm import NormActivate
+from debiaspl.kernels.pool import max_pool
 from debiaspl.models.initial import initialise
 from debiaspl.models.network import Network
 from debiaspl.models.wrn import EPS, SLOPE
@@ -21,6 +21,8 @@ class ResNet9(Network):
         widths: channels of the stem and of the three stages.
         norm_momentum: how fast the statistics of batch norm move.
     """
+
+    least_side = 8  # halved three times, and one pixel is left
 
     def __init__(
         self,
@@ -47,6 +49,13 @@ class ResNet9(Network):
         initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:
+        height, width = images.shape[2:]
+        if height < self.least_side or width < self.least_side:
+            raise ValueError(
+                f"images are {width} x {height} pixels, expected {self.least_side} or more a side: resnet9 halves them "
+                f"three times. Use --set image_size={self.least_side} where images are read from files, or another "
+                "network."
+            )
         _, active = self.norm(self.stem(images))
         for stage in self.stages:
             active = stage(active)
@@ -69,7 +78,7 @@ class Stage(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         active: Tensor
-        total, active = self.norms[0](F.max_pool2d(self.conv(images), 2))
+        total, active = self.norms[0](max_pool(self.conv(images)))
         if self.inner:
             _, between = self.norms[1](self.inner[0](active))
             _, active = self.norms[2](total, self.inner[1](between))

@@ -1,0 +1,85 @@
+"""Max-pooling of two by two pixels in Triton, forward and backward.
+
+A channels-last tensor is a matrix here, a row per pixel and a column per channel. A program takes a run of pixels of
+the output and some channels: the channels of a pixel lie side by side, so neighbouring threads read and write
+neighbouring bytes, and the two pixels of a window that lie beside each other are neighbouring rows: together they use
+all that is fetched. Windows do not overlap: each pixel has one, and its gradient is written by one program, without
+atomics.
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _places(pixels, columns, channels: tl.constexpr, width: tl.constexpr, height: tl.constexpr):
+    """Of a program's outputs, and of the upper left pixels of their windows; columns are those of the output."""
+    pixel = tl.program_id(0) * height + tl.arange(0, height)[:, None]
+    channel = tl.program_id(1) * width + tl.arange(0, width)[None, :]
+    # Every row of the output stands for two of twice its width: 4 columns * row + 2 column.
+    corner = 2 * (pixel + pixel // columns * columns).to(tl.int64)
+    there = (pixel < pixels) & (channel < channels)
+    return pixel.to(tl.int64) * channels + channel, corner * channels + channel, there
+
+
+@triton.jit
+def _compare(largest, choice, value, number: tl.constexpr):
+    """As torch does, pixel by pixel: of equal ones the first, of NaNs the last.
+
+    Four times minus infinity is the first one's too, as on a CPU; torch's own channels-last kernel for a GPU then gives
+    the gradient to none of them.
+    """
+    new = value.to(tl.float32)
+    wins = (new > largest.to(tl.float32)) | (new != new)
+    return tl.where(wins, value, largest), tl.where(wins, number, choice)
+
+
+@triton.jit
+def pool(
+    features,
+    pooled,
+    choices,
+    pixels,
+    columns,
+    channels: tl.constexpr,
+    width: tl.constexpr,
+    height: tl.constexpr,
+    keeps: tl.constexpr,
+):
+    """The largest of four, as it was read, and, if kept, which of them it is: 0 to 3, row by row."""
+    place, corner, there = _places(pixels, columns, channels, width, height)
+    below = corner + 2 * columns * channels
+    largest = tl.load(features + corner, mask=there, other=0.0)
+    right = tl.load(features + corner + channels, mask=there, other=0.0)
+    lower = tl.load(features + below, mask=there, other=0.0)
+    last = tl.load(features + below + channels, mask=there, other=0.0)
+    choice = tl.zeros((height, width), tl.int32)
+    largest, choice = _compare(largest, choice, right, 1)
+    largest, choice = _compare(largest, choice, lower, 2)
+    largest, choice = _compare(largest, choice, last, 3)
+    tl.store(pooled + place, largest, mask=there)
+    if keeps:
+        tl.store(choices + place, choice.to(tl.uint8), mask=there)
+
+
+@triton.jit
+def gradient(
+    gradients,
+    choices,
+    result,
+    pixels,
+    columns,
+    channels: tl.constexpr,
+    width: tl.constexpr,
+    height: tl.constexpr,
+):
+    """The chosen pixel gets what its window got, the other three get zero."""
+    place, corner, there = _places(pixels, columns, channels, width, height)
+    below = corner + 2 * columns * channels
+    value = tl.load(gradients + place, mask=there, other=0.0)
+    choice = tl.load(choices + place, mask=there, other=0)
+    nothing = tl.zeros((height, width), value.dtype)
+    tl.store(result + corner, tl.where(choice == 0, value, nothing), mask=there)
+    tl.store(result + corner + channels, tl.where(choice == 1, value, nothing), mask=there)
+    tl.store(result + below, tl.where(choice == 2, value, nothing), mask=there)
+    tl.store(result + below + channels, tl.where(choice == 3, value, nothing), mask=there)
