@@ -6,6 +6,7 @@ a process group of its own.
 
 import atexit
 import datetime
+import gc
 import pickle
 import tempfile
 import time
@@ -82,6 +83,7 @@ def end() -> None:
 
 def _work(line: Connection) -> None:
     import torch
+    import torch.distributed.nn.functional  # before there is a group: see training/meeting.py
     from torch import distributed
 
     torch.set_num_threads(1)
@@ -97,6 +99,7 @@ def _work(line: Connection) -> None:
             distributed.barrier()  # one that leaves before another has met it looks like one that has died
             function, arguments = pickle.loads(task)
             answer = pickle.dumps((False, function(*arguments)))
+            gc.collect()  # a DistributedDataParallel that outlives its group may hang when it goes
             distributed.destroy_process_group()
         except BaseException:
             answer = pickle.dumps((True, traceback.format_exc()))

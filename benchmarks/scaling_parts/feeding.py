@@ -1,5 +1,6 @@
 """What every rank does or keeps beside the network: decoding, random numbers, and what is known of each image."""
 
+import math
 from functools import cache
 from typing import Any
 
@@ -7,10 +8,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from debiaspl.augment import RandAugment, Weak
+from debiaspl.training.evaluate import BATCH
 from scaling_parts.origin import assumed, measured
 from scaling_parts.work import Work
 
-IMAGENET, EPOCHS, TEST = 1_281_167, 50, 50_000
+IMAGENET, EPOCHS = 1_281_167, 50
+TEST_BATCHES = math.ceil(50_000 / BATCH)
 INDEX, ORDER, POSITION, LABELS, STATE = 20, 8, 8, 16, 24
 """Bytes for each image: shard, offset and size; its place in the shuffled order; its place in the split; label and
 truth; on the GPU label, truth and adopted label."""
@@ -22,9 +25,10 @@ def decode_rates() -> tuple[float, float]:
     return ours * 128**2 / assumed("pixels"), assumed("pillow")
 
 
-def evaluation_seconds() -> tuple[float, float]:
-    """To decode the test images, all of them by every rank of a node, slow and fast."""
-    slow, fast = (TEST / (assumed("cores") * rate) for rate in decode_rates())
+def evaluation_seconds(gpus: int) -> tuple[float, float]:
+    """To decode the test images, which ranks share by whole batches, slow and fast."""
+    images = BATCH * math.ceil(TEST_BATCHES / gpus)
+    slow, fast = (images / (assumed("cores") * rate) for rate in decode_rates())
     return slow, fast
 
 

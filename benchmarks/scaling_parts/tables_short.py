@@ -2,7 +2,16 @@
 
 import math
 
-from scaling_parts.feeding import EPOCHS, IMAGENET, STATE, decode_rates, evaluation_seconds, host_bytes, index_seconds
+from scaling_parts.feeding import (
+    EPOCHS,
+    IMAGENET,
+    STATE,
+    TEST_BATCHES,
+    decode_rates,
+    evaluation_seconds,
+    host_bytes,
+    index_seconds,
+)
 from scaling_parts.form import span, table
 from scaling_parts.links import links
 from scaling_parts.origin import assumed
@@ -18,9 +27,11 @@ def breaks() -> str:
     too_many = f"over {small:,} images from {small // 384 + 1} GPUs, over {large:,} from {large // 384 + 1}"
     slow_prior = math.ceil(0.1 * EPOCHS * IMAGENET / 320 / 1000)
     equal = math.gcd(ends[0].labeled, ends[0].unlabeled)
+    shares = (1, "on 1 GPU"), (assumed("node"), f"on {assumed('node')}"), (TEST_BATCHES, f"from {TEST_BATCHES} on")
+    tested = ", ".join(f"{span(*evaluation_seconds(gpus), '.2g')} s {where}" for gpus, where in shares)
     rows = [
         ["decoding", "speed", f"{assumed('cores')} cores feed {span(min(feeds), max(feeds), '.1f')} GPUs"],
-        ["evaluation", "speed", f"{span(*evaluation_seconds())} s of decoding each time, however many GPUs there are"],
+        ["evaluation", "speed", f"decoding takes, each time, {tested}"],
         ["the recipe's own batch", "speed", f"has equal parts for 1, 2, 4, ... {equal} GPUs; others are refused"],
         ["a batch of 384 on each GPU", "accuracy", too_many],
         ["a momentum of 0.999", "accuracy", f"remembers more than 10 % of 50 epochs from {slow_prior} GPUs"],

@@ -57,9 +57,13 @@ def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.devi
     return MemoryFeed(images.images, stream, views, device)
 
 
-def in_order(images: ImageSet, batch: int) -> Iterator[Drawn]:
-    """All images once, from first to last; files that cannot be read are left out, and named."""
-    chunks = torch.split(torch.arange(len(images)), batch)
+def in_order(images: ImageSet, batch: int, first: int = 0, every: int = 1) -> Iterator[Drawn]:
+    """All images once, from first to last; files that cannot be read are left out, and named.
+
+    For one of several that share them: of all batches, which stay what they are, number ``first`` and then each so many
+    further on.
+    """
+    chunks = torch.split(torch.arange(len(images)), batch)[first::every]
     stored = images.images
     if not isinstance(stored, LazyImages):
         for positions in chunks:

@@ -25,8 +25,14 @@ def summed(values: Tensor) -> Tensor:
     if count() == 1:
         return values
     total = values.detach().clone(memory_format=torch.contiguous_format)
-    distributed.all_reduce(total)
+    add_up(total)
     return total
+
+
+def add_up(values: Tensor) -> None:
+    """``summed``, in place: for a tensor that there is no room for twice."""
+    if count() > 1:
+        distributed.all_reduce(values)
 
 
 def mean(values: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from debiaspl.data import Task
 from debiaspl.training.evaluate import Evaluation
 
 Predict = Callable[[Any], Evaluation]
-"""Predictions of the finished model for an ImageSet."""
+"""Predictions of the finished model for an ImageSet. Ranks share the work: what one asks for, all must ask for."""
 
 
 @dataclass(frozen=True)

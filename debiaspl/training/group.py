@@ -1,8 +1,10 @@
 """The processes that train one run together: those that torchrun has started, or this one alone."""
 
+import gc
 import os
 import socket
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -62,6 +64,10 @@ class Group:
         """What the first rank has, on all of them."""
         return value
 
+    def everyone(self, own: Value) -> list[Value]:
+        """What each rank has, by rank, on all of them; it may have another size on each."""
+        return [own]
+
     def merged(self, own: dict[str, str]) -> dict[str, str]:
         """The entries of all ranks on the first; none on the others."""
         return own
@@ -70,6 +76,10 @@ class Group:
     def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
         """Inside, a rank that does not answer ends in an error that names it; asked to stop, it does not look long."""
         yield
+
+
+ALONE = Group()
+"""For what every process computes whole, whether there are others or not."""
 
 
 class Ranks(Group):
@@ -111,10 +121,26 @@ class Ranks(Group):
         distributed.broadcast_object_list(box, src=0, group=self._hosts)
         return box[0]
 
+    def everyone(self, own: Value) -> list[Value]:
+        found: list[Any] = [None] * self.count
+        distributed.all_gather_object(found, own, group=self._hosts)
+        return found
+
     def merged(self, own: dict[str, str]) -> dict[str, str]:
-        everyone: list[Any] = [None] * self.count
-        distributed.all_gather_object(everyone, own, group=self._hosts)
+        everyone = self.everyone(own)
         return {name: text for one in everyone for name, text in one.items()} if self.first else {}
+
+    def leave(self) -> None:
+        """Nobody may hold a DistributedDataParallel any more.
+
+        The threads that have sent and received let go of their last tensors a moment later than those are needed, for
+        which they need Python. If Python is ending then, the process aborts; and if the last one to hold the group is
+        a DistributedDataParallel, which waits for the threads and lets Python wait with it, it hangs. The group itself
+        waits for them and lets Python go on.
+        """
+        self._hosts = None
+        gc.collect()
+        distributed.destroy_process_group()
 
     @contextmanager
     def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
@@ -138,19 +164,26 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         _take_gpu()
         # A step that is recorded holds NCCL's work where its watchdog cannot follow; the hosts watch instead.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
-    stores = connected("nccl" if device.type == "cuda" else "gloo", seconds)
+    group = Ranks(connected("nccl" if device.type == "cuda" else "gloo", seconds), seconds)
     leave = True
     try:
-        yield Ranks(stores, seconds)
-    except Interrupted:
-        raise  # all of them have stopped after the same step
-    except BaseException:
-        # NCCL would first wait for messages that the others never send, and the error would never be seen.
-        leave = device.type != "cuda"
+        yield group
+    except BaseException as error:
+        # NCCL would first wait for messages that the others never send, and the error would never be seen; unless all
+        # of them have stopped after the same step.
+        leave = isinstance(error, Interrupted) or device.type != "cuda"
+        _forget_locals(error)
         raise
     finally:
         if leave:
-            distributed.destroy_process_group()
+            group.leave()
+
+
+def _forget_locals(error: BaseException | None) -> None:
+    """An error holds all that the functions knew which it came through."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _take_gpu() -> None:

@@ -73,9 +73,10 @@ def train(
             _refuse_several(group)
             return train_frozen(recipe, run, task, where, go_on, end, features)
         begun = group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None)
-        step = Step(recipe, task, where, workers, record=not eager, fresh=not begun)
+        # Handed on, and not kept here: it must be gone when the group is left.
+        step = [Step(recipe, task, where, workers, record=not eager, fresh=not begun, group=group)]
         with run.begin(recipe) if group.first else nullcontext():
-            return _train(recipe, run, step, group, go_on, end)
+            return _train(recipe, run, step.pop(), group, go_on, end)
 
 
 def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
                 step.skipped = group.merged(step.skipped)
                 record = _record(step, number)
                 if evaluation_due:
-                    record["accuracy"] = evaluate(step.finished(), step.task.test).accuracy
+                    record["accuracy"] = evaluate(step.finished(), step.task.test, group).accuracy
                 log.write(record | {"seconds": round(seconds(), 3)})
                 if group.first:
                     progress.show(number, record)
@@ -130,12 +131,12 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
                 raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
 
     model = step.finished()
-    predict = partial(evaluate, model)
-    # Every rank measures, though the first alone needs it: nobody then waits for long.
+    predict = partial(evaluate, model, group=group)
+    # Every rank measures, though the first alone needs it: each predicts its share.
     ending = end(predict, step.task)
-    results: dict[str, Any] = {}
+    history = run.log() if group.first else []
+    results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
     if group.first:
-        results = measured(recipe, step.task, mode(recipe, step), predict, ending, run.log())
         results |= {"start": start} if start else {}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
         run.finish(model.state_dict(), about(recipe, step.task.labeled), ending.predictions, results)

@@ -25,6 +25,9 @@ class Stores(NamedTuple):
 
 def connected(backend: str, seconds: float) -> Stores:
     """Join the default process group of ``torch.distributed``, as the environment says that torchrun has made."""
+    # Before there is a group: read later, its functions would take the one of that moment for their default, and it
+    # would never end.
+    import torch.distributed.nn.functional  # noqa: F401
     from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # not there in builds without distributed
     from torch.distributed.rendezvous import rendezvous
 

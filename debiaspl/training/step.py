@@ -17,6 +17,7 @@ from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged
 from debiaspl.training.finish import finished
+from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
 from debiaspl.training.pieces import pieces
@@ -35,7 +36,8 @@ class Step:
     Where several ranks train together, each computes its part of the batch. What changes is the same on all of them,
     bit for bit: one's state is everybody's, and that of any other number of ranks.
 
-    One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with.
+    One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with. The
+    ranks of its ``group`` share what is computed for a whole set; without one, each computes it.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class Step:
         workers: int = 0,
         record: bool = True,
         fresh: bool = True,
+        group: Group = ALONE,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
+        self.group = group
         batches = recipe.labeled_batch, recipe.unlabeled_batch
         check_parts(*batches, ranks.count(), recipe.accumulate)
         self.student = _network(recipe, task, recipe.seed, fresh).to(device)
@@ -159,7 +163,7 @@ class Step:
 
     def _begin_generation(self, generation: int) -> None:
         """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
-        probabilities = predict_all(self.average.model, self.task.unlabeled)
+        probabilities = predict_all(self.average.model, self.task.unlabeled, self.group)
         # Ranks on different hardware might draw the line at another image.
         adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
         self._adopt(ranks.of_first(adopted))
@@ -196,7 +200,7 @@ class Step:
 
     def finished(self) -> Network:
         """The averaged student, with the classifier that the correction makes of its own."""
-        return finished(self.average.model, self.algorithm.correction, self.task.unlabeled)
+        return finished(self.average.model, self.algorithm.correction, self.task.unlabeled, self.group)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that changes from step to step, by name; the first rank's is that of all."""

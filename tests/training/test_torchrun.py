@@ -15,19 +15,41 @@ from pathlib import Path
 import pytest
 import torch
 
+from debiaspl.data import load
+from debiaspl.deploy import load_model
+from debiaspl.training.evaluate import BATCH, evaluate
 from debiaspl.training.run import Run
 from tests.processes import started
 from tests.training.tiny import outcome
 
 SIZES = {"steps": 160, "width": 4, "labeled_batch": 12, "unlabeled_batch": 24, "log_every": 10, "checkpoint_every": 10}
-SETTINGS = [part for name, value in SIZES.items() for part in ("--set", f"{name}={value}")]
+TESTED = {"per_class": 2, "validation": 0.5, "evaluate_every": 80}
+SETTINGS = [part for name, value in (SIZES | TESTED).items() for part in ("--set", f"{name}={value}")]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+COUNTING = """
+import sys
+from pathlib import Path
+from debiaspl.__main__ import main
+try:
+    main()
+finally:
+    threads = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
+    print("threads of gloo:", sum("gloo" in name for name in threads), file=sys.stderr)
+"""
+"""The command, and then: is anybody left of those that talked to the other ranks?"""
 
 
-def command(out: Path, ranks: int, *options: str, restarts: int = 0) -> list[str]:
+def command(
+    out: Path, ranks: int, *options: str, restarts: int = 0, program: tuple[str, ...] = ("-m", "debiaspl")
+) -> list[str]:
     run = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    typed = ["-m", "debiaspl", "train", "--recipe", "digits-10", *SETTINGS, "--out", str(out), *options]
+    typed = [*program, "train", "--recipe", "digits-10", *SETTINGS, "--out", str(out), *options]
     return [*run, f"--max-restarts={restarts}", *typed]
+
+
+def counting(folder: Path) -> tuple[str, ...]:
+    (folder / "counting.py").write_text(COUNTING)
+    return (str(folder / "counting.py"),)
 
 
 def ranks_of(torchrun: int) -> list[int]:
@@ -51,12 +73,26 @@ def logged(folder: Path) -> int:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed") / "run"
-    said = subprocess.run(command(folder, 2), env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    place = tmp_path_factory.mktemp("undisturbed")
+    folder, typed = place / "run", command(place / "run", 2, program=counting(place))
+    said = subprocess.run(typed, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert said.returncode == 0, said.stderr
+    # One that is left when Python ends, and holds a tensor, aborts the process.
+    assert said.stderr.count("threads of gloo: 0") == 2, said.stderr
     assert said.stdout.count("accuracy") == 1, "the first rank speaks for all"
     assert json.loads((folder / "results.json").read_text())["timing"]["processes"] == 2
     return folder
+
+
+def test_ranks_predict_together_what_one_process_predicts(undisturbed):
+    """One batch of test images, and one of images to validate with: the second rank has none to predict."""
+    test, results = load("digits").test, json.loads((undisturbed / "results.json").read_text())
+    assert len(test) <= BATCH
+    assert evaluate(load_model(undisturbed).network, test).to_csv() == (undisturbed / "predictions.csv").read_text()
+    assert results["validation"]["labels"] == 10
+    measured = {record["step"]: record["accuracy"] for record in Run(undisturbed).log() if "accuracy" in record}
+    assert list(measured) == [80, 160]
+    assert measured[160] == pytest.approx(results["accuracy"], rel=1e-12)
 
 
 def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_path, undisturbed):
@@ -102,11 +138,13 @@ def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
 
 def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
     folder = tmp_path / "run"
-    with started(command(folder, 3), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+    typed = command(folder, 3, program=counting(tmp_path))
+    with started(typed, env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
         wait_for(lambda: logged(folder) >= 40, process, "step 40")
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
+    assert errors.count("threads of gloo: 0") == 3, errors
     saved = Run(folder).checkpoint()
     assert saved is not None
     assert f"Stopped and saved at step {saved.step} of 160. Go on with: the same torchrun command" in errors

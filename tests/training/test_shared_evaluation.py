@@ -1,0 +1,143 @@
+"""Sets that ranks predict together: each reads its share, and all are told what one process would have found."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+from torch import Tensor, distributed
+
+from debiaspl.data import LazyImages
+from debiaspl.data.open import read_place
+from debiaspl.debias import ranks
+from debiaspl.models import Network
+from debiaspl.training import RunError, train
+from debiaspl.training.evaluate import evaluate, predict_all
+from debiaspl.training.finish import mean_features
+from debiaspl.training.group import ALONE, Group, Ranks
+from debiaspl.training.meeting import Stores
+from debiaspl.training.parts import PARTS
+from tests.ranks import on_ranks
+from tests.training.tiny import TINY, changed
+
+IMAGES, BATCH = 23, 5
+BAD = [7, *range(15, 20)]
+"""One in the middle of a batch, and a whole batch."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Files, and which of them were read."""
+
+    files: Any
+    opened: list[int]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, position: int) -> bytes:
+        self.opened.append(position)
+        content: bytes = self.files.read(position)
+        return content
+
+
+def group_of(words: Path) -> Group:
+    """That of the ranks which ``on_ranks`` has started."""
+    if ranks.count() == 1:
+        return ALONE
+    return Ranks(Stores(distributed.FileStore(str(words), ranks.count()), None), seconds=0.5)
+
+
+def untrained() -> Network:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network: Network = PARTS["network"]["small"](num_classes=2, channels=3, width=4)
+    return network.eval()
+
+
+@mock.patch("debiaspl.training.evaluate.BATCH", BATCH)
+@mock.patch("debiaspl.training.finish.BATCH", BATCH)
+def found(photos: Path, words: Path) -> dict[str, Any]:
+    """What this rank, or one process, finds in sets of several kinds."""
+    model, group = untrained(), group_of(words)
+    images = read_place(photos, 24).select(range(IMAGES))
+    stored = images.images
+    assert isinstance(stored, LazyImages)
+    counted = Counted(stored.files, [])
+    readable = images.select([position for position in range(IMAGES) if position not in BAD])
+    sets = {
+        "files": replace(images, images=replace(stored, files=counted)),
+        "two": images.select([1, 0]),
+        "memory": replace(readable, images=readable.images[torch.arange(len(readable))]),
+    }
+    told = {name: evaluate(model, one, group) for name, one in sets.items()}
+    return {
+        "opened": set(counted.opened),
+        "csv": {name: one.to_csv() for name, one in told.items()},
+        "skipped": list(told["files"].skipped.items()),
+        "probabilities": {name: predict_all(model, one, group) for name, one in sets.items()},
+        "features": {name: mean_features(model, one, group) for name, one in sets.items()},
+    }
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    from tests.data.photos import write_folder  # every rank imports this file, and has no use for scikit-learn
+
+    folder = write_folder(tmp_path_factory.mktemp("photos") / "data", per_class=12)
+    names = read_place(folder, 24).ids
+    for position in BAD:
+        (folder / names[position]).write_bytes(b"\xff\xd8\xff broken")
+    return folder
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ranks_find_what_one_process_finds_and_each_reads_its_share(tmp_path, photos, count):
+    alone, together = found(photos, tmp_path), on_ranks(count, found, photos, tmp_path / "words")
+    names = read_place(photos, 24).ids
+    assert [name for name, _ in alone["skipped"]] == [names[position] for position in BAD]
+    assert alone["opened"] == set(range(IMAGES))
+    for rank, one in enumerate(together):
+        assert one["csv"] == alone["csv"]
+        assert one["skipped"] == alone["skipped"]
+        for name, expected in alone["probabilities"].items():
+            assert one["probabilities"][name].equal(expected)
+        for name, expected in alone["features"].items():
+            torch.testing.assert_close(one["features"][name], expected, rtol=1e-6, atol=1e-9)
+            assert one["features"][name].equal(together[0]["features"][name])
+        share = {position for position in range(IMAGES) if position // BATCH % count == rank}
+        # Batch 3 has no image that can be read: it is looked for in the next one.
+        assert one["opened"] == share | ({20} if 3 % count == rank else set())
+    assert alone["probabilities"]["files"][BAD].tolist() == [[0.5, 0.5]] * len(BAD)
+
+
+class Fails(torch.nn.Module):
+    def forward(self, pictures: Tensor) -> Tensor:
+        raise RunError("no room")
+
+
+def one_fails(photos: Path, words: Path) -> str:
+    group, images = group_of(words), read_place(photos, 24).select([0, 1])
+    with pytest.raises(RunError) as caught, group.watched():
+        evaluate(Fails() if group.first else untrained(), images, group)
+    return str(caught.value)
+
+
+def test_a_rank_that_fails_is_named_by_those_that_wait_for_it(tmp_path, photos):
+    """The second has nothing to predict, and waits for the predictions of the first."""
+    failed, waited = on_ranks(2, one_fails, photos, tmp_path / "words")
+    assert failed == "no room"
+    assert re.match(r"rank 0 \(process \d+ on .*; last seen at step none\) has gone\. The newest checkpoint", waited)
+
+
+def test_a_run_shares_all_that_it_predicts(tmp_path, monkeypatch):
+    """Features for the classifier, then the test set: after steps 6 and 12 and at the end, which validates too."""
+    asked: list[bool] = []
+    gather = Group.everyone
+    monkeypatch.setattr(Group, "everyone", lambda self, own: (asked.append(self is not ALONE), gather(self, own))[1])
+    settings = "per_class=2", "validation=0.5", "evaluate_every=6", "correction=causal-norm"
+    train(changed(TINY, *settings), tmp_path / "run")
+    assert asked == [True] * (2 + 2 + 3)
