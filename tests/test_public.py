@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,16 @@ def test_help_imports_no_torch():
     program += "try: main()\nexcept SystemExit: print('torch' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip().endswith("False")
+
+
+def test_a_reader_that_has_heard_enough_is_no_error(tmp_path):
+    """``debiaspl demo | head -1``: what it says at its end reaches nobody."""
+    program = "from debiaspl.cli.terminal import plain_errors\nimport typer\n\n\ndef say():\n    with plain_errors():\n"
+    program += "        for _ in range(9999): typer.echo('line')\n\n\ntyper.run(say)\n"
+    (tmp_path / "say.py").write_text(program)
+    piped = f"{shlex.quote(sys.executable)} {tmp_path / 'say.py'} | head -1"
+    said = subprocess.run(["bash", "-c", piped], capture_output=True, text=True)
+    assert (said.stdout, said.stderr) == ("line\n", "")
 
 
 def test_version():

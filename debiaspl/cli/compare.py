@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
 CAPTION = (
@@ -48,6 +49,8 @@ def compare_command(
         console = Console()
         if not json_:
             console.print(_headline(planned), highlight=False)
+        if resume:
+            warn_of_new_experiment(folder, "compare", "matrix")
         with progress_bar("steps") as show:
             matrix, numbers = compare(
                 planned,

@@ -7,6 +7,7 @@ import typer
 
 from debiaspl._torchrun import rank
 from debiaspl.cli.photos import train_on_photos
+from debiaspl.cli.resuming import warn_of_new_experiment, warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
 CAPTION = (
@@ -32,6 +33,8 @@ def demo_command(
 
         console = Console()
         console.print(_demo_headline(long_tail, seeds), highlight=False)
+        if resume:
+            warn_of_new_experiment(out, "demo", "demo")
         with progress_bar("steps") as show:
             comparison = demo(
                 out,
@@ -72,18 +75,18 @@ def train_command(
     root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
     eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
     timeout: Annotated[
-        float, typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run.")
-    ] = 600,
+        float | None,
+        typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run; 600."),
+    ] = None,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.
 
     With torchrun, several processes train one recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
     """
     if photos is not None and recipe is None:
-        if rank() is not None:
-            with plain_errors():
-                raise ValueError("a folder of photos is trained on by one process; several train a --recipe.")
-        train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers)
+        with plain_errors():
+            _refuse_for_photos(photos, root, timeout)
+        train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers, eager)
         return
     with plain_errors():
         if recipe is None or photos is not None or labels is not None or encoder is not None:
@@ -95,10 +98,14 @@ def train_command(
         from debiaspl.recipes import recipe as find
         from debiaspl.report.runs import write_report
         from debiaspl.training import train
+        from debiaspl.training.group import TIMEOUT
 
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
-        results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager=eager, timeout=timeout)
+        if resume:
+            warn_of_new_run(folder, chosen)
+        limit = TIMEOUT if timeout is None else timeout
+        results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager=eager, timeout=limit)
         if rank():
             return  # the first one speaks for all
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
@@ -124,6 +131,22 @@ def recipes_command(json_: Annotated[bool, typer.Option("--json", help="As JSON.
     for recipe in RECIPES.values():
         table.add_row(recipe.name, recipe.about, "-" if recipe.paper is None else f"{recipe.paper:.1f}", recipe.cost)
     Console().print(table)
+
+
+def _refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
+    """What is for recipes alone would do nothing here."""
+    if rank() is not None:
+        raise ValueError("a folder of photos is trained on by one process; several train a --recipe.")
+    if root is not None:
+        raise ValueError(
+            f"--root {root} is where known sets are looked for, which a --recipe names; the photos are in {photos}. "
+            "Leave it out."
+        )
+    if timeout is not None:
+        raise ValueError(
+            f"--timeout {timeout:g} is for several processes, started with torchrun, that wait for each other. They "
+            "train a --recipe; a folder of photos is trained on by one. Leave it out."
+        )
 
 
 def _demo_headline(long_tail: bool, seeds: int) -> str:

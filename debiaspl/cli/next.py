@@ -24,7 +24,7 @@ def next_command(
 ) -> None:
     """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
     with plain_errors():
-        from debiaspl.deploy.labeled import labeled_files
+        from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
         from debiaspl.deploy.predict import refuse_existing
         from debiaspl.deploy.reading import find_photos
         from debiaspl.deploy.saved import load_model
@@ -41,6 +41,8 @@ def next_command(
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         typer.echo(f"{len(found.picked):,} of {counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
+        if labels is None and learned_from_teacher(run):
+            typer.echo("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
         if known is None:
             typer.echo("Which images have a label already is not known: --labels FILE tells it.", err=True)
         if page is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import typer
 
+from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors
 
 
@@ -17,6 +18,7 @@ def train_on_photos(
     resume: bool,
     device: str | None,
     workers: int,
+    eager: bool,
 ) -> None:
     """Choose, say what was chosen, train, and say what came out."""
     with plain_errors():
@@ -31,15 +33,18 @@ def train_on_photos(
         machine = _machine(device)
         loaded = None if encoder is None else _encoder(photos, machine, encoder)
         named = None if encoder is None or loaded is None else (encoder, loaded)
-        recipe = choose(photos, machine, named).with_settings(settings)
+        recipe = choose(photos, machine, named).with_settings(settings, load_files=True)
         check = check_for(photos, seed=recipe.seed)
         place = out or Path("runs") / recipe.name
-        begun = Run.at(place, with_check(recipe, check), resume).config_path.exists()
+        checked = with_check(recipe, check)
+        begun = Run.at(place, checked, resume).config_path.exists()
         typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
         for one, other in photos.alike():
             typer.echo(f"{one!r} and {other!r} are two classes here. If they are one, spell them alike.", err=True)
-        typer.echo(f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, loaded))
-        outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on())
+        if resume and not begun:
+            warn_of_new_run(place, checked)
+        typer.echo(f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, loaded, eager))
+        outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager)
         _print_table(outcome)
         typer.echo(caption(outcome))
         typer.echo(verdict(outcome))
@@ -65,12 +70,12 @@ def _encoder(photos: Any, machine: str, name: str) -> Any:
     return encoder
 
 
-def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any) -> str:
+def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool) -> str:
     """The second line: what will be trained, how it is checked and how long it takes."""
     from debiaspl.encoders import lite0_is_installed
     from debiaspl.recipes.photos_time import cores, estimate, in_words
 
-    took = in_words(estimate(recipe, photos, check, machine, encoder))
+    took = in_words(estimate(recipe, photos, check, machine, encoder, eager))
     frozen = recipe.network.settings.get("frozen")
     network = "a small network" if machine == "cpu" else "a wide ResNet"
     if encoder is not None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
 
 
@@ -73,6 +74,8 @@ def zeroshot_command(
             labels=labels,
             cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
         )
+        if resume:
+            warn_of_new_experiment(out, "zeroshot", "zero-shot run")
         with progress_bar("images") as show:
             rows = experiment.run(out, evaluate, resume, device, typer.echo, show, command_to_go_on())
         _print(rows, teacher, evaluate)

@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import UNLABELED
+from debiaspl.data.parts import find_parts
 
 Skipped = tuple[tuple[str, str], ...]
 
@@ -140,16 +141,31 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
             f"Expected {root}/CLASS/*.jpg and, for images without a label, {root}/{UNLABELED_NAME}/*.jpg; "
             "or a table labels.csv with the columns file_name,label."
         )
-    used = {file.split("/")[0] for file in files} | {UNLABELED_NAME}
-    empty = sorted(
-        path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name) and path.name not in used
-    )
+    used = {file.split("/")[0] for file in files}
+    folders = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)} | used
+    if classes is None:
+        refuse_parts(root, folders, files)
+    empty = sorted(folders - used - {UNLABELED_NAME})
     if files and empty:
         raise DataError(
             f"{root} has {_count(empty, 'class folder')} without an image: {shown(empty)}. "
             f"Add images, which end in {' '.join(EXTENSIONS)}, or remove the folder."
         )
     return {file: _class_name(file.split("/")[0]) for file in files}
+
+
+def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
+    """``train/`` and ``val/`` would be two classes, and a run would learn to tell them apart."""
+    found = find_parts(set(folders) - {UNLABELED_NAME}, files)
+    if found is None:
+        return
+    main = f"{root}/{found.main}"
+    beside = f", and move {root}/{UNLABELED_NAME} into it" if UNLABELED_NAME in folders else ""
+    raise DataError(
+        f"{root} holds {shown(found.names)}, named like parts of a data set and not like classes; {main} holds "
+        f"{shown(found.classes)}. Expected a folder for each class. Give the part to learn from instead: {main}"
+        f"{beside}. If they are classes after all, label their images in a table with the columns file_name,label."
+    )
 
 
 def _from_table(root: Path, table: Path, files: Sequence[str]) -> dict[str, str | None]:

@@ -1,7 +1,8 @@
-"""Which photos have a label already: as a table says, or as the run was told."""
+"""Which photos have a label already: as a table says, or as the run was told. A zero-shot teacher's do not count."""
 
 import csv
 import io
+import json
 import os
 import unicodedata
 from collections.abc import Sequence
@@ -11,31 +12,57 @@ from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.listing import UNLABELED_NAME, list_folder, shown
 from debiaspl.training import Recipe, Run, RunError
 
+ZEROSHOT = ".zeroshot"
+"""Marks the folder of a zero-shot experiment, in which labels.csv is what its students were told."""
+TEACHER, PERSON = "teacher", "person"
+"""Whose labels these are: the mark says it."""
+
 
 def labeled_files(run: Path, photos: Path, files: Sequence[str], table: Path | None = None) -> set[str] | None:
     """Those of ``files`` that need no further label; None where nobody knows.
 
     ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``.
-    A table may name files that are gone.
+    A table may name files that are gone. What a teacher has labeled nobody has looked at: it does not count.
     """
     if table is None:
-        known = _of_run(run, photos)
-        if known is not None:
-            return known & set(files)
-        table = photos / "labels.csv"
-        if not table.is_file():
-            return None
+        known, table = _of_run(run, photos), photos / "labels.csv"
+        if not table.is_file() or known:
+            return None if known is None else known & set(files)
     by_name = {_composed(file): file for file in files}
     named = (by_name.get(_composed(name)) for name in _named(table))
     return {file for file in named if file is not None}
 
 
-def _of_run(run: Path, photos: Path) -> set[str] | None:
-    """The labels that the run was given, if these are its photos and both are still where they were."""
+def learned_from_teacher(run: Path) -> bool:
+    """Whether the labels that the run was given are those of a zero-shot model."""
     try:
-        recipe: Recipe = Run(run).recipe()
+        table = Path(str(_recipe(run).protocol.settings.get("table", "")))
+    except RunError:
+        return False
+    if table.name != "labels.csv" or not (mark := table.with_name(ZEROSHOT)).is_file():
+        return False
+    try:
+        told = json.loads(mark.read_text()).get("labels")
+    except (OSError, ValueError, AttributeError):
+        told = None
+    # Experiments of earlier versions do not say it; where a person gave labels, they have a third student.
+    return bool(told == TEACHER if told else not mark.with_name("taught").exists())
+
+
+def _recipe(run: Path) -> Recipe:
+    """Of the run, or, where a student of a zero-shot experiment has none of its own, of the student beside it."""
+    alone = (run / "config.json").exists() or not (run.parent / ZEROSHOT).exists()
+    return Run(run if alone else run.parent / "debiaspl").recipe()
+
+
+def _of_run(run: Path, photos: Path) -> set[str] | None:
+    """The labels that a person gave the run, if these are its photos and both are still where they were."""
+    try:
+        recipe = _recipe(run)
         if recipe.protocol.name != "given" or not os.path.samefile(Path(recipe.data).expanduser(), photos):
             return None
+        if learned_from_teacher(run):
+            return set()
         listing = list_folder(photos, recipe.protocol.settings.get("table") or None)
     except (RunError, DataError, OSError):
         return None

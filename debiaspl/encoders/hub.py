@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from debiaspl.encoders.encoder import Encoder
+from debiaspl.encoders.reach import require_hub
 
 KIND = "transformers"
 # Models of images and texts, of which the part for images is taken.
@@ -82,6 +83,7 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
     transformers = _transformers()
     place = _place(name_or_folder)
     try:
+        require_hub(place)
         config = _config(transformers, place)
         towered = config.model_type in TOWERS
         loader = _class_of(transformers, config.model_type) if towered else transformers.AutoModel

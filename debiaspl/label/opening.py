@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.listing import UNLABELED_NAME
+from debiaspl.data.listing import UNLABELED_NAME, refuse_parts
 from debiaspl.deploy.reading import find_photos
 from debiaspl.label.classes import checked_classes, composed
 from debiaspl.label.guide import RunGuide
@@ -66,6 +66,7 @@ def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Pat
             f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes-file '
             "with one per line."
         )
+    refuse_parts(photos, folders, files)
     return checked_classes(folders, str(photos))
 
 

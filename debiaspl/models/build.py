@@ -1,7 +1,6 @@
 """Networks by name."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from debiaspl.models.network import Network
@@ -10,7 +9,7 @@ from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.small import SmallNet
 from debiaspl.models.wrn import WideResNet
 
-MODELS: dict[str, Callable[..., Network]] = {
+MODELS: dict[str, type[Network]] = {
     "resnet": ResNet,
     "resnet9": ResNet9,
     "small": SmallNet,

@@ -11,6 +11,8 @@ class Network(nn.Module, ABC):
     num_features: int
     """Width of the features (D)."""
     head: nn.Linear
+    least_side: int = 1
+    """Pixels a side of the smallest images that it can take."""
 
     @abstractmethod
     def embed(self, images: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from debiaspl.data.listing import list_folder
 from debiaspl.encoders import Encoder
 from debiaspl.recipes.cifar10 import MINUTES
 from debiaspl.training import Choice, Recipe
+from debiaspl.training.parts import find
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32
@@ -139,6 +140,8 @@ def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = No
         chosen = (_frozen if device == "cpu" else _fine_tuned)(base, photos, *encoder)
     else:
         chosen = (_small if device == "cpu" else _wide)(base, photos)
+    least = find("network", chosen.network.name).least_side
+    chosen = replace(chosen, image_size=max(chosen.image_size, least))
     if photos.unlabeled == 0:
         chosen = supervised(chosen)
     return replace(chosen, stream=len(photos.labels) * 3 * chosen.image_size**2 > MEMORY)

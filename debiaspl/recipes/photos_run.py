@@ -38,6 +38,7 @@ def train_photos(
     device: str | None = None,
     workers: int = 2,
     go_on: str = "train_photos(..., resume=True)",
+    eager: bool = False,
 ) -> Outcome:
     """Train the recipe into ``out``, the baseline into ``out/supervised`` and, where labels are cross-checked, a run
     for each fold into ``out/check``. Runs that have ended are not repeated."""
@@ -50,7 +51,8 @@ def train_photos(
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     features = out.resolve().parent / FEATURES
-    start = partial(train, resume=True, device=device, workers=workers, go_on=go_on, features=features, images=images)
+    start = partial(train, resume=True, device=device, workers=workers, go_on=go_on, eager=eager)
+    start = partial(start, features=features, images=images)
     alone = recipe.algorithm.name == "supervised"
     methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
     results = []

@@ -21,7 +21,9 @@ FEW = 32
 """Images, labeled and not, that the timed steps see."""
 
 
-def estimate(recipe: Recipe, photos: Photos, check: Check, device: str, encoder: Encoder | None = None) -> float:
+def estimate(
+    recipe: Recipe, photos: Photos, check: Check, device: str, encoder: Encoder | None = None, eager: bool = False
+) -> float:
     """Seconds that all runs together will take, about."""
     runs = 1 + (check.folds if check.all_in_turn else 0)
     batch = recipe.labeled_batch, recipe.unlabeled_batch
@@ -32,7 +34,7 @@ def estimate(recipe: Recipe, photos: Photos, check: Check, device: str, encoder:
         views = len(photos.labels) * (1 + chosen.weak + chosen.strong)
         fits = runs * (1 + baseline) * recipe.steps * _seconds_a_fit(encoder)
         return views * _seconds_a_view(recipe, encoder) + fits + 2 * runs * AROUND
-    return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, torch.device(device))
+    return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, torch.device(device), eager)
 
 
 def in_words(seconds: float) -> str:
@@ -66,9 +68,9 @@ def _seconds_a_fit(encoder: Encoder) -> float:
     return max(seconds[2] - seconds[1], 1e-3) / 40
 
 
-def _seconds_a_step(recipe: Recipe, device: torch.device) -> float:
-    """Of the steps after the first few, which prepare things; on a GPU they record."""
-    step = Step(replace(recipe, steps=max(recipe.steps, 100)), _few(recipe), device)
+def _seconds_a_step(recipe: Recipe, device: torch.device, eager: bool) -> float:
+    """Of the steps after the first few, which prepare things; on a GPU they record, unless ``eager``."""
+    step = Step(replace(recipe, steps=max(recipe.steps, 100)), _few(recipe), device, record=not eager)
     for number in range(3):
         step(number)
     timed = 20 if device.type == "cuda" else 2

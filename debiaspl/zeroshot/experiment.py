@@ -13,6 +13,8 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data import ImageSet
+from debiaspl.deploy.labeled import PERSON, TEACHER
+from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.training import RunError, train
 from debiaspl.training.files import write_bytes, write_json, write_text
 from debiaspl.zeroshot import photos as folder_of_photos
@@ -22,8 +24,6 @@ from debiaspl.zeroshot.predictions import Predictions, shown_counts
 from debiaspl.zeroshot.student import Student, labels_table, on_every_image
 from debiaspl.zeroshot.table import Row, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
-
-MARK = ".zeroshot"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ class Experiment:
                 f"{out} was begun with other labels of its teacher: images, classes or settings have changed since. "
                 "Choose another --out."
             )
-        write_text(out / MARK, json.dumps({"debiaspl": __version__}) + "\n")
+        whose = TEACHER if self.labels is None else PERSON
+        write_text(out / MARK, json.dumps({"debiaspl": __version__, "labels": whose}) + "\n")
         write_text(out / "labels.csv", table)
         write_text(out / "zeroshot.csv", predictions.to_csv())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from debiaspl.data import DataError
+from debiaspl.encoders.reach import require_hub
 
 T = TypeVar("T")
 
@@ -54,6 +55,7 @@ class Pretrained:
 
     def config(self) -> Any:
         transformers = require_transformers()
+        self._load(lambda: require_hub(self.place))
         # Unless it is told, transformers asks the user whether to execute what the model brings along.
         return self._load(lambda: transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
 

@@ -13,6 +13,7 @@ from debiaspl.data import Task
 from debiaspl.deploy.tables import cell
 from debiaspl.encoders import Views, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
+from debiaspl.models import MODELS
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.frozen import every_image, views_of
@@ -88,7 +89,7 @@ class Student:
             # EMAN's statistics lag twice; a norm that remembers 999 in 1,000 would lag too far.
             settings: dict[str, Any] = {"norm_momentum": 0.1} if name == "wrn" else {}
             settings |= {key: int(value) for key, value in zip(("depth", "width"), sizes, strict=False)}
-            return self.image_size or min(side, 64), Choice(name, settings)
+            return self.image_size or max(min(side, 64), MODELS[name].least_side), Choice(name, settings)
         encoder = load_encoder(self.name, weights=False, image_size=lite0_size(side) if self.name == LITE0 else None)
         settings = {"source": self.name, "architecture": encoder.architecture, "frozen": not self.fine_tune}
         return self.image_size or encoder.image_size, Choice("encoder", settings)

@@ -503,6 +503,56 @@ def test_nested(root: Path) -> None:
     assert labels_of(list_folder(root))["dog/2024/may/cat/a.jpg"] == "dog"
 
 
+@row("parts")
+def test_parts(root: Path) -> None:
+    for part in ("train", "Val"):
+        (root / part).mkdir()
+        for name in ("cat", "dog"):
+            (root / part / name).mkdir()
+            (root / part / name / "a.jpg").touch()
+    for name in ("cat", "dog"):
+        (root / name).rename(root / "train" / name / "2024")
+    told = rf"holds Val, train, named like parts .*; {root}/train holds cat, dog\. Expected a folder for each class\. "
+    with pytest.raises(DataError, match=rf"{told}Give the part to learn from instead: {root}/train\."):
+        list_folder(root)
+    assert labels_of(list_folder(root / "train"))["dog/2024/good.jpg"] == "dog"
+    (root / "unlabeled").mkdir()
+    (root / "unlabeled/a.jpg").touch()
+    with pytest.raises(DataError, match=rf"{told}.*{root}/train, and move {root}/unlabeled into it\."):
+        list_folder(root)
+    # Of the test images one often gets the files alone; or nothing yet; or there is one part only.
+    for name in ("cat", "dog"):
+        (root / "Val" / name / "a.jpg").rename(root / "Val" / f"{name}.jpg")
+        (root / "Val" / name).rmdir()
+    for change in ((), ("cat.jpg", "dog.jpg"), None):
+        if change is None:
+            (root / "Val").rmdir()
+        for name in change or ():
+            (root / "Val" / name).unlink()
+        with pytest.raises(DataError, match=f"named like parts .*instead: {root}/train, and move"):
+            list_folder(root)
+
+
+def test_classes_may_be_called_like_parts(root: Path) -> None:
+    """Where it is not sure that they are parts, and where the user says that they are classes."""
+    (root / "cat").rename(root / "train")
+    (root / "dog").rename(root / "test")
+    (root / "test/monday").mkdir()
+    (root / "test/good.jpg").rename(root / "test/monday/good.jpg")
+    assert list_folder(root).classes == ("test", "train")  # one folder is no set of classes
+    for day in ("monday", "tuesday"):
+        (root / "train" / day).mkdir()
+        (root / "train" / day / "a.jpg").touch()
+    assert list_folder(root).classes == ("test", "train")  # an image lies in train/ itself
+    (root / "train/good.jpg").unlink()
+    with pytest.raises(DataError, match="named like parts"):
+        list_folder(root)
+    assert list_folder(root, classes=("test", "train")).classes == ("test", "train")
+    (root / "bus").mkdir()
+    (root / "bus/a.jpg").touch()
+    assert list_folder(root).classes == ("bus", "test", "train")
+
+
 @row("loose")
 def test_loose(root: Path, flat: Path) -> None:
     assert root == flat

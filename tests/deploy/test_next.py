@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.deploy import pick_next, spread
-from debiaspl.deploy.labeled import labeled_files
+from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.next import uncertainty
 from debiaspl.deploy.suggest import suggest
 from debiaspl.training import Choice, Recipe, Run
@@ -227,3 +227,42 @@ def test_reasons_name_the_two_best_classes(model, photos):
     for one in found.picked:
         assert "china (" in one.why
         assert "flower (" in one.why
+
+
+def zeroshot_run(folder, photos, mark, student="debiaspl"):
+    """What ``debiaspl zeroshot`` leaves behind of one student, and the labels it was told."""
+    folder.mkdir()
+    (folder / ".zeroshot").write_text(mark)
+    (folder / "labels.csv").write_text("file_name,label\nchina/0001.jpg,china\nflower/0009.jpg,flower\n")
+    recipe = Recipe(name="own", data=str(photos), protocol=Choice("given", {"table": str(folder / "labels.csv")}))
+    with Run(folder / student).begin(recipe):
+        pass
+    return folder / student
+
+
+def test_labels_of_a_teacher_are_no_labels_and_those_of_a_person_are(photos, tmp_path):
+    files = ("china/0001.jpg", "flower/0002.jpg")
+    copy = shutil.copytree(photos, tmp_path / "photos")
+    taught = zeroshot_run(tmp_path / "alone", copy, '{"labels": "teacher"}')
+    assert learned_from_teacher(taught)
+    assert labeled_files(taught, copy, files) == set()
+    assert labeled_files(taught, photos, files) is None  # other photos: nobody knows
+    assert labeled_files(taught, copy, files, tmp_path / "alone" / "labels.csv") == {"china/0001.jpg"}
+
+    given = zeroshot_run(tmp_path / "given", copy, '{"labels": "person"}')
+    assert not learned_from_teacher(given)
+    assert labeled_files(given, copy, files) == {"china/0001.jpg"}
+    (tmp_path / "given" / "taught").mkdir()  # a student of a frozen encoder has a model and no config.json
+    assert labeled_files(tmp_path / "given" / "taught", copy, files) == {"china/0001.jpg"}
+
+    # Earlier versions wrote nothing of it: a third student learns from labels of a person alone.
+    for mark in ("{}", "", "[]"):
+        old = zeroshot_run(tmp_path / f"old{mark}", copy, mark)
+        assert learned_from_teacher(old)
+        (old.parent / "taught").mkdir()
+        assert not learned_from_teacher(old)
+
+    # What a person has labeled since counts.
+    (copy / "labels.csv").write_text("file_name,label\nflower/0002.jpg,flower\n")
+    assert labeled_files(taught, copy, files) == {"flower/0002.jpg"}
+    assert labeled_files(given, copy, files) == {"china/0001.jpg"}

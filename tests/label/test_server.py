@@ -280,6 +280,16 @@ def test_class_folders_keep_their_labels(tmp_path):
         assert client.get("state")["labeled"] == 0
 
 
+def test_parts_of_a_data_set_are_no_classes(tmp_path):
+    photos = tmp_path / "photos"
+    for part in ("train", "test"):
+        write_folder(photos / part, 1, ("china", "flower"))
+    with pytest.raises(DataError, match=r"holds test, train, named like parts of a data set"), open_session(photos):
+        pass
+    with open_session(photos / "train") as session:
+        assert session.classes == ("china", "flower")
+
+
 def test_classes_are_those_of_the_table_if_none_are_named(photos):
     (photos / "labels.csv").write_text("file_name,label\n000.jpg,b\n001.jpg,a\n")
     with served(photos, None) as client:

@@ -58,6 +58,18 @@ def test_a_residual_block_without_weights_is_its_shortcut():
     torch.testing.assert_close(stage(images), stage.norms[2](total)[1])
 
 
+@pytest.mark.parametrize("name", ["small", "resnet", "resnet9", "wrn-10-1"])
+def test_the_smallest_images_a_network_takes(name):
+    network = build(name, num_classes=3).eval()
+    least = network.least_side
+    assert network(torch.zeros(2, 3, least, least)).shape == (2, 3)
+    assert least == (8 if name == "resnet9" else 1)
+    if least > 1:
+        for shape in ((least - 1, least), (least, least - 1)):
+            with pytest.raises(ValueError, match=rf"images are {shape[1]} x {shape[0]} pixels, expected {least} or"):
+                network(torch.zeros(2, 3, *shape))
+
+
 def test_resnet9_wants_four_widths():
     with pytest.raises(ValueError, match=r"widths are \(64, 128\), expected four"):
         build("resnet9", 10, 3, widths=(64, 128))

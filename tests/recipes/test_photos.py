@@ -21,7 +21,7 @@ from debiaspl.data.given import fold_of
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
 from debiaspl.recipes import photos as photos_module
-from debiaspl.recipes import photos_run
+from debiaspl.recipes import photos_run, photos_time
 from debiaspl.recipes.photos import Check, Photos, check_for, choose, survey, working_size
 from debiaspl.recipes.photos_run import Outcome
 from debiaspl.recipes.photos_table import caption, rows, verdict
@@ -346,6 +346,60 @@ def test_neither_photos_nor_recipe_and_both(place):
         assert "error: expected a folder of photos (debiaspl train photos/ --labels labels.csv)" in ran.output
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--root", "sets"), "--root sets is where known sets are looked for, which a --recipe names"),
+        (("--timeout", 600), "--timeout 600 is for several processes, started with torchrun"),
+    ],
+)
+def test_what_is_for_recipes_alone_is_refused(option, words, place, tmp_path):
+    ran = train(place, tmp_path / "run", *option)
+    assert ran.exit_code == 1
+    assert ran.output.startswith(f"error: {words}")
+    assert not (tmp_path / "run").exists()
+
+
+def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp_path, monkeypatch):
+    told = []
+
+    def timed(*arguments, record=True, **named):
+        told.append(record)
+        raise ValueError("timed")
+
+    def trained(*arguments, eager=False, **named):
+        told.append(not eager)
+        raise ValueError("trained")
+
+    monkeypatch.setattr(photos_time, "Step", timed)
+    monkeypatch.setattr(photos_run, "train", trained)
+    where = "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+    for more in ((), ("--eager",)):
+        ran = debiaspl("train", place / "photos", *where, "--resume", *more)
+        said = ran.stderr.splitlines()
+        assert said == [f"--resume found no run in {tmp_path / 'run'}: a new one begins there.", "error: timed"]
+    photos = survey(place / "photos", place / "labels.csv")
+    for eager in (False, True):
+        with pytest.raises(ValueError, match="trained"):
+            photos_run.train_photos(choose(photos, "cpu"), check_for(photos), tmp_path / f"{eager}", eager=eager)
+    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+    assert debiaspl("train", place / "photos", *where, "--eager").stderr == "error: trained\n"
+    ran = debiaspl("train", place / "photos", *where, "--eager", "--resume")
+    assert f"Going on with {tmp_path / 'run'}." in ran.output
+    assert ran.stderr == "error: trained\n"
+    assert told == [True, False, True, False, False, False]
+
+
+def test_an_algorithm_of_ones_own(place, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("from debiaspl.algorithms import FixMatch\n\n\nclass Mine(FixMatch): pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+    where = "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+    ran = debiaspl("train", place / "photos", *where, "--set", "algorithm=mine.py:Mine", "--set", "steps=2")
+    assert ran.exit_code == 0, ran.output
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]["algorithm"]["name"] == "mine.py:Mine"
+
+
 def test_a_bad_encoder_leaves_nothing(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--out", tmp_path / "run", "--device", "cpu"
     ran = debiaspl("train", *where, "--encoder", tmp_path / "none")
@@ -434,6 +488,16 @@ def test_what_is_chosen(place):
     assert choose(many, "cpu").stream
     assert choose(made(5, 5, unlabeled=0), "cpu").algorithm.name == "supervised"
     assert type(choose(photos, "cpu", ("x", encoder))).from_json(json.loads(json.dumps(frozen.to_json()))) == frozen
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@torch.no_grad()
+def test_the_chosen_network_takes_the_chosen_size(device):
+    for side in range(1, 10):
+        chosen = choose(made(5, 5, side=side), device)
+        network = chosen.network.build("network", num_classes=2, channels=3)
+        assert network(torch.zeros(2, 3, chosen.image_size, chosen.image_size)).shape == (2, 2)
+        assert chosen.image_size == (side if device == "cpu" else max(side, 8))
 
 
 @pytest.mark.parametrize(

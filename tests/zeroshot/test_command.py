@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from debiaspl.deploy.labeled import labeled_files
 from debiaspl.deploy.saved import load_model
 from tests.data.photos import jpeg, patch, write_folder
 from tests.zeroshot.models import save_model
@@ -21,13 +22,16 @@ needs_pieces = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    root = tmp_path / "photos"
+def write_photos(root: Path, side: int) -> Path:
     root.mkdir()
     for number in range(COUNT):
-        (root / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number, side=60)))
+        (root / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number, side)))
     return root
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    return write_photos(tmp_path / "photos", side=60)
 
 
 def run(*arguments: object, code: int = 0) -> str:
@@ -73,15 +77,13 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     said = run(photos, *options, "--steps", 5, "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "+ DebiasPL + ConSE" in said
     assert load_model(second / "taught").classes == ("temple", "flower")
+    assert labeled_files(second / "taught", photos, [f"{number}.jpg" for number in range(COUNT)]) == {"0.jpg", "1.jpg"}
     assert len(list((tmp_path / "cache").iterdir())) == 1
     assert json.loads((second / "results.json").read_text())["confidence"] == 0.4
 
 
 def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    for number in range(COUNT):
-        (photos / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number, side=12)))
+    photos = write_photos(tmp_path / "photos", side=12)
     sure = np.where(np.arange(COUNT) % 2, 0.05, 0.95)
     np.savez(tmp_path / "teacher.npz", probabilities=np.stack([sure, 1 - sure], 1))
     (tmp_path / "few.csv").write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
@@ -107,6 +109,10 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     assert "How right they are is not known: --evaluate" in said
     assert f"tiny-{kind} has most likely seen" in " ".join(said.split())
     assert len(load_model(tmp_path / "out" / "debiaspl").classes) >= 2
+    arguments = "next", tmp_path / "out" / "debiaspl", photos, "--out", tmp_path / "next.csv"
+    picks = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert "12 of 12 images, 0 with a label left out" in picks.output
+    assert "labels it learned from are its teacher's, which nobody has looked at" in picks.output
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
@@ -145,8 +151,9 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
     assert "does not exist. Expected a folder of images" in run("nowhere", *two, code=1)
 
 
-def test_brackets_in_the_name_of_a_file_are_no_markup(photos, tmp_path, monkeypatch):
+def test_brackets_in_the_name_of_a_file_are_no_markup(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    photos = write_photos(tmp_path / "photos", side=12)
     place = tmp_path / "of[" / "a]"
     place.mkdir(parents=True)
     shares = np.arange(COUNT) % 2

@@ -63,6 +63,12 @@ def experiment(photos: Path, tmp_path: Path) -> Experiment:
     return Experiment(photos, CLASSES, ArraysTeacher(tmp_path / "teacher.npz"), ("{}",), 0.95, student, None)
 
 
+@pytest.mark.parametrize(("name", "size"), [("resnet9", 8), ("small", 5), ("wrn-28-2", 5)])
+def test_a_student_of_tiny_photos_is_shown_what_it_can_take(name, size):
+    for recipe in Student(name).recipes(Path("photos"), Path("labels.csv"), images=10, side=5).values():
+        assert recipe.image_size == size
+
+
 def outcome(out: Path) -> dict[str, str]:
     """All that training has made, and all that it has learned from: the digest of each file.
 

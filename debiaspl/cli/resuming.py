@@ -1,0 +1,68 @@
+"""What ``--resume`` says where there is nothing to go on with: most likely a slip of the pen in --out.
+
+It is no error: job files say --resume whether or not there is something, and then the run begins.
+"""
+
+import shlex
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from debiaspl._torchrun import rank
+
+if TYPE_CHECKING:
+    from debiaspl.training import Recipe
+
+
+def warn_of_new_run(folder: Path, recipe: "Recipe") -> None:
+    """Of one run; those beside it that are named have the same recipe."""
+    from debiaspl.training import Run, RunError
+
+    def holds_it(place: Path) -> bool:
+        try:
+            run = Run.at(place, recipe, resume=True)
+            return run.config_path.exists() and run.results() is None
+        except (RunError, OSError, ValueError):
+            return False  # of another recipe, or somebody else's
+
+    if rank():
+        return  # the first one speaks for all
+    if _is_free(folder):
+        _warn(folder, "run", "a run of this recipe", [place for place in _beside(folder) if holds_it(place)])
+
+
+def warn_of_new_experiment(folder: Path, kind: str, words: str) -> None:
+    """Of several runs in a folder that the hidden file ``.kind`` marks; those beside it may have other settings."""
+    if _is_free(folder) and not (folder / f".{kind}").exists():
+        begun = [place for place in _beside(folder) if (place / f".{kind}").exists()]
+        _warn(folder, words, f"a {words}", [place for place in begun if not (place / "results.json").exists()])
+
+
+def _warn(folder: Path, words: str, one_like_it: str, others: list[Path]) -> None:
+    """Of several others, the one whose name is most like what was typed."""
+    said = f"--resume found no {words} in {folder}: a new one begins there."
+    if others:
+        meant = max(others, key=lambda place: SequenceMatcher(None, place.name, folder.name).ratio())
+        option = shlex.join(["--out", str(meant)])
+        said += f" {meant} holds {one_like_it} that has not ended. If that was meant, stop this and say: {option}"
+    typer.echo(said, err=True)
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a new run would begin here; what else may lie here is refused, with words of its own."""
+    try:
+        return not folder.exists() or (folder.is_dir() and all(path.name.startswith(".") for path in folder.iterdir()))
+    except OSError:
+        return False
+
+
+def _beside(folder: Path) -> list[Path]:
+    """Other folders in the same one."""
+    if folder.name in ("", ".."):
+        return []
+    try:
+        return sorted(path for path in folder.parent.iterdir() if path.is_dir() and path.name != folder.name)
+    except OSError:
+        return []

@@ -1,0 +1,102 @@
+"""Whether the hub answers is found out at once; what is kept, offline or behind a proxy is not asked for."""
+
+import socket
+import time
+
+import pytest
+
+pytest.importorskip("transformers")
+
+import huggingface_hub as hub
+
+from debiaspl.data import DataError
+from debiaspl.encoders import load_encoder, reach
+from debiaspl.encoders.reach import require_hub
+from debiaspl.zeroshot.clip import ClipTeacher
+
+
+@pytest.fixture
+def server():
+    """A port of this machine at which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def nobody(monkeypatch, tmp_path):
+    """The hub is a port of this machine at which nobody listens, and nothing of it is kept."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    monkeypatch.setattr(hub.constants, "ENDPOINT", f"http://127.0.0.1:{port}")
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "kept"))
+    monkeypatch.setattr(reach, "getproxies", lambda: {"no": "localhost"})
+    monkeypatch.setattr(reach.time, "sleep", lambda seconds: None)
+    return port
+
+
+def test_a_hub_that_cannot_be_reached_is_told_within_seconds(nobody):
+    started = time.monotonic()
+    told = r"some/name could not be loaded: 127\.0\.0\.1 cannot be reached \(Connection refused\), and the model is not"
+    with pytest.raises(ValueError, match=rf"the encoder {told} kept on this machine\. Expected efficientnet-lite0"):
+        load_encoder("some/name")
+    with pytest.raises(DataError, match=r"cannot be loaded from the hub .*: 127\.0\.0\.1 cannot be reached"):
+        ClipTeacher("some/name")
+    assert time.monotonic() - started < 5
+
+
+def test_a_hub_that_answers_or_need_not_be_asked_is_left_to_its_client(nobody, server, tmp_path, monkeypatch):
+    def refused():
+        with pytest.raises(ConnectionError, match="cannot be reached"):
+            require_hub("some/name")
+
+    refused()
+    require_hub(str(tmp_path))  # a folder
+    require_hub("some/name/more")  # the client knows better what is wrong with it
+    with monkeypatch.context() as changed:
+        changed.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+        require_hub("some/name")
+    with monkeypatch.context() as changed:
+        changed.setattr(reach, "getproxies", lambda: {"https": "http://proxy"})
+        require_hub("some/name")
+    with monkeypatch.context() as changed:
+        changed.setattr(hub.constants, "ENDPOINT", f"http://127.0.0.1:{server}/mirror")
+        require_hub("some/name")
+    kept = tmp_path / "kept" / "models--some--name"
+    for file, text in {"refs/main": "a" * 40, f"snapshots/{'a' * 40}/config.json": "{}"}.items():
+        (kept / file).parent.mkdir(parents=True)
+        (kept / file).write_text(text)
+    require_hub("some/name")
+    (kept / "refs" / "main").unlink()
+    refused()
+
+
+def test_a_second_try_counts_and_a_long_silence_does_not(nobody, monkeypatch):
+    tries = []
+
+    class Line:
+        def close(self):
+            pass
+
+    def comes_up(place, timeout):
+        tries.append((place, timeout))
+        if len(tries) < 2:
+            raise socket.gaierror(-3, "Temporary failure in name resolution")
+        return Line()
+
+    monkeypatch.setattr(reach.socket, "create_connection", comes_up)
+    require_hub("some/name")
+    assert tries == 2 * [(("127.0.0.1", nobody), 5)]
+
+    release = reach.threading.Event()
+    monkeypatch.setattr(reach.socket, "create_connection", lambda *_, **__: release.wait() and Line())
+    monkeypatch.setattr(reach, "PATIENCE", 0.05)
+    with pytest.raises(ConnectionError, match=r"cannot be reached \(no answer within 0\.05 s\)"):
+        require_hub("some/name")
+    release.set()
+    monkeypatch.setattr(reach, "PATIENCE", 5)
+    monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "60")
+    tries.clear()
+    monkeypatch.setattr(reach.socket, "create_connection", comes_up)
+    require_hub("some/name")
+    assert tries[0][1] == 60
