@@ -19,6 +19,7 @@ import torch
 
 from debiaspl.data import Task, open_data
 from debiaspl.recipes import recipe as find
+from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
 
@@ -31,11 +32,15 @@ def apart(one: list[float], other: list[float]) -> float:
     return sum(abs(a - b) for a, b in zip(one, other, strict=True)) / 2
 
 
-def run(name: str, settings: list[str], seed: int) -> dict[str, Any]:
+def prepared(name: str, settings: list[str], seed: int) -> tuple[Recipe, Task, Step]:
     recipe = find(name).with_settings([*settings, f"seed={seed}"])
     whole = open_data(recipe.data, recipe.image_size, recipe.stream)
     task = Task.of(whole, recipe.protocol.build("protocol"), recipe.seed)
-    step = Step(recipe, task, torch.device("cpu"))
+    return recipe, task, Step(recipe, task, torch.device("cpu"))
+
+
+def run(name: str, settings: list[str], seed: int) -> dict[str, Any]:
+    recipe, task, step = prepared(name, settings, seed)
     marginals, lags = [], []
     for number in range(1, recipe.steps + 1):
         step(number - 1)

@@ -25,6 +25,8 @@ class Debiaser(RunningPrior):
         momentum: how slowly the prior follows the model, in [0, 1).
         labeled_strength: of the same margin on the loss of labeled images, ``strength`` of their own; the paper has
             none, which is 0.
+        margin_strength: of the margin on the loss of unlabeled images; that of the labels unless given. With 0 the
+            labels alone are debiased, as in the paper's ablation.
     """
 
     traits = Traits(
@@ -37,16 +39,23 @@ class Debiaser(RunningPrior):
     corrects_pseudo_labels_alone = True
 
     def __init__(
-        self, num_classes: int, strength: float = 0.5, momentum: float = 0.99, labeled_strength: float = 0.0
+        self,
+        num_classes: int,
+        strength: float = 0.5,
+        momentum: float = 0.99,
+        labeled_strength: float = 0.0,
+        margin_strength: float | None = None,
     ) -> None:
         super().__init__(num_classes, momentum)
-        for name, value in (("strength", strength), ("labeled_strength", labeled_strength)):
+        margin = strength if margin_strength is None else margin_strength
+        strengths = {"strength": strength, "labeled_strength": labeled_strength, "margin_strength": margin}
+        for name, value in strengths.items():
             if not 0 <= value < float("inf"):
                 raise ValueError(
                     f"{name} is {value!r}, expected a number >= 0: 0 removes no bias, the paper uses a strength of "
                     "0.5; a negative one would add to the bias."
                 )
-        self.strength, self.labeled_strength = float(strength), float(labeled_strength)
+        self.strength, self.labeled_strength, self.margin_strength = map(float, strengths.values())
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         self.check(weak_logits, "weak_logits")
@@ -54,7 +63,7 @@ class Debiaser(RunningPrior):
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         self.check(strong_logits, "strong_logits")
-        return at_least_float32(strong_logits) + self.strength * self.log_prior()
+        return at_least_float32(strong_logits) + self.margin_strength * self.log_prior()
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         if not self.labeled_strength:

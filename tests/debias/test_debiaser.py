@@ -118,6 +118,26 @@ def test_the_labeled_loss_has_no_margin_unless_asked_for():
         Debiaser(3, labeled_strength=-1)
 
 
+def test_labels_and_margin_may_have_strengths_of_their_own():
+    """The paper's ablation: neither, labels alone, and both; the margin alone is the fourth."""
+    weak, strong, prior = logits(6, 3), logits(6, 3, seed=1), [0.7, 0.2, 0.1]
+    for strength, margin in ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, None), (1.5, 0.25)):
+        debiaser = Debiaser(3, strength, margin_strength=margin).eval()
+        debiaser.prior.copy_(torch.tensor(prior))
+        expected = [paper.debiased(row, prior, strength) for row in weak.tolist()]
+        torch.testing.assert_close(debiaser(weak), torch.tensor(expected), atol=1e-5, rtol=1e-4)
+        label = torch.arange(6) % 3
+        found = F.cross_entropy(debiaser.margin(strong), label, reduction="none")
+        own = strength if margin is None else margin
+        twin = [
+            paper.marginal_loss(row, int(number), prior, own)
+            for row, number in zip(strong.tolist(), label, strict=True)
+        ]
+        torch.testing.assert_close(found, torch.tensor(twin), atol=1e-5, rtol=1e-4)
+    with pytest.raises(ValueError, match="margin_strength is -1"):
+        Debiaser(3, margin_strength=-1)
+
+
 def test_a_uniform_prior_changes_nothing():
     debiaser, values = Debiaser(5, strength=0.7).eval(), logits(9, 5)
     torch.testing.assert_close(debiaser(values), values.softmax(-1))
