@@ -35,9 +35,15 @@ def warn_of_new_run(folder: Path, recipe: "Recipe") -> None:
 
 def warn_of_new_experiment(folder: Path, kind: str, words: str) -> None:
     """Of several runs in a folder that the hidden file ``.kind`` marks; those beside it may have other settings."""
+
+    def holds_it(place: Path) -> bool:
+        try:
+            return (place / f".{kind}").exists() and not (place / "results.json").exists()
+        except OSError:
+            return False  # closed to us
+
     if _is_free(folder) and not (folder / f".{kind}").exists():
-        begun = [place for place in _beside(folder) if (place / f".{kind}").exists()]
-        _warn(folder, words, f"a {words}", [place for place in begun if not (place / "results.json").exists()])
+        _warn(folder, words, f"a {words}", [place for place in _beside(folder) if holds_it(place)])
 
 
 def _warn(folder: Path, words: str, one_like_it: str, others: list[Path]) -> None:

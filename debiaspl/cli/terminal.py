@@ -17,9 +17,9 @@ def plain_errors() -> Iterator[None]:
     said = "error" if rank() is None else f"error on rank {rank()}"
     try:
         yield
-    except BrokenPipeError:
-        raise  # "| head" has heard enough: typer ends in silence
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and error.filename is None:
+            raise  # "| head" has heard enough: typer ends in silence
         typer.echo(f"{said}: {error.filename or ''}: {error.strerror or error}", err=True)
         raise typer.Exit(1) from None
     except (ValueError, ImportError, RuntimeError) as error:

@@ -39,7 +39,12 @@ def learned_from_teacher(run: Path) -> bool:
         table = Path(str(_recipe(run).protocol.settings.get("table", "")))
     except RunError:
         return False
-    if table.name != "labels.csv" or not (mark := table.with_name(ZEROSHOT)).is_file():
+    if table.name != "labels.csv":
+        return False
+    # The folder may have been moved, and the table was named as somebody typed it, somewhere.
+    mark = run.parent / ZEROSHOT
+    mark = mark if mark.is_file() else table.with_name(ZEROSHOT)
+    if not mark.is_file():
         return False
     try:
         told = json.loads(mark.read_text()).get("labels")

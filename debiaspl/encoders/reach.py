@@ -21,7 +21,10 @@ def require_hub(name_or_folder: str) -> None:
     reached. What only the hub's client can know, behind a proxy for one, is left to it."""
     from huggingface_hub import constants, try_to_load_from_cache
 
-    if Path(name_or_folder).is_dir() or constants.HF_HUB_OFFLINE or set(getproxies()) - {"no"}:
+    elsewhere = (
+        "TRANSFORMERS_CACHE" in os.environ
+    )  # where transformers 4 keeps them, and the hub's client does not look
+    if Path(name_or_folder).is_dir() or constants.HF_HUB_OFFLINE or elsewhere or set(getproxies()) - {"no"}:
         return
     try:
         if try_to_load_from_cache(name_or_folder, "config.json") is not None:

@@ -3,6 +3,7 @@
 import gc
 import os
 import socket
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -130,17 +131,9 @@ class Ranks(Group):
         everyone = self.everyone(own)
         return {name: text for one in everyone for name, text in one.items()} if self.first else {}
 
-    def leave(self) -> None:
-        """Nobody may hold a DistributedDataParallel any more.
-
-        The threads that have sent and received let go of their last tensors a moment later than those are needed, for
-        which they need Python. If Python is ending then, the process aborts; and if the last one to hold the group is
-        a DistributedDataParallel, which waits for the threads and lets Python wait with it, it hangs. The group itself
-        waits for them and lets Python go on.
-        """
+    def forget(self) -> None:
+        """It is of no use any more."""
         self._hosts = None
-        gc.collect()
-        distributed.destroy_process_group()
 
     @contextmanager
     def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
@@ -164,26 +157,46 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         _take_gpu()
         # A step that is recorded holds NCCL's work where its watchdog cannot follow; the hosts watch instead.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
-    group = Ranks(connected("nccl" if device.type == "cuda" else "gloo", seconds), seconds)
-    leave = True
+    stores = connected("nccl" if device.type == "cuda" else "gloo", seconds)
+    leave, group, callers = True, None, sys.exception()
     try:
+        group = Ranks(stores, seconds)
         yield group
     except BaseException as error:
         # NCCL would first wait for messages that the others never send, and the error would never be seen; unless all
         # of them have stopped after the same step.
         leave = isinstance(error, Interrupted) or device.type != "cuda"
-        _forget_locals(error)
+        _forget_locals(error, callers)
         raise
     finally:
         if leave:
-            group.leave()
+            if group is not None:
+                group.forget()
+            _leave()
 
 
-def _forget_locals(error: BaseException | None) -> None:
-    """An error holds all that the functions knew which it came through."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__
+def _forget_locals(error: BaseException, callers: BaseException | None) -> None:
+    """An error, and those behind it, hold all that the functions knew which they came through. Another one that the
+    caller has at hand is none of ours."""
+    seen, found = {id(callers)}, [error]
+    while found:
+        one = found.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            traceback.clear_frames(one.__traceback__)
+            found += [behind for behind in (one.__cause__, one.__context__) if behind is not None]
+
+
+def _leave() -> None:
+    """Nobody may hold a DistributedDataParallel any more.
+
+    The threads that have sent and received let go of their last tensors a moment later than those are needed, for which
+    they need Python. If Python is ending then, the process aborts; and if the last one to hold the group is a
+    DistributedDataParallel, which waits for the threads and lets Python wait with it, it hangs. The group itself waits
+    for them and lets Python go on.
+    """
+    gc.collect()
+    distributed.destroy_process_group()
 
 
 def _take_gpu() -> None:

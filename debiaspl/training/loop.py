@@ -73,10 +73,12 @@ def train(
             _refuse_several(group)
             return train_frozen(recipe, run, task, where, go_on, end, features)
         begun = group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None)
-        # Handed on, and not kept here: it must be gone when the group is left.
-        step = [Step(recipe, task, where, workers, record=not eager, fresh=not begun, group=group)]
-        with run.begin(recipe) if group.first else nullcontext():
-            return _train(recipe, run, step.pop(), group, go_on, end)
+        step = Step(recipe, task, where, workers, record=not eager, fresh=not begun, group=group)
+        try:
+            with run.begin(recipe) if group.first else nullcontext():
+                return _train(recipe, run, step, group, go_on, end)
+        finally:
+            del step  # it must be gone when the group is left
 
 
 def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Run:
             return Recipe.from_json(json.loads(self.config_path.read_text())["recipe"])
         except OSError as error:
             raise RunError(f"{self.folder} is not a run: its config.json cannot be read ({error.strerror}).") from error
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise RunError(f"{self.config_path} is damaged or of another version of debiaspl: {error}") from error
 
     def results(self) -> dict[str, Any] | None:

@@ -88,6 +88,23 @@ def test_it_is_silent_where_a_run_is_or_where_none_was_asked_for(tmp_path, capsy
         assert capsys.readouterr().err == heard
 
 
+def test_what_others_keep_to_themselves_beside_it_is_no_error(monkeypatch):
+    """Folders that are closed to us, and files that are no run's."""
+    Path("runs/damaged").mkdir(parents=True)
+    Path("runs/damaged/config.json").write_text('{"recipe": []}')
+    Path("runs/closed").mkdir()
+    exists = Path.exists
+
+    def refused(path, **settings):
+        if "closed" in path.parts[:-1]:
+            raise PermissionError(13, "Permission denied", str(path))
+        return exists(path, **settings)
+
+    monkeypatch.setattr(Path, "exists", refused)
+    for command in (("train", *TINY), ("demo",)):
+        assert said(*command, "--out", "runs/new", "--resume").endswith("in runs/new: a new one begins there.")
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

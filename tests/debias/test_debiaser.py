@@ -134,6 +134,12 @@ def test_labels_and_margin_may_have_strengths_of_their_own():
             for row, number in zip(strong.tolist(), label, strict=True)
         ]
         torch.testing.assert_close(found, torch.tensor(twin), atol=1e-5, rtol=1e-4)
+    told = "Debiaser(num_classes=3, strength=0.5, momentum=0.99"
+    assert repr(Debiaser(3)) == f"{told})"
+    assert (
+        repr(Debiaser(3, labeled_strength=1, margin_strength=0))
+        == f"{told}, labeled_strength=1.0, margin_strength=0.0)"
+    )
     with pytest.raises(ValueError, match="margin_strength is -1"):
         Debiaser(3, margin_strength=-1)
 

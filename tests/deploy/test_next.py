@@ -255,6 +255,10 @@ def test_labels_of_a_teacher_are_no_labels_and_those_of_a_person_are(photos, tmp
     (tmp_path / "given" / "taught").mkdir()  # a student of a frozen encoder has a model and no config.json
     assert labeled_files(tmp_path / "given" / "taught", copy, files) == {"china/0001.jpg"}
 
+    moved = (tmp_path / "alone").rename(tmp_path / "moved") / "debiaspl"
+    assert learned_from_teacher(moved)
+    assert labeled_files(moved, copy, files) == set()
+
     # Earlier versions wrote nothing of it: a third student learns from labels of a person alone.
     for mark in ("{}", "", "[]"):
         old = zeroshot_run(tmp_path / f"old{mark}", copy, mark)
@@ -264,5 +268,5 @@ def test_labels_of_a_teacher_are_no_labels_and_those_of_a_person_are(photos, tmp
 
     # What a person has labeled since counts.
     (copy / "labels.csv").write_text("file_name,label\nflower/0002.jpg,flower\n")
-    assert labeled_files(taught, copy, files) == {"flower/0002.jpg"}
+    assert labeled_files(moved, copy, files) == {"flower/0002.jpg"}
     assert labeled_files(given, copy, files) == {"china/0001.jpg"}
