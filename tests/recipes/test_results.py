@@ -86,6 +86,22 @@ def test_a_missing_folder_teaches(tmp_path):
     assert "is not a folder" in shown.output
 
 
+def test_the_page_prints_the_ablation():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table ablation -->")[1].split("\n\n")[1]
+    files = [root / "results" / "ablation" / f"{name}.json" for name in ("digits-10", "digits-lt20-10pct")]
+    measured = [json.loads(file.read_text())["variants"] for file in files]
+    assert [len(variants) for variants in measured] == [8, 8]
+    for row, *both in zip(page.splitlines()[2:], *measured, strict=True):
+        expected = [both[0]["variant"]]
+        for variant, (plain, *_) in zip(both, measured, strict=True):
+            pairs = zip(variant["runs"], plain["runs"], strict=True)
+            better = sum(own["accuracy"] > other["accuracy"] for own, other in pairs)
+            against = "-" if variant is plain else f"{better} of {len(variant['runs'])}"
+            expected += [f"{100 * variant['accuracy']:.1f}", f"{100 * variant['worst']:.0f}", against]
+        assert row == "| " + " | ".join(expected) + " |"
+
+
 def test_the_page_prints_what_was_measured():
     """docs/debiasing.md: every measured row, and no other."""
     root = Path(__file__).parents[2]
