@@ -14,8 +14,8 @@ import debiaspl
 COMMAND = [sys.executable, "-m", "debiaspl"]
 
 
-def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+def run(*arguments: str, folder: Path | None = None, **settings: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", **settings}
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=folder, env=environment)
 
 
@@ -78,7 +78,9 @@ def test_train_by_recipe_with_settings_and_resume(tmp_path):
     assert again.returncode == 1
     assert "already holds a run" in again.stderr
     assert "Traceback" not in again.stderr
-    assert run(*arguments, "--resume", folder=tmp_path).stdout == first.stdout
+    told = run(*arguments, "--resume", folder=tmp_path).stdout.splitlines()
+    assert told.pop(0).endswith(" had ended; nothing was trained.")
+    assert told == first.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,17 @@ def test_mistakes_get_a_message_and_leave_no_folder(tmp_path, arguments, message
     assert list(tmp_path.iterdir()) == []
 
 
-def test_recipes_are_listed():
-    assert "digits-10" in run("recipes").stdout
+def test_recipes_are_listed_with_their_whole_names():
     listed = json.loads(run("recipes", "--json").stdout)
-    assert {"digits-10", "digits-lt20-10pct"} <= {recipe["name"] for recipe in listed}
+    names = [recipe["name"] for recipe in listed]
+    assert {"digits-10", "digits-lt20-10pct"} <= set(names)
+    piped = run("recipes", COLUMNS="60").stdout.splitlines()
+    assert [line.split()[0] for line in piped[1:]] == names
+    shown = run("recipes", COLUMNS="80", FORCE_COLOR="1").stdout
+    assert set(names) <= set(shown.split())
+    assert max(map(len, shown.splitlines()[1:])) <= 80
+
+
+def test_a_recipe_that_is_almost_right():
+    said = run("train", "--recipe", "digit-10").stderr
+    assert said.startswith("error: there is no recipe named 'digit-10'. Did you mean digits-10? There are digits-10,")

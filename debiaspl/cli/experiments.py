@@ -8,7 +8,7 @@ import typer
 from debiaspl._torchrun import rank
 from debiaspl.cli.photos import train_on_photos
 from debiaspl.cli.resuming import warn_of_new_experiment, warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
+from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_table, progress_bar
 
 CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst: of the class least well recognised. "
@@ -97,17 +97,20 @@ def train_command(
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find
         from debiaspl.report.runs import write_report
-        from debiaspl.training import train
+        from debiaspl.training import Run, train
         from debiaspl.training.group import TIMEOUT
 
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
+        ended = resume and Run(folder).results_path.exists()
         if resume:
             warn_of_new_run(folder, chosen)
         limit = TIMEOUT if timeout is None else timeout
         results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager=eager, timeout=limit)
         if rank():
             return  # the first one speaks for all
+        if ended:
+            typer.echo(f"The run in {folder} had ended; nothing was trained.")
         typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         if "skipped" in results:
@@ -124,13 +127,12 @@ def recipes_command(json_: Annotated[bool, typer.Option("--json", help="As JSON.
 
         typer.echo(json.dumps([recipe.to_json() for recipe in RECIPES.values()], indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
     table = Table("recipe", "experiment", "paper %", "cost", box=None, pad_edge=False)
     for recipe in RECIPES.values():
         table.add_row(recipe.name, recipe.about, "-" if recipe.paper is None else f"{recipe.paper:.1f}", recipe.cost)
-    Console().print(table)
+    print_table(table)
 
 
 def _refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:

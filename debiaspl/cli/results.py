@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.terminal import plain_errors, print_table
 
 CAPTION = (
     "Accuracy: mean over folds (least to largest), top-1 % on the balanced test set, of the averaged weights after the "
@@ -37,12 +37,11 @@ def results_command(
         if json_:
             typer.echo(json.dumps([row.to_json() for row in found], indent=2))
             return
-        from rich.console import Console
         from rich.table import Table
 
         shown = Table(*HEADER, caption=CAPTION, caption_justify="left")
         for cells in table(found):
             shown.add_row(*cells)
-        Console().print(shown)
+        print_table(shown)
         for gpu in sorted({row.gpu for row in found if row.gpu}):
             typer.echo(f"Measured on one {gpu}.")

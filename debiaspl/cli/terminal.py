@@ -5,10 +5,18 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
 from debiaspl._torchrun import rank
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.table import Table
+
+WIDE = 10_000
+"""Columns; more than any table has."""
 
 
 @contextmanager
@@ -22,6 +30,9 @@ def plain_errors() -> Iterator[None]:
             raise  # "| head" has heard enough: typer ends in silence
         typer.echo(f"{said}: {error.filename or ''}: {error.strerror or error}", err=True)
         raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("Stopped.", err=True)
+        raise typer.Exit(130) from None
     except (ValueError, ImportError, RuntimeError) as error:
         from debiaspl.training import Interrupted, RunError
         from debiaspl.training.own_file import went_through
@@ -47,6 +58,21 @@ def command_to_go_on() -> str:
         return "the same torchrun command, with --resume"
     typed = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--overwrite")]
     return shlex.join(["debiaspl", *typed, "--resume"])
+
+
+def print_table(table: "Table") -> None:
+    """The first column, by which things are named, is never cut; and nothing is, where no terminal has a width."""
+    from rich.console import Console
+
+    table.columns[0].no_wrap = True
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, console.measure(table, options=_wide(console)).maximum))
+    console.print(table)
+
+
+def _wide(console: "Console") -> "ConsoleOptions":
+    return console.options.update(width=WIDE)
 
 
 @contextmanager

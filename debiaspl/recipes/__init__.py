@@ -1,5 +1,7 @@
 """The paper's experiments and ours, by name."""
 
+import difflib
+
 from debiaspl.recipes import cifar10, digits, eurosat, imagenet
 from debiaspl.training import Recipe
 
@@ -11,7 +13,9 @@ RECIPES: dict[str, Recipe] = {
 def recipe(name: str) -> Recipe:
     """The recipe of this name."""
     if name not in RECIPES:
-        raise ValueError(f"there is no recipe named {name!r}; there are {', '.join(RECIPES)}.")
+        close = difflib.get_close_matches(name, RECIPES, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        raise ValueError(f"there is no recipe named {name!r}.{hint} There are {', '.join(RECIPES)}.")
     return RECIPES[name]
 
 

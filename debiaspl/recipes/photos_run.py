@@ -1,6 +1,8 @@
 """The runs that training on photos is made of: folds that check, the supervised baseline, and the run itself."""
 
 import shutil
+import signal
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +12,7 @@ import torch
 
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
 from debiaspl.recipes.photos import Check, cross_check, supervised
-from debiaspl.training import Choice, Recipe, Run, RunError, train
+from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError, train
 from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.frozen import FEATURES, every_image
 from debiaspl.training.log import ProgressLine
@@ -55,17 +57,25 @@ def train_photos(
     start = partial(start, features=features, images=images)
     alone = recipe.algorithm.name == "supervised"
     methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
-    results = []
-    for each, place in methods:
-        parts = []
-        for fold in range(check.folds) if check.all_in_turn else ():
-            below = out / CHECKS / f"{each.algorithm.name}-fold{fold}"
-            part = _with_fold(each, check.folds, fold)
-            parts.append(start(part, below))
-            _check_labels(parts[-1], part, images, out)
-            _keep_results_only(below)
-        results.append(start(each, place, end=partial(_end, check, parts)))
+    try:
+        results = [_trained(each, place, start, check, images, out) for each, place in methods]
+    except KeyboardInterrupt:  # between two runs, or for the second time
+        raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
     return Outcome(results[-1], None if alone else results[0], check)
+
+
+def _trained(
+    recipe: Recipe, place: Path, start: Callable[..., dict[str, Any]], check: Check, images: ImageSet | None, out: Path
+) -> dict[str, Any]:
+    """Its results; before, those of its folds."""
+    parts = []
+    for fold in range(check.folds) if check.all_in_turn else ():
+        below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
+        part = _with_fold(recipe, check.folds, fold)
+        parts.append(start(part, below))
+        _check_labels(parts[-1], part, images, out)
+        _keep_results_only(below)
+    return start(recipe, place, end=partial(_end, check, parts))
 
 
 def _read(recipe: Recipe) -> ImageSet:

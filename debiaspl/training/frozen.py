@@ -12,6 +12,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, ImageSet, Task
 from debiaspl.encoders import EncoderNetwork, Features, Views, cached_features, load_encoder
+from debiaspl.encoders.cache import CHUNK
 from debiaspl.training.ending import End
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import Evaluation
@@ -61,7 +62,8 @@ def train_frozen(
     started = time.monotonic()
     images = every_image(task)
     line = ProgressLine(f"{recipe.name}, features:", 0, len(images))
-    with run.begin(recipe), stop_requests() as stop_requested:
+    heard = f"Stopping when the next {CHUNK} images are done. Ctrl-C again leaves at once; --resume goes on."
+    with run.begin(recipe), stop_requests(heard=heard) as stop_requested:
 
         def watch(done: int, total: int) -> None:
             line.show(done, {"losses": {}})

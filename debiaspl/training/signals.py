@@ -1,6 +1,7 @@
 """Being asked to stop."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,15 +17,18 @@ def remember(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def stop_requests(again: bool = False) -> Iterator[Callable[[], int]]:
+def stop_requests(again: bool = False, heard: str = "") -> Iterator[Callable[[], int]]:
     """Inside, Ctrl-C and SIGTERM are noted instead of acting: the callable gives the signal's number, or 0. A second
     one acts at once, unless ``again``: under torchrun a signal comes from the terminal and once more from torchrun.
+    ``heard`` is said at once, where it takes long until somebody looks.
     Outside the main thread Python allows no handlers, and signals keep their old meaning."""
     asked: list[int] = list(_remembered)
     before: dict[int, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
         asked.append(number)
+        if heard and len(asked) == 1:
+            print(f"\n{heard}", file=sys.stderr, flush=True)
         if again:
             return
         for each, handler in before.items():

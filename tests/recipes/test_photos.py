@@ -390,6 +390,23 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
     assert told == [True, False, True, False, False, False]
 
 
+def test_ctrl_c_at_any_time_says_how_to_go_on(place, tmp_path, monkeypatch):
+    """Outside the training, which listens to it, or for the second time."""
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(photos_run, "train", stopped)
+    monkeypatch.setattr("sys.argv", ["debiaspl", "train", "photos"])
+    ran = train(place, tmp_path / "run")
+    assert ran.exit_code == 130
+    assert ran.stderr == "Stopped. Go on with: debiaspl train photos --resume\n"
+    monkeypatch.setattr(photos_module, "list_folder", stopped)
+    ran = train(place, tmp_path / "other")
+    assert (ran.exit_code, ran.stderr) == (130, "Stopped.\n")
+    assert not (tmp_path / "other").exists()
+
+
 def test_an_algorithm_of_ones_own(place, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("from debiaspl.algorithms import FixMatch\n\n\nclass Mine(FixMatch): pass\n")
     monkeypatch.chdir(tmp_path)

@@ -47,7 +47,8 @@ def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
         return []
     ratio = best.middle("pseudo_imbalance")
     stronger = "If the images are balanced, a larger strength takes out more of this."
-    todo = stronger if ratio is not None and ratio > MUCH else "Nothing to mend here."
+    fine = "Nothing to mend here." if len(shown) == 1 else f"Nothing to mend in {best.title}, the best one."
+    todo = stronger if ratio is not None and ratio > MUCH else fine
     return [
         Finding(
             "Pseudo-labels of the most used class for each one of the least used, in the second half of training: "
