@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
+from torch import Tensor
 
-from debiaspl.data import Task, open_data
+from debiaspl.data import ImageSet, Task, open_data
+from debiaspl.models import scale
 from debiaspl.recipes import recipe as find
 from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
@@ -42,7 +45,26 @@ def milliseconds(recipe: Recipe, task: Task, device: torch.device) -> float:
     return 1000 * (time.perf_counter() - start) / TIMED
 
 
-def run(recipe: Recipe, device: torch.device, target: float, seconds: float, points: int) -> dict[str, Any]:
+@torch.no_grad()
+def neighbours(step: Step, test: ImageSet, count: int = 20, chunk: int = 2000) -> float:
+    """Share of the test images whose nearest unlabeled images are mostly of their class: how good the features are,
+    whatever is made of them. It looks at labels that training has not."""
+
+    def embedded(images: Tensor) -> Tensor:
+        parts = [step.average.model.embed(scale(part.to(step.device), None)) for part in images.split(chunk)]
+        return F.normalize(torch.cat(parts).float(), dim=-1)
+
+    known, truth = embedded(step.task.unlabeled.images), step.task.unlabeled.truth.to(step.device)
+    right = 0
+    for part, labels in zip(embedded(test.images).split(chunk), test.labels.to(step.device).split(chunk), strict=True):
+        nearest = truth[(part @ known.T).topk(count).indices]
+        right += int((nearest.mode(-1).values == labels).sum())
+    return right / len(test)
+
+
+def run(
+    recipe: Recipe, device: torch.device, target: float, seconds: float, points: int, features: bool
+) -> dict[str, Any]:
     whole = open_data(recipe.data, recipe.image_size, recipe.stream)
     began = time.perf_counter()
     task = Task.of(whole, recipe.protocol.build("protocol"), recipe.seed, recipe.validation)
@@ -59,7 +81,8 @@ def run(recipe: Recipe, device: torch.device, target: float, seconds: float, poi
             record = step.monitor.summary()
             found = evaluate(step.finished(), test)
             spent = round(time.perf_counter() - began, 1)
-            curve.append({"step": number, "seconds": spent, "accuracy": found.accuracy, **record})
+            near = {"neighbours": neighbours(step, test)} if features else {}
+            curve.append({"step": number, "seconds": spent, "accuracy": found.accuracy, **near, **record})
             if found.accuracy >= target:
                 break
     return {
@@ -82,6 +105,7 @@ def main() -> None:
     parser.add_argument("--target", type=float, default=2.0, help="accuracy, 0 to 1, at which a run ends")
     parser.add_argument("--seconds", type=float, default=0.0, help="fit each schedule into this time")
     parser.add_argument("--points", type=int, default=4, help="evaluations on the way")
+    parser.add_argument("--neighbours", action="store_true", help="at each, judge the features by nearest images too")
     parser.add_argument("--commit", default=None, help="where the code comes from, if this is no checkout")
     parser.add_argument("--out", type=Path, help="write all as JSON here, after every run")
     options = parser.parse_args()
@@ -101,7 +125,7 @@ def main() -> None:
         for text in options.runs:
             name, *settings = text.split()
             recipe = find(name).with_settings([*settings, f"seed={seed}"])
-            measured = run(recipe, device, options.target, options.seconds, options.points)
+            measured = run(recipe, device, options.target, options.seconds, options.points, options.neighbours)
             outcome["runs"].append({"run": text, "seed": seed, **measured})
             shown = {key: measured[key] for key in ("accuracy", "seconds", "steps", "ms_per_step")}
             print(json.dumps({"run": text, "seed": seed, **shown}), flush=True)

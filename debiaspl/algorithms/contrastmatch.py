@@ -25,7 +25,8 @@ class ContrastMatch(FixMatch):
         num_features: width of the network's features.
         contrast_weight: weight of the contrast at the start; 0: this is FixMatch.
         contrast_until: share of the training after which there is no contrast.
-        labels_from: share of the training after which pseudo-labels are learned from; the correction learns before.
+        labels_from: share of the training after which pseudo-labels are learned from. Until then the correction learns,
+            and nothing that is learned depends on it: two runs that differ in it alone are one.
         temperature: of the similarities; lower ones look at the nearest images alone.
         width: of the space in which views are compared.
         **others: FixMatch's own settings.
@@ -71,8 +72,9 @@ class ContrastMatch(FixMatch):
         self._report(at_least_float32(logits_weak), probabilities)
         weight = self.contrast_weight * (1 - batch.progress / self.contrast_until).clamp_min(0)
         learned = batch.progress >= self.labels_from
+        known = torch.where(learned, self.correction.labeled_margin(logits, batch.labels), at_least_float32(logits))
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "labeled": F.cross_entropy(known, batch.labels),
             "unlabeled": learned * self.unlabeled_weight * self._consistency(probabilities, logits_strong),
             "contrast": weight * contrast(queries, keys, self.temperature),
         }

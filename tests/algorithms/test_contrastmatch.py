@@ -9,10 +9,11 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, ContrastMatch, FixMatch, Models
 from debiaspl.algorithms.contrastmatch import contrast
-from debiaspl.debias import Correction, Debiaser
+from debiaspl.debias import Correction, Debiaser, LogitAdjustment
 from debiaspl.models import Network
 
 CLASSES, FEATURES, LABELED, UNLABELED = 4, 6, 5, 12
+COUNTS = (5, 3, 2, 1)
 
 
 class Plain(Network):
@@ -25,6 +26,7 @@ class Plain(Network):
         self.weight = nn.Parameter(0.6 * torch.randn(FEATURES, 12, generator=generator))
         self.head = nn.Linear(FEATURES, CLASSES)
         self.head.weight.data = 3 * torch.randn(CLASSES, FEATURES, generator=generator)
+        self.head.bias.data.zero_()
 
     def embed(self, images: torch.Tensor) -> torch.Tensor:
         return (images.flatten(1) @ self.weight.T).tanh()
@@ -88,6 +90,21 @@ def test_pseudo_labels_are_learned_from_later_and_the_prior_moves_before():
     assert algorithm.monitors["kept"].any()
     assert not torch.equal(debiaser.prior, torch.full((CLASSES,), 1 / CLASSES))
     assert algorithm.losses(models, batch(0.5))["unlabeled"].item() > 0
+
+
+@pytest.mark.parametrize("correction", [Debiaser(CLASSES, 2.0, labeled_strength=3.0), LogitAdjustment(COUNTS)])
+def test_until_pseudo_labels_are_learned_from_no_correction_changes_what_is_learned(correction):
+    def gradients(chosen: Correction, progress: float) -> list[torch.Tensor]:
+        models, algorithm = Models(Plain(0), Plain(1)), made(chosen, labels_from=0.5)
+        losses = algorithm.losses(models, batch(progress))
+        parameters = [*models.student.parameters(), *algorithm.projector.parameters()]
+        return list(torch.autograd.grad(sum(losses.values()), parameters))
+
+    correction(torch.tensor([[4.0, 1.0, 0.0, 0.0]]))  # a prior that is not uniform
+    early = zip(gradients(correction, 0.4), gradients(Correction(), 0.4), strict=True)
+    assert all(torch.equal(one, other) for one, other in early)
+    late = zip(gradients(correction, 0.5), gradients(Correction(), 0.5), strict=True)
+    assert not all(torch.equal(one, other) for one, other in late)
 
 
 @pytest.mark.parametrize("strength", [None, 0.5])
