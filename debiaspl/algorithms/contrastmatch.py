@@ -4,21 +4,21 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Batch, Models
+from debiaspl.algorithms.contrast import Contrast
 from debiaspl.algorithms.fixmatch import FixMatch
-from debiaspl.debias import Correction, ranks
+from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
 
 class ContrastMatch(FixMatch):
     """FixMatch, and each strong view must find its own weak view among those of the batch, on all ranks.
 
-    With few labels FixMatch begins with few confident labels, many of them wrong. The contrast (InfoNCE: van den Oord
-    et al., 2018; between a teacher's weak and a student's strong view: Zheng et al., 2021) gives the network features
-    of its own meanwhile, from the very passes that FixMatch makes anyway. Its weight falls to 0 in a line: it treats
-    images of one class as different, which hurts once their labels are known.
+    With few labels FixMatch begins with few confident labels, many of them wrong. The contrast gives the network
+    features of its own meanwhile, from the very passes that FixMatch makes anyway. Its weight falls to 0 in a line: it
+    treats images of one class as different, which hurts once their labels are known.
 
     Args:
         correction: as FixMatch has it.
@@ -27,8 +27,13 @@ class ContrastMatch(FixMatch):
         contrast_until: share of the training after which there is no contrast.
         labels_from: share of the training after which pseudo-labels are learned from. Until then the correction learns,
             and nothing that is learned depends on it: two runs that differ in it alone are one.
+        width: of the space in which views are compared, by cosine.
         temperature: of the similarities; lower ones look at the nearest images alone.
-        width: of the space in which views are compared.
+        memory: weak views of earlier batches to be told from.
+        relations: share of the target that goes not to its own but to other images, by how similar to them the teacher
+            finds the weak view (Denize et al., 2023); 0: all others are equally wrong.
+        relation_temperature: of the teacher's similarities.
+        key_decay: weak views are compared through an average of what strong ones are compared through; 0: the same.
         **others: FixMatch's own settings.
     """
 
@@ -39,8 +44,12 @@ class ContrastMatch(FixMatch):
         contrast_weight: float = 1.0,
         contrast_until: float = 1.0,
         labels_from: float = 0.5,
-        temperature: float = 0.2,
         width: int = 128,
+        temperature: float = 0.2,
+        memory: int = 0,
+        relations: float = 0.0,
+        relation_temperature: float = 0.05,
+        key_decay: float = 0.0,
         **others: Any,
     ) -> None:
         super().__init__(correction, **others)
@@ -50,23 +59,17 @@ class ContrastMatch(FixMatch):
             raise ValueError(f"contrast_until is {contrast_until}, expected a share of the training in (0, 1].")
         if not 0 <= labels_from < 1:
             raise ValueError(f"labels_from is {labels_from}, expected a share of the training in [0, 1).")
-        if temperature <= 0:
-            raise ValueError(f"temperature is {temperature}, expected more than 0.")
         self.contrast_weight, self.contrast_until, self.labels_from = contrast_weight, contrast_until, labels_from
-        self.temperature = temperature
-        self.projector = nn.Sequential(
-            nn.Linear(num_features, num_features), nn.LeakyReLU(0.1), nn.Linear(num_features, width)
-        )
+        settings = width, temperature, memory, relations, relation_temperature, key_decay
+        self.contrast = Contrast(num_features, *settings)
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():
             features_weak = models.teacher.embed(batch.weak[0])
             logits_weak = models.teacher.head(features_weak)
-            keys = self.projector(features_weak)
         features = models.student.embed(torch.cat((batch.labeled, batch.strong[0])))
         sizes = [len(batch.labeled), len(batch.strong[0])]
         logits, logits_strong = torch.split(models.student.head(features), sizes)
-        queries = self.projector(features[sizes[0] :])
 
         probabilities = self.correction(logits_weak)
         self._report(at_least_float32(logits_weak), probabilities)
@@ -76,17 +79,5 @@ class ContrastMatch(FixMatch):
         return {
             "labeled": F.cross_entropy(known, batch.labels),
             "unlabeled": learned * self.unlabeled_weight * self._consistency(probabilities, logits_strong),
-            "contrast": weight * contrast(queries, keys, self.temperature),
+            "contrast": weight * self.contrast(features[sizes[0] :], features_weak),
         }
-
-
-def contrast(queries: Tensor, keys: Tensor, temperature: float) -> Tensor:
-    """Cross-entropy of finding, for each of the queries, (N, D), its own among the keys, (N, D), by cosine.
-
-    The keys of other ranks are among them; no gradient reaches those.
-    """
-    itself = ranks.own() * len(queries) + torch.arange(len(queries), device=queries.device)
-    queries, keys = (F.normalize(at_least_float32(vectors), dim=-1) for vectors in (queries, keys))
-    with torch.autocast(queries.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
-        similarity = queries @ ranks.gathered(keys).T / temperature
-    return F.cross_entropy(similarity, itself)

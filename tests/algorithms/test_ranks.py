@@ -28,7 +28,10 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "remixmatch": ("remixmatch", {"alpha": 0.0}),
     "fixmatch": ("fixmatch", {"threshold": 0.5}),
     "fixmatch, two views and CLD": ("fixmatch", {"threshold": 0.5, "views": 2, "cld_weight": 0.3}),
-    "contrastmatch": ("contrastmatch", {"threshold": 0.5, "labels_from": 0.0, "temperature": 0.5}),
+    "contrastmatch": (
+        "contrastmatch",
+        {"threshold": 0.5, "labels_from": 0.0, "temperature": 0.5, "memory": 25, "relations": 0.4, "key_decay": 0.5},
+    ),
     "flexmatch": ("flexmatch", {"threshold": 0.6}),
     "freematch": ("freematch", {"decay": 0.5, "fairness_weight": 0.7}),
     "softmatch": ("softmatch", {"decay": 0.5}),

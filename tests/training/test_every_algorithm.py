@@ -28,8 +28,9 @@ def recipe_of(name: str, *settings: str) -> Recipe:
     correction = algorithm.own_correction
     if correction == "none" and algorithm.makes_pseudo_labels:
         correction = "debiaser"
-    # A memory that is full after two steps; thresholds that keep labels are those of EAGER.
-    short = [item for item in ("memory=48",) if item.partition("=")[0] in settings_of("algorithm", name)]
+    # A memory that is full after two steps, and what is off by default; thresholds that keep labels are those of EAGER.
+    chosen = "memory=48", "relations=0.5", "key_decay=0.9"
+    short = [item for item in chosen if item.partition("=")[0] in settings_of("algorithm", name)]
     return changed(EAGER, f"algorithm={name}", f"correction={correction}", *short, *settings)
 
 

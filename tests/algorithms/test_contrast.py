@@ -1,0 +1,154 @@
+"""The contrast against a twin in plain loops: alone, with a memory, with relations, with averaged keys."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from debiaspl.algorithms.contrast import Contrast
+
+FEATURES, WIDTH, IMAGES = 6, 5, 7
+
+
+def made(**settings: float) -> Contrast:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return Contrast(FEATURES, WIDTH, **settings)
+
+
+def views(seed: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    strong, weak = torch.randn(2, IMAGES, FEATURES, generator=generator)
+    return strong, strong + weak
+
+
+def cosine(one: list[float], other: list[float]) -> float:
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    return product / math.sqrt(sum(a * a for a in one)) / math.sqrt(sum(b * b for b in other))
+
+
+def slow(queries: list[list[float]], keys: list[list[float]], others: list[list[float]], **settings: float) -> float:
+    """Query i must find key i among all keys and others; a share of the target lies where the key finds them."""
+    relations, total = settings.get("relations", 0.0), 0.0
+    known = keys + others
+    for place, (query, key) in enumerate(zip(queries, keys, strict=True)):
+        weights = [math.exp(cosine(query, one) / settings.get("temperature", 0.2)) for one in known]
+        surprise = [-math.log(weight / sum(weights)) for weight in weights]
+        total += (1 - relations) * surprise[place]
+        near = [math.exp(cosine(key, one) / settings.get("relation_temperature", 0.05)) for one in known]
+        near[place] = 0.0
+        total += relations * sum(share / sum(near) * cost for share, cost in zip(near, surprise, strict=True))
+    return total / len(queries)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"temperature": 0.3},
+        {"memory": 16, "temperature": 0.1},
+        {"relations": 0.4, "relation_temperature": 0.2},
+        {"relations": 1.0, "memory": 7, "relation_temperature": 0.1},
+        {"relations": 0.5, "memory": 16, "temperature": 0.15, "relation_temperature": 0.07},
+    ],
+)
+def test_it_is_that_of_plain_loops(settings):
+    contrast = made(**settings)
+    memory: list[list[float]] = []
+    for step in range(4):  # the memory fills up, and is then written over
+        strong, weak = views(step)
+        keys = contrast.projector(weak).tolist()
+        expected = slow(contrast.projector(strong).tolist(), keys, memory, **settings)
+        assert contrast(strong, weak).item() == pytest.approx(expected, rel=1e-5)
+        memory = (memory + keys)[-settings["memory"] :] if "memory" in settings else []
+
+
+def test_the_memory_holds_the_latest_weak_views():
+    contrast = made(memory=10)
+    drawn = [views(step) for step in range(3)]
+    for strong, weak in drawn:
+        contrast(strong, weak)
+    latest = torch.cat([F.normalize(contrast.projector(weak), dim=-1) for _, weak in drawn])[-10:]
+    found = {tuple(row) for row in contrast.remembered.mul(1e4).round().tolist()}
+    assert found == {tuple(row) for row in latest.mul(1e4).round().tolist()}
+
+
+def test_keys_are_projected_by_an_average():
+    contrast, (strong, weak) = made(key_decay=0.75, memory=IMAGES), views(0)
+    first = contrast.projector(weak)
+    contrast(strong, weak)
+    torch.testing.assert_close(contrast.remembered, F.normalize(first, dim=-1))
+    before = [value.clone() for value in contrast.projector.parameters()]
+    with torch.no_grad():
+        for value in contrast.projector.parameters():
+            value.add_(torch.randn(value.shape, generator=torch.Generator().manual_seed(1)))
+    averages = [0.75 * old + 0.25 * new for old, new in zip(before, contrast.projector.parameters(), strict=True)]
+    contrast(strong, weak)
+    hidden = F.leaky_relu(F.linear(weak, *averages[:2]), 0.1)
+    torch.testing.assert_close(contrast.remembered, F.normalize(F.linear(hidden, *averages[2:]), dim=-1))
+
+
+def test_an_average_of_bfloat16_weights_moves():
+    """A GPU computes with a bfloat16 copy, in which a hundredth of a small change is nothing."""
+    contrast, (_, weak) = made(key_decay=0.99), views(0)
+    weight = contrast.projector[0].weight
+    weight.data = weight.data.to(torch.bfloat16)
+    start = contrast.average_0_weight.clone()
+    weight.data.add_(0.1)
+    with torch.no_grad():
+        for _ in range(20):
+            contrast._project_weak(weak)
+    moved = (contrast.average_0_weight - start).mean().item()
+    assert moved == pytest.approx(0.1 * (1 - 0.99**20), rel=0.05)
+
+
+@pytest.mark.parametrize("settings", [{}, {"memory": 16, "relations": 0.5}, {"key_decay": 0.9}])
+def test_weak_views_are_targets(settings):
+    """The same projector makes queries and keys; a gradient through the keys would pull them to the queries."""
+    contrast, (strong, weak) = made(**settings), views(0)
+    weak.requires_grad_()
+    strong.requires_grad_()
+    contrast(strong, weak).backward()
+    assert weak.grad is None
+    assert strong.grad.abs().sum() > 0
+    found = [parameter.grad.clone() for parameter in contrast.projector.parameters()]
+    if not settings:
+        contrast.zero_grad()
+        keys = F.normalize(contrast.projector(weak), dim=-1).detach()
+        queries = F.normalize(contrast.projector(strong), dim=-1)
+        F.cross_entropy(queries @ keys.T / contrast.temperature, torch.arange(IMAGES)).backward()
+        for one, parameter in zip(found, contrast.projector.parameters(), strict=True):
+            torch.testing.assert_close(one, parameter.grad)
+
+
+def test_a_state_is_all_that_the_next_step_depends_on():
+    settings = {"memory": 10, "relations": 0.5, "key_decay": 0.9}
+    contrast, other = made(**settings), made(**settings)
+    for step in range(3):
+        contrast(*views(step))
+    other.load_state_dict(contrast.state_dict())
+    assert torch.equal(contrast(*views(3)), other(*views(3)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"relation_temperature": -1.0}, "relation_temperature is -1.0"),
+        ({"relations": 1.5}, "relations is 1.5"),
+        ({"key_decay": 1.0}, "key_decay is 1.0"),
+        ({"memory": -1}, "memory is -1"),
+    ],
+)
+def test_bad_settings_are_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        made(**settings)
+
+
+def test_a_batch_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="memory is 3, but a batch has 7 images"):
+        made(memory=3)(*views(0))
+    strong, weak = views(0)
+    with pytest.raises(ValueError, match="two or more in a batch; found 1"):
+        made(relations=0.5)(strong[:1], weak[:1])
