@@ -43,13 +43,18 @@ def accuracy(axes: Any, found: dict[str, dict[str, Any]]) -> None:
             label = method if number == 0 else None
             places = [line["step"] for line in lines]
             axes.plot(places, [100 * line["accuracy"] for line in lines], color=COLOURS[method], lw=1.2, label=label)
+    recipe = found["DebiasPL"]["recipe"]
+    begin = recipe["algorithm"]["settings"]["labels_from"] * recipe["steps"]
+    axes.axvline(begin, color="k", lw=0.8, ls=":")
+    axes.text(begin, axes.get_ylim()[0], " pseudo-labels", va="bottom", fontsize=8)
     axes.set(title="Accuracy on the test set, a line per fold", xlabel="step", ylabel="%")
     axes.legend(frameon=False)
 
 
 def labels(axes: Any, found: dict[str, dict[str, Any]]) -> None:
     for method, measured in found.items():
-        log = measured["folds"][0]["log"]
+        # Of steps that a variant has in common with others, its own labels are not known.
+        log = [line for line in measured["folds"][0]["log"] if "kept" in line]
         places = [line["step"] for line in log]
         axes.plot(places, [line["kept"] for line in log], color=COLOURS[method], ls="--", lw=1.2)
         known = [line for line in log if line["pseudo_accuracy"] is not None]
@@ -60,7 +65,8 @@ def labels(axes: Any, found: dict[str, dict[str, Any]]) -> None:
 def shares(axes: Any, found: dict[str, dict[str, Any]]) -> None:
     places = range(len(CLASSES))
     for offset, (method, measured) in zip((-0.2, 0.2), found.items(), strict=True):
-        last = measured["folds"][0]["log"][-8:]
+        log = measured["folds"][0]["log"]
+        last = log[-len(log) // 8 :]
         mean = [sum(line["marginal"][place] for line in last) / len(last) for place in places]
         axes.bar([place + offset for place in places], mean, 0.4, color=COLOURS[method], label=method)
     axes.plot(places, true_shares(found["FixMatch"]), "k_", ms=16, label="true share")
@@ -94,7 +100,8 @@ def margins(axes: Any, found: dict[str, dict[str, Any]]) -> None:
 def precision(axes: Any, found: dict[str, dict[str, Any]]) -> None:
     places = range(len(CLASSES))
     for offset, (method, measured) in zip((-0.2, 0.2), found.items(), strict=True):
-        last = measured["folds"][0]["log"][-16:]
+        log = measured["folds"][0]["log"]
+        last = log[-len(log) // 4 :]
         used = [sum(line["pseudo_labels"][place] for line in last) for place in places]
         right = [sum(line["pseudo_right_labels"][place] for line in last) for place in places]
         values = [100 * hit / count if count else 0 for hit, count in zip(right, used, strict=True)]

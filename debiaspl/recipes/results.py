@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from debiaspl.recipes import recipe
 from debiaspl.recipes.cifar10 import CELLS
-from debiaspl.training import RunError
+from debiaspl.training import Recipe, RunError
 
 METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
 """And how the names of their recipes end."""
+LOOKS = ("about", "cost", "paper", "seed", "log_every", "evaluate_every", "checkpoint_every")
+"""Of a recipe, what changes nothing that it computes; a seed is a fold."""
 KINDS = {"minutes": "-minutes", "paper": ""}
 
 
@@ -21,7 +24,8 @@ class Row:
 
     cell: str
     method: str
-    """Ending in what differs from the recipe, where something does: ``DebiasPL, strength=1``."""
+    """Ending in what differs from the recipe, where something does: ``DebiasPL, strength=1``. What the recipe of that
+    name no longer gives, because it has been changed since, is called earlier."""
     recipe: str
     """``minutes`` or ``paper``."""
     paper: float | None
@@ -29,7 +33,7 @@ class Row:
     accuracy: tuple[float, ...] = ()
     """Of each fold, in %."""
     seconds: tuple[float, ...] = ()
-    """Of each fold's process, from its start to its end."""
+    """Of each fold, from the start of its process to its end."""
     together: int = 1
     """Runs that shared the GPU, all of which then took longer."""
     gpu: str | None = None
@@ -58,13 +62,18 @@ def rows(folder: Path) -> list[Row]:
             for method, ending in METHODS.items():
                 name, paper = cell + infix + ending, papers.get(method)
                 # Each file once: what ends in no method's name is a variant of DebiasPL.
-                own = sorted((stem for stem in files if _belongs(stem, cell + infix, ending)), key=len)
+                own = sorted((stem for stem in files if _belongs(stem, cell + infix, ending)), key=_order)
                 found += [_row(files.pop(stem), cell, method, kind, paper) for stem in own]
                 if name not in own and (paper is not None or (kind == "minutes" and method != "supervised")):
                     found.append(Row(cell, method, kind, paper))
         for path in files.values():
             raise RunError(f"{path} is named like no recipe of {cell}, expected {cell}-minutes or the like.")
     return found
+
+
+def _order(stem: str) -> tuple[bool, int]:
+    """The recipe itself, its variants, and what it was before."""
+    return stem.endswith("-earlier"), len(stem)
 
 
 def _belongs(stem: str, prefix: str, ending: str) -> bool:
@@ -79,6 +88,8 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
     try:
         measured = json.loads(path.read_text())
         changed = [setting for setting in measured["command"].split() if "=" in setting and setting[:5] != "seed="]
+        if _is_earlier(measured["recipe"], changed):
+            changed.append(f"earlier recipe of {measured['recipe']['steps']:,} steps")
         return Row(
             cell,
             ", ".join([method, *changed]),
@@ -91,6 +102,12 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise RunError(f"{path} cannot be read as results of benchmarks/gain.py: {error!r}.") from error
+
+
+def _is_earlier(measured: dict[str, Any], settings: list[str]) -> bool:
+    """Whether the recipe of this name, with these settings, computes something else now."""
+    then, now = Recipe.from_json(measured), recipe(measured["name"]).with_settings(settings)
+    return replace(then, **{name: getattr(now, name) for name in LOOKS}) != now
 
 
 def _cells() -> dict[str, dict[str, float]]:

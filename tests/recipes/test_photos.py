@@ -490,6 +490,14 @@ def test_the_report_says_what_the_runs_were_measured_on(trained):
     assert "One seed each: a difference may be chance where the intervals overlap." in page
 
 
+@pytest.mark.parametrize(("unlabeled", "memory"), [(90, 0), (885, 0), (886, 224), (9990, 2500), (10**5, 4096)])
+def test_no_photo_is_told_from_itself(unlabeled, memory):
+    """On a GPU: the contrast remembers a quarter of the photos at most, and without a memory steps are smaller."""
+    chosen = choose(made(5, 5, unlabeled=unlabeled), "cuda")
+    assert chosen.algorithm.settings["memory"] == memory
+    assert (chosen.algorithm.settings["relations"], chosen.learning_rate) == ((0.5, 0.25) if memory else (0, 0.06))
+
+
 def test_what_is_chosen(place):
     photos = made(5, 5, side=400)
     encoder = load_encoder(str(place / "encoder"))
