@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.memory import write_over_oldest
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
@@ -126,14 +127,8 @@ class CoMatch(Algorithm):
     def _remember(self, *pairs: tuple[Tensor, Tensor]) -> None:
         """Embeddings and probabilities, of all ranks, written over the oldest rows."""
         both = torch.cat([ranks.gathered(torch.cat(pair, 1)) for pair in pairs])
-        rows = len(both)
-        if rows > self.memory:
-            raise ValueError(f"memory is {self.memory}, but a batch has {rows} images; expected at least as many.")
-        places = (self.written + torch.arange(rows, device=both.device)) % self.memory
         width = self.embeddings.shape[1]
-        self.embeddings.index_copy_(0, places, both[:, :width])
-        self.probabilities.index_copy_(0, places, both[:, width:])
-        self.written.add_(rows)
+        write_over_oldest(self.written, (self.embeddings, both[:, :width]), (self.probabilities, both[:, width:]))
 
 
 def contrast(first: Tensor, second: Tensor, labels: Tensor, temperature: float, threshold: float) -> Tensor:

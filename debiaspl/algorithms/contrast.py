@@ -5,11 +5,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from debiaspl.algorithms.memory import write_over_oldest
 from debiaspl.debias import ranks
 from debiaspl.debias.correction import at_least_float32
 
 NONE = -1e4
 """In place of the similarity to what is not there: its weight is 0, and 0 times it is 0."""
+COLDEST = 1e-3
+"""Temperature at which similarities, of 1 at most, are still far above that."""
 
 
 class Contrast(nn.Module):
@@ -35,8 +38,8 @@ class Contrast(nn.Module):
     ) -> None:
         super().__init__()
         for what, number in (("temperature", temperature), ("relation_temperature", relation_temperature)):
-            if not number > 0:
-                raise ValueError(f"{what} is {number}, expected more than 0.")
+            if not number >= COLDEST:
+                raise ValueError(f"{what} is {number}, expected {COLDEST} or more.")
         if not 0 <= relations <= 1:
             raise ValueError(f"relations is {relations}, expected a share of the target in [0, 1].")
         if not 0 <= key_decay < 1:
@@ -74,7 +77,7 @@ class Contrast(nn.Module):
                 near = near.scatter(1, itself[:, None], NONE).softmax(-1)
                 loss = loss.lerp(F.cross_entropy(similarity, near), self.relations)
         if self.memory:
-            self._remember(everyone)
+            write_over_oldest(self.written, (self.remembered, everyone))
         return loss
 
     def _project_weak(self, features: Tensor) -> Tensor:
@@ -93,14 +96,6 @@ class Contrast(nn.Module):
             return similarity
         empty = torch.arange(similarity.shape[1], device=similarity.device) - batch >= self.written
         return similarity.masked_fill(empty, NONE)
-
-    def _remember(self, keys: Tensor) -> None:
-        """Written over the oldest."""
-        if len(keys) > self.memory:
-            raise ValueError(f"memory is {self.memory}, but a batch has {len(keys)} images; expected at least as many.")
-        places = (self.written + torch.arange(len(keys), device=keys.device)) % self.memory
-        self.remembered.index_copy_(0, places, keys.to(self.remembered.dtype))
-        self.written.add_(len(keys))
 
 
 def _averaged(name: str) -> str:

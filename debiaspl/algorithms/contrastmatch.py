@@ -14,7 +14,8 @@ from debiaspl.debias.correction import at_least_float32
 
 
 class ContrastMatch(FixMatch):
-    """FixMatch, and each strong view must find its own weak view among those of the batch, on all ranks.
+    """FixMatch, and each strong view must find its own weak view among those of the batch, of all ranks and of earlier
+    batches.
 
     With few labels FixMatch begins with few confident labels, many of them wrong. The contrast gives the network
     features of its own meanwhile, from the very passes that FixMatch makes anyway. Its weight falls to 0 in a line: it
@@ -23,7 +24,7 @@ class ContrastMatch(FixMatch):
     Args:
         correction: as FixMatch has it.
         num_features: width of the network's features.
-        contrast_weight: weight of the contrast at the start; 0: this is FixMatch.
+        contrast_weight: weight of the contrast at the start; 0, with labels_from=0: FixMatch with joint=false.
         contrast_until: share of the training after which there is no contrast.
         labels_from: share of the training after which pseudo-labels are learned from. Until then the correction learns,
             and nothing that is learned depends on it: two runs that differ in it alone are one.
@@ -33,7 +34,8 @@ class ContrastMatch(FixMatch):
         relations: share of the target that goes not to its own but to other images, by how similar to them the teacher
             finds the weak view (Denize et al., 2023); 0: all others are equally wrong.
         relation_temperature: of the teacher's similarities.
-        key_decay: weak views are compared through an average of what strong ones are compared through; 0: the same.
+        key_decay: weak views are compared through an average of what strong ones are compared through; 0: the same. It
+            moves with each piece of a batch that is accumulated.
         **others: FixMatch's own settings.
     """
 
@@ -60,8 +62,15 @@ class ContrastMatch(FixMatch):
         if not 0 <= labels_from < 1:
             raise ValueError(f"labels_from is {labels_from}, expected a share of the training in [0, 1).")
         self.contrast_weight, self.contrast_until, self.labels_from = contrast_weight, contrast_until, labels_from
-        settings = width, temperature, memory, relations, relation_temperature, key_decay
-        self.contrast = Contrast(num_features, *settings)
+        self.contrast = Contrast(
+            num_features,
+            width=width,
+            temperature=temperature,
+            memory=memory,
+            relations=relations,
+            relation_temperature=relation_temperature,
+            key_decay=key_decay,
+        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():

@@ -152,3 +152,18 @@ def test_a_batch_that_does_not_fit_is_refused():
     strong, weak = views(0)
     with pytest.raises(ValueError, match="two or more in a batch; found 1"):
         made(relations=0.5)(strong[:1], weak[:1])
+
+
+@pytest.mark.parametrize("exact", [torch.float32, torch.float64])
+def test_similarities_are_not_rounded_to_what_the_projector_computes_in(exact):
+    settings = {"memory": 16, "relations": 0.5, "temperature": 0.1}
+    contrast = made(**settings)
+    contrast.remembered = contrast.remembered.to(exact)
+    memory: list[list[float]] = []
+    for step in range(2):
+        strong, weak = views(step)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            queries, keys = contrast.projector(strong).tolist(), contrast.projector(weak).tolist()
+            found = contrast(strong, weak)
+        assert found.item() == pytest.approx(slow(queries, keys, memory, **settings), rel=1e-5)
+        memory = keys

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, ContrastMatch, FixMatch, Models
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
@@ -82,6 +83,33 @@ def test_until_pseudo_labels_are_learned_from_no_correction_changes_what_is_lear
     assert all(torch.equal(one, other) for one, other in early)
     late = zip(gradients(correction, 0.5), gradients(Correction(), 0.5), strict=True)
     assert not all(torch.equal(one, other) for one, other in late)
+
+
+def test_the_settings_of_the_contrast_reach_it():
+    own = {"temperature": 0.3, "memory": 16, "relations": 0.4, "relation_temperature": 0.07, "key_decay": 0.9}
+    contrast = made(width=7, **own).contrast
+    assert {name: getattr(contrast, name) for name in own} == own
+    assert contrast.projector[-1].out_features == 7
+
+
+def test_the_labeled_margin_and_the_weight_count_once_pseudo_labels_do():
+    correction = Debiaser(CLASSES, 0.0, labeled_strength=3.0)
+    correction(torch.tensor([[4.0, 1.0, 0.0, 0.0]]))
+    student, drawn = Plain(0), batch(0.5)
+
+    def losses(chosen: Correction, **settings: float) -> tuple[dict[str, torch.Tensor], ContrastMatch]:
+        algorithm = made(chosen, labels_from=0.5, **settings)
+        return algorithm.losses(Models(student, Plain(1)), drawn), algorithm
+
+    plain, _ = losses(Correction())
+    found, _ = losses(correction)
+    logits = correction.labeled_margin(student(drawn.labeled), drawn.labels)
+    assert found["labeled"] != plain["labeled"]
+    torch.testing.assert_close(found["labeled"], F.cross_entropy(logits, drawn.labels))
+    twice, algorithm = losses(Correction(), unlabeled_weight=2.0)
+    torch.testing.assert_close(twice["unlabeled"], 2 * plain["unlabeled"])
+    marginal = Plain(1)(drawn.weak[0]).softmax(-1).mean(0).detach()
+    torch.testing.assert_close(algorithm.monitors["marginal"], marginal)
 
 
 @pytest.mark.parametrize("strength", [None, 0.5])
