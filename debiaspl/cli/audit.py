@@ -10,12 +10,13 @@ import typer
 from debiaspl.cli.terminal import plain_errors
 
 FEW, ENDS = 12, 6
+SHOWN = "on the page of --out"
 MATRIX = "array, or how its columns begin"
 
 
 def audit_command(
     source: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A CSV, .npz or Parquet file, or the folder of a run.")
+        Path, typer.Argument(metavar="FILE", help="A .csv, .jsonl, .npz or .parquet, or the folder of a run.")
     ],
     truth: Annotated[str | None, typer.Option(metavar="COLUMN", help="The true class; 'truth' unless given.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The predicted class; 'label'.")] = None,
@@ -36,13 +37,19 @@ def audit_command(
     with plain_errors():
         from debiaspl.report.audit import audit
         from debiaspl.report.predictions import Names, parse_classes, read_predictions
+        from debiaspl.training.files import refuse_missing_folder
 
         names = Names(label, truth, confidence, name, probabilities, logits, embeddings)
         _check_images(images)
+        if out is not None:
+            refuse_missing_folder(out)
         named = None if classes is None else parse_classes(classes)
         found = audit(read_predictions(source, names, named), strength)
         if json_:
-            _print_json(found.to_json())
+            from debiaspl.report.audit.findings import findings
+
+            said = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in findings(found, SHOWN)]
+            _print_json(found.to_json() | {"findings": said})
         else:
             _print(found)
         if out is not None:
@@ -93,7 +100,7 @@ def _print(found: Any) -> None:
         facts.append(f"accuracy {100 * found.agreement.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
     console.print(Text(_printable("; ".join(facts) + ".")))
     console.print(_class_table(found))
-    for number, finding in enumerate(findings(found, "on the page of --out"), 1):
+    for number, finding in enumerate(findings(found, SHOWN), 1):
         console.print(Text(_printable(f"{number}. {finding.fact} {finding.todo}")))
 
 

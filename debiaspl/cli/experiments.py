@@ -78,6 +78,9 @@ def train_command(
         float | None,
         typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run; 600."),
     ] = None,
+    allow_alike: Annotated[
+        bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
+    ] = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.
 
@@ -86,13 +89,13 @@ def train_command(
     if photos is not None and recipe is None:
         with plain_errors():
             _refuse_for_photos(photos, root, timeout)
-        train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers, eager)
+        train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
         return
     with plain_errors():
-        if recipe is None or photos is not None or labels is not None or encoder is not None:
+        if recipe is None or photos is not None or labels is not None or encoder is not None or allow_alike:
             raise ValueError(
                 "expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe with the "
-                "name of an experiment; --labels and --encoder are for photos."
+                "name of an experiment; --labels, --encoder and --allow-alike are for photos."
             )
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find

@@ -33,7 +33,10 @@ def label_command(
         from debiaspl.label import LabelServer, open_session
         from debiaspl.label.classes import read_classes, split_classes
         from debiaspl.training import RunError
+        from debiaspl.training.files import refuse_missing_folder
 
+        if labels is not None:
+            refuse_missing_folder(labels)
         if classes is not None and classes_file is not None:
             raise ValueError("--classes and --classes-file are both given, expected one of the two.")
         named = split_classes(classes) if classes is not None else None

@@ -19,17 +19,21 @@ def train_on_photos(
     device: str | None,
     workers: int,
     eager: bool,
+    allow_alike: bool,
 ) -> None:
     """Choose, say what was chosen, train, and say what came out."""
     with plain_errors():
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes.photos import check_for, choose, survey
+        from debiaspl.recipes.photos_alike import refuse_alike
         from debiaspl.recipes.photos_run import BASELINE, train_photos, with_check
         from debiaspl.recipes.photos_table import caption, verdict
         from debiaspl.report.runs import write_report
         from debiaspl.training import Run
 
         photos = survey(folder, labels)
+        if not allow_alike:
+            refuse_alike(photos)
         machine = _machine(device)
         loaded = None if encoder is None else _encoder(photos, machine, encoder)
         named = None if encoder is None or loaded is None else (encoder, loaded)
@@ -39,8 +43,6 @@ def train_on_photos(
         checked = with_check(recipe, check)
         begun = Run.at(place, checked, resume).config_path.exists()
         typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
-        for one, other in photos.alike():
-            typer.echo(f"{one!r} and {other!r} are two classes here. If they are one, spell them alike.", err=True)
         if resume and not begun:
             warn_of_new_run(place, checked)
         typer.echo(f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, loaded, eager))
@@ -73,8 +75,10 @@ def _encoder(photos: Any, machine: str, name: str) -> Any:
 def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool) -> str:
     """The second line: what will be trained, how it is checked and how long it takes."""
     from debiaspl.encoders import lite0_is_installed
+    from debiaspl.recipes.photos_run import count_runs
     from debiaspl.recipes.photos_time import cores, estimate, in_words
 
+    runs = count_runs(recipe, check)
     took = in_words(estimate(recipe, photos, check, machine, encoder, eager))
     frozen = recipe.network.settings.get("frozen")
     network = "a small network" if machine == "cpu" else "a wide ResNet"
@@ -85,7 +89,7 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
         hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
     return (
         f"{network[0].upper()}{network[1:]}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} "
-        f"steps. {check.words()} About {took} on {cores(machine)}.{hint}"
+        f"steps. {check.words()} About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
     )
 
 

@@ -17,11 +17,22 @@ def report_command(
     """Write the report of a run, or of several beside each other, as one self-contained page."""
     with plain_errors():
         from debiaspl.recipes import RECIPES
-        from debiaspl.report.runs import runs_in, write_report
+        from debiaspl.report.runs import read_run, runs_in, runs_page
+        from debiaspl.report.runs.fairness import differences
+        from debiaspl.report.runs.methods import methods_of
+        from debiaspl.training.files import refuse_missing_folder, write_text
 
-        folders = [folder for given in runs for folder in runs_in(given)]
+        if out is not None:
+            refuse_missing_folder(out)
+        found = [read_run(folder) for given in runs for folder in runs_in(given)]
         page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
-        typer.echo(f"The report is {write_report(folders, page, RECIPES)}")
+        write_text(page, runs_page(found, RECIPES))
+        typer.echo(f"The report is {page}")
+        unfair = differences(methods_of(found))
+        if unfair:
+            typer.echo("warning: these runs differ in more than the method:", err=True)
+        for one in unfair:
+            typer.echo(f"  {one}", err=True)
 
 
 def watch_command(

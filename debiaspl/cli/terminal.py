@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from debiaspl._torchrun import rank
+from debiaspl._torchrun import rank, tell
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -45,6 +45,7 @@ def plain_errors() -> Iterator[None]:
             raise typer.Exit(128 + error.signal) from None
         typer.echo(f"{said}: {error}", err=True)
         if rank() is not None:
+            tell(f"{said}: {error}")
             # Python would end NCCL first, which waits for the others; torchrun is to see at once that this one is gone.
             sys.stdout.flush()
             sys.stderr.flush()

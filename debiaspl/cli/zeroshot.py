@@ -92,7 +92,8 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from debiaspl.zeroshot.table import HEADER
 
     measured = (
-        f"Accuracy and recall of the worst class: against {evaluate}, which nothing else has seen."
+        f"Accuracy and recall of the worst class: against {evaluate}, which nothing else has seen, on "
+        f"{int((rows[0].truth >= 0).sum()):,} photos."
         if evaluate
         else ("How right they are is not known: --evaluate labels.csv compares them with true labels.")
     )

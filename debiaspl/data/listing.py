@@ -40,19 +40,28 @@ class Listing:
     classes: tuple[str, ...]
     skipped: Skipped
     """What is no image, or cannot be reached: (file, reason), sorted by name."""
+    absent: tuple[str, ...] = ()
+    """Files that the table names and that are not there, as it names them."""
 
 
-def list_folder(root: Path | str, labels: Path | str | None = None, classes: Sequence[str] | None = None) -> Listing:
+def list_folder(
+    root: Path | str,
+    labels: Path | str | None = None,
+    classes: Sequence[str] | None = None,
+    allow_absent: bool = False,
+) -> Listing:
     """Class folders, or any folder with a table of labels.
 
     Without ``labels`` the table is ``root/labels.csv`` if there is one; else every folder in root is a class, with all
     that lies in it at any depth. ``classes`` gives the names in their order; without it they are sorted.
+    ``allow_absent`` lets a table name files that are not there, as long as some are.
     """
     root = Path(root)
     files, skipped = find_images(root)
     table = root / "labels.csv" if labels is None else Path(labels)
+    absent: tuple[str, ...] = ()
     if labels is not None or table.is_file():
-        named = _from_table(root, table, files)
+        named, absent = _from_table(root, table, files, allow_absent)
         itself = os.path.abspath(table)
         others = ((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
@@ -67,7 +76,7 @@ def list_folder(root: Path | str, labels: Path | str | None = None, classes: Seq
     files = tuple(sorted(named))
     number: dict[str | None, int] = {name: position for position, name in enumerate(order)}
     numbers = torch.tensor([number.get(named[file], UNLABELED) for file in files], dtype=torch.int64)
-    return Listing(root, files, numbers, order, skipped)
+    return Listing(root, files, numbers, order, skipped, absent)
 
 
 def find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
@@ -168,8 +177,10 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
     )
 
 
-def _from_table(root: Path, table: Path, files: Sequence[str]) -> dict[str, str | None]:
-    """File -> class, by the rows of the table; a file that has no row has no label."""
+def _from_table(
+    root: Path, table: Path, files: Sequence[str], allow_absent: bool
+) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """File -> class, by the rows of the table, and its rows without a file; a file that has no row has no label."""
     # macOS writes accents in two code points where most keyboards write one: both forms find the file.
     known = {_composed(file): file for file in files} | {file: file for file in files}
     labels: dict[str, str | None] = {}
@@ -186,12 +197,12 @@ def _from_table(root: Path, table: Path, files: Sequence[str]) -> dict[str, str 
             )
         else:
             lines.setdefault(file, line)
-    if missing:
+    if missing and not (allow_absent and labels):
         raise DataError(
             f"{table} names {_count(missing, 'file')} not in {root}: {shown(missing)}. "
             f"Paths are relative to {root} and written with /."
         )
-    return dict.fromkeys(files) | labels
+    return dict.fromkeys(files) | labels, tuple(dict.fromkeys(missing))
 
 
 def _locate(root: Path, table: Path, line: int, name: str, known: dict[str, str]) -> str | None:

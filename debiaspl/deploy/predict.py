@@ -15,7 +15,7 @@ from debiaspl.deploy.reading import Photos, find_photos, in_batches
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.deploy.tables import TABLES, Layout, Row
 from debiaspl.training import RunError
-from debiaspl.training.files import write_whole
+from debiaspl.training.files import refuse_missing_folder, write_whole
 
 Progress = Callable[[int, int], None]
 
@@ -88,7 +88,8 @@ def predict_folder(
 
 
 def refuse_existing(out: Path, overwrite: bool) -> None:
-    """Raise where a file would be lost."""
+    """Raise where a file would be lost, or a folder made that nobody asked for."""
+    refuse_missing_folder(out)
     if out.is_dir():
         raise RunError(f"{out} is a folder, expected the name of a file to be made.")
     if out.exists() and not overwrite:

@@ -61,15 +61,15 @@ class Photos:
         spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
         return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
 
-    def alike(self) -> list[tuple[str, str]]:
-        """Classes whose names differ in small and capital letters alone: most likely a slip."""
-        seen: dict[str, str] = {}
-        pairs = []
-        for name in self.classes:
-            other = seen.setdefault(name.casefold(), name)
-            if other != name:
-                pairs.append((other, name))
-        return pairs
+    @property
+    def source(self) -> Path:
+        """Where the labels come from: a table, or the folder with a folder for each class."""
+        beside = self.folder / "labels.csv"
+        return self.table or (beside if beside.is_file() else self.folder)
+
+    @property
+    def in_folders(self) -> bool:
+        return self.source == self.folder
 
 
 def survey(folder: Path, table: Path | None) -> Photos:

@@ -57,25 +57,50 @@ def train_photos(
     start = partial(start, features=features, images=images)
     alone = recipe.algorithm.name == "supervised"
     methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
+    numbered = _Numbered(count_runs(recipe, check))
     try:
-        results = [_trained(each, place, start, check, images, out) for each, place in methods]
+        results = [_trained(each, place, start, check, images, out, numbered) for each, place in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
     return Outcome(results[-1], None if alone else results[0], check)
 
 
+def count_runs(recipe: Recipe, check: Check) -> int:
+    """Runs that training on photos is made of: a last one, and those of the folds; and as many of the baseline."""
+    methods = 1 if recipe.algorithm.name == "supervised" else 2
+    return methods * (1 + (check.folds if check.all_in_turn else 0))
+
+
+class _Numbered:
+    """Tells which run of how many the next one is."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.begun = total, 0
+
+    def next(self, recipe: Recipe, fold: str = "") -> str:
+        self.begun += 1
+        method = "supervised" if recipe.algorithm.name == "supervised" else "DebiasPL"
+        return f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
+
+
 def _trained(
-    recipe: Recipe, place: Path, start: Callable[..., dict[str, Any]], check: Check, images: ImageSet | None, out: Path
+    recipe: Recipe,
+    place: Path,
+    start: Callable[..., dict[str, Any]],
+    check: Check,
+    images: ImageSet | None,
+    out: Path,
+    numbered: _Numbered,
 ) -> dict[str, Any]:
     """Its results; before, those of its folds."""
     parts = []
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
         part = _with_fold(recipe, check.folds, fold)
-        parts.append(start(part, below))
+        parts.append(start(part, below, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}")))
         _check_labels(parts[-1], part, images, out)
         _keep_results_only(below)
-    return start(recipe, place, end=partial(_end, check, parts))
+    return start(recipe, place, end=partial(_end, check, parts), part=numbered.next(recipe))
 
 
 def _read(recipe: Recipe) -> ImageSet:
@@ -84,7 +109,7 @@ def _read(recipe: Recipe) -> ImageSet:
     line: list[ProgressLine] = []
 
     def show(done: int, total: int) -> None:
-        line[:] = line or [ProgressLine(f"{recipe.name}, reading:", 0, total)]
+        line[:] = line or [ProgressLine(f"{recipe.name}, reading:", 0, total, unit="image")]
         line[0].show(done, {"losses": {}})
 
     try:

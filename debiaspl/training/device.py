@@ -1,5 +1,8 @@
 """Where to compute."""
 
+import os
+import re
+
 import torch
 
 from debiaspl.training.errors import RunError
@@ -8,8 +11,39 @@ from debiaspl.training.errors import RunError
 def find_device(name: str | None) -> torch.device:
     """``cuda`` if there is one, else ``cpu``, unless named."""
     found = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" != found:
-        raise RunError("the device is 'cuda', but PyTorch finds a CPU here and no GPU.")
     if name is not None and name not in ("cpu", found):
-        raise RunError(f"the device is {name!r}, expected cuda or cpu, and PyTorch finds a {found.upper()} here.")
+        expected = "but" if name == "cuda" else "expected cuda or cpu, and"
+        raise RunError(f"the device is {name!r}, {expected} {_what_is_there()} {_what_to_type(name.lower(), found)}")
     return torch.device(name or found)
+
+
+def _what_is_there() -> str:
+    if not torch.cuda.is_available():
+        return "PyTorch finds a CPU here and no GPU that it can use."
+    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    return f"PyTorch finds {len(names)} GPU{'s' if len(names) > 1 else ''} here ({', '.join(sorted(set(names)))})."
+
+
+def _what_to_type(name: str, found: str) -> str:
+    if found == "cpu":
+        return "Type --device cpu, or leave it out." + (_why_no_gpu() if name.startswith(("cuda", "gpu")) else "")
+    numbered = re.fullmatch(r"(?:cuda|gpu):?(\d+)", name)
+    if numbered is None:
+        return "Type --device cuda, which is the first GPU, or --device cpu."
+    which = int(numbered[1])
+    if which >= torch.cuda.device_count():
+        return f"They are numbered from 0, and there is no {which}. Type --device cuda, which is the first one."
+    return f"Type --device cuda, and to have this one of them, CUDA_VISIBLE_DEVICES={which} in front of the command."
+
+
+def _why_no_gpu() -> str:
+    """What most often hides a GPU that the machine has."""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return (
+            f" If this machine has a GPU: PyTorch {torch.__version__} was built for CPUs alone; its installation page tells how "
+            "to install one for GPUs."
+        )
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if hidden is not None:
+        return f" If this machine has a GPU: CUDA_VISIBLE_DEVICES is {hidden!r}, which may hide it; unset it."
+    return " If this machine has a GPU: does nvidia-smi show it, and is its driver as new as PyTorch expects?"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,22 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
     except BaseException:
         _remove(partial)
         raise
+
+
+def refuse_missing_folder(path: Path) -> None:
+    """Raise where a file that a user has named would lie in a folder that is not there. A slip in a name must not make
+    folders; those of runs are made, for they are what is asked for."""
+    folder = path.parent
+    if folder.is_dir():
+        return
+    if folder.exists():
+        raise RunError(f"{path} cannot be made: {folder} is a file, expected a folder.")
+    highest = [above for above in folder.parents if not above.exists()][-1:]
+    neither = "".join(f", nor does {above}" for above in highest)
+    raise RunError(
+        f"{path} cannot be made: the folder {folder} does not exist{neither}. Mend the name, or make the folder: "
+        f"mkdir -p {shlex.quote(str(folder))}"
+    )
 
 
 def write_bytes(path: Path, content: bytes) -> None:

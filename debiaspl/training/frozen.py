@@ -49,10 +49,12 @@ def train_frozen(
     go_on: str,
     end: End,
     kept: Path | None = None,
+    part: str = "",
 ) -> dict[str, Any]:
     """Train the classifier of a frozen encoder into the run's folder, and return what its results.json holds.
 
-    Features lie in ``kept``, or else beside the run: another run with more labels finds them there.
+    Features lie in ``kept``, or else beside the run: another run with more labels finds them there. ``part`` is for the
+    progress line, where this is one of several runs.
     """
     if recipe.algorithm.name not in LEARNED:
         raise RunError(
@@ -61,12 +63,15 @@ def train_frozen(
         )
     started = time.monotonic()
     images = every_image(task)
-    line = ProgressLine(f"{recipe.name}, features:", 0, len(images))
+    line = ProgressLine(f"{recipe.name}, features:", 0, len(images), unit="image")
     heard = f"Stopping when the next {CHUNK} images are done. Ctrl-C again leaves at once; --resume goes on."
     with run.begin(recipe), stop_requests(heard=heard) as stop_requested:
 
         def watch(done: int, total: int) -> None:
             line.show(done, {"losses": {}})
+            heed(done, total)
+
+        def heed(done: int, total: int) -> None:
             if asked := stop_requested():
                 raise Interrupted(
                     f"Stopped; the features of {done:,} of {total:,} images are kept. Go on with: {go_on}", asked
@@ -78,8 +83,9 @@ def train_frozen(
         place = kept or run.folder.resolve().parent / FEATURES
         with line:
             features = cached_features(network.encoder, images, place, views, watch)
-        fitted = _fit(recipe, task, images, features, device)
-        watch(len(images), len(images))
+            line.say(f"{recipe.name}, classifier: {recipe.steps:,} steps", *([part] if part else []))
+            fitted = _fit(recipe, task, images, features, device)
+        heed(len(images), len(images))
         network.head.load_state_dict(fitted.head.state_dict())
         found = _Found(images, fitted.probabilities(features.plain), features.skipped)
         seconds = time.monotonic() - started

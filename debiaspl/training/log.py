@@ -11,6 +11,9 @@ from typing import Any, Self, TextIO
 
 from debiaspl.training.errors import RunError
 
+USUAL, UNLIMITED = 80, 10_000
+"""Columns of a terminal that does not tell how many it has, and of what has none."""
+
 
 class Log:
     """``log.jsonl``: a line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run first drops
@@ -71,25 +74,43 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 class ProgressLine:
     """Step, losses, share kept, imbalance of the prior and time left, on one line of a terminal; silent elsewhere."""
 
-    def __init__(self, name: str, first_step: int, steps: int, stream: TextIO | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        first_step: int,
+        steps: int,
+        stream: TextIO | None = None,
+        unit: str = "step",
+        part: str = "",
+    ) -> None:
+        """``part`` says of what the time is left, where this is one of several: ``run 2 of 8``."""
         self.name, self.first_step, self.steps = name, first_step, steps
+        self.unit, self.part = unit, part
         self._stream = sys.stderr if stream is None else stream
         self._started = time.monotonic()
         self._shown = False
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
-        if not self._stream.isatty():
-            return
         elapsed = time.monotonic() - self._started
         left = elapsed / max(step - self.first_step, 1) * (self.steps - step)
-        parts = [f"{self.name} step {step:,}/{self.steps:,}"]
+        parts = [f"{self.name} {self.unit} {step:,}/{self.steps:,}"]
         parts += [f"{name} {value:.3f}" for name, value in record["losses"].items()]
         if "kept" in record:
             parts.append(f"kept {record['kept']:.0%}")
         if "imbalance" in record:
             parts.append(f"imbalance {record['imbalance']:.1f}")
-        parts.append(f"{_clock(left)} left")
-        self._stream.write("\r\x1b[K" + "  ".join(parts))
+        parts.append(f"{_clock(left)} left" + (f" of {self.part}" if self.part else ""))
+        self.say(*parts)
+
+    def say(self, *parts: str) -> None:
+        """These beside each other; of those that there is no room for, the last but one goes first."""
+        if not self._stream.isatty():
+            return
+        # A line that went over the edge would not be overwritten by the next.
+        room, kept = _columns(self._stream) - 1, list(parts)
+        while len(kept) > 2 and len("  ".join(kept)) > room:
+            del kept[-2]
+        self._stream.write("\r\x1b[K" + "  ".join(kept)[:room])
         self._stream.flush()
         self._shown = True
 
@@ -100,6 +121,13 @@ class ProgressLine:
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL
+    except (OSError, ValueError):  # it only says that it is a terminal
+        return UNLIMITED
 
 
 def _clock(seconds: float) -> str:

@@ -37,6 +37,7 @@ def train(
     features: Path | None = None,
     images: ImageSet | None = None,
     timeout: float = TIMEOUT,
+    part: str = "",
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
 
@@ -57,6 +58,7 @@ def train(
         features: where the features of a frozen encoder are kept; beside the run, unless given.
         images: for labels that were given, the recipe's images, where they have been read already.
         timeout: seconds after which a process that does not answer the others ends the run, where there are several.
+        part: for the progress line, where this is one of several runs: ``run 2 of 8``.
     """
     where = find_device(device)
     with joined(where, timeout) as group, group.watched():
@@ -71,17 +73,17 @@ def train(
         task = _task(recipe, root) if images is None else _given_task(recipe, images)
         if is_frozen(recipe):
             _refuse_several(group)
-            return train_frozen(recipe, run, task, where, go_on, end, features)
+            return train_frozen(recipe, run, task, where, go_on, end, features, part)
         begun = group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None)
         step = Step(recipe, task, where, workers, record=not eager, fresh=not begun, group=group)
         try:
             with run.begin(recipe) if group.first else nullcontext():
-                return _train(recipe, run, step, group, go_on, end)
+                return _train(recipe, run, step, group, go_on, end, part)
         finally:
             del step  # it must be gone when the group is left
 
 
-def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End) -> dict[str, Any]:
+def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End, part: str) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
     start = step.student.origin()
@@ -107,7 +109,7 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
-        ProgressLine(recipe.name, number, recipe.steps) as progress,
+        ProgressLine(recipe.name, number, recipe.steps, part=part) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
     ):
@@ -130,7 +132,8 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
                 save()
             if not last and (asked := group.agreed_stop(number, stop_requested())):
                 save()
-                raise Interrupted(f"Stopped and saved at step {number} of {recipe.steps}. Go on with: {go_on}", asked)
+                reached = f"step {number} of {recipe.steps}" + (f" of {part}" if part else "")
+                raise Interrupted(f"Stopped and saved at {reached}. Go on with: {go_on}", asked)
 
     model = step.finished()
     predict = partial(evaluate, model, group=group)

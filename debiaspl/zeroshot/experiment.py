@@ -68,10 +68,14 @@ class Experiment:
         """
         images = folder_of_photos.open_photos(self.photos, self.classes)
         given = self._given_labels()
-        if evaluate is not None:
-            folder_of_photos.read_truth(self.photos, evaluate, self.classes)
+        truth = None if evaluate is None else folder_of_photos.read_truth(self.photos, evaluate, self.classes)
         check_place(out, resume)
+        for line in truth.left_out() if truth else ():
+            say(line)
         predictions = self.predictions(images, progress)
+        for line in truth.unread(predictions.skipped) if truth else ():
+            say(line)
+        del truth
         if given is None:
             labels = predictions.confident(self.confidence)
             for line in shown_counts(predictions, self.confidence):
@@ -135,13 +139,15 @@ class Experiment:
     def _finish(
         self, out: Path, predictions: Predictions, found: dict[str, Tensor], evaluate: Path | None
     ) -> list[Row]:
-        truth = None
+        truth, told, notes = None, {}, [self.teacher.note]
         if evaluate is not None:
             known = folder_of_photos.read_truth(self.photos, evaluate, self.classes)
-            truth = folder_of_photos.as_tensor(known, predictions.ids)
+            truth = folder_of_photos.as_tensor(known.labels, predictions.ids)
+            told = {"absent from the folder": list(known.absent)} if known.absent else {}
+            notes += [*known.left_out(), *known.unread(predictions.skipped)]
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
-        write_text(out / "table.md", f"{to_markdown(rows)}\n{self.teacher.note}\n")
-        write_json(out / "results.json", self._results(predictions, rows))
+        write_text(out / "table.md", "\n".join([to_markdown(rows), *notes, ""]))
+        write_json(out / "results.json", self._results(predictions, rows) | told)
         return rows
 
     def _results(self, predictions: Predictions, rows: list[Row]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A folder of photos that nobody has labeled; the names of its inner folders mean nothing here."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.lazy import FolderFiles
-from debiaspl.data.listing import EXTENSIONS, find_images, list_folder
+from debiaspl.data.listing import EXTENSIONS, find_images, list_folder, shown
 
 
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
@@ -20,25 +21,55 @@ def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
     return ImageSet(lazy, torch.full((len(files),), UNLABELED), tuple(classes), files)
 
 
-def read_truth(root: Path, table: Path, classes: Sequence[str]) -> dict[str, int]:
-    """``--evaluate``: file -> class number, for the files that the table names. Reaches the final table alone."""
-    return _given(root, table, classes, "--evaluate")
+@dataclass(frozen=True)
+class Truth:
+    """``--evaluate``. Reaches the final table alone."""
+
+    root: Path
+    table: Path
+    labels: dict[str, int]
+    """File -> class number, for the files that the table names and the folder has."""
+    absent: tuple[str, ...]
+    """Files that the table names and the folder does not have."""
+
+    def left_out(self) -> list[str]:
+        """For the user: a table of a larger set will do, but a slip in its paths must not stay unseen."""
+        if not self.absent:
+            return []
+        there, total = len(self.labels), len(self.absent) + len(self.labels)
+        found = f"{len(self.absent):,} of {total:,} files that {self.table} names are not in {self.root}"
+        return [f"{found}: {shown(self.absent)}. The numbers are those of the other {there:,}."]
+
+    def unread(self, bad: Container[str]) -> list[str]:
+        """The same of those that cannot be read. Raises where that leaves none."""
+        names, total = [name for name in self.labels if name in bad], len(self.labels)
+        if len(names) == total:
+            raise DataError(f"none of the {total:,} images that {self.table} names can be read: {shown(names)}.")
+        found = f"{len(names):,} of {total:,} images that {self.table} names cannot be read"
+        return [f"{found}: {shown(names)}."] if names else []
+
+
+def read_truth(root: Path, table: Path, classes: Sequence[str]) -> Truth:
+    """Labels for some of the images; the table may name others too, of a larger folder."""
+    return Truth(root, table, *_given(root, table, classes, "--evaluate", allow_absent=True))
 
 
 def read_labels(root: Path, table: Path, classes: Sequence[str]) -> dict[str, int]:
     """``--labels``: file -> class number, of labels that a person gave to learn from."""
-    return _given(root, table, classes, "--labels")
+    return _given(root, table, classes, "--labels")[0]
 
 
-def _given(root: Path, table: Path, classes: Sequence[str], option: str) -> dict[str, int]:
+def _given(
+    root: Path, table: Path, classes: Sequence[str], option: str, allow_absent: bool = False
+) -> tuple[dict[str, int], tuple[str, ...]]:
     if not table.is_file():
         raise DataError(f"{option} is {table}, which is no file. Expected a CSV with the columns file_name,label.")
-    listing = list_folder(root, table, classes)
+    listing = list_folder(root, table, classes, allow_absent)
     given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
     found = {file: label for file, label in given.items() if label != UNLABELED}
     if not found:
         raise DataError(f"{table} gives no image a label. Expected rows such as: {listing.files[0]},{classes[0]}")
-    return found
+    return found, listing.absent
 
 
 def as_tensor(given: dict[str, int], ids: Sequence[str]) -> Tensor:

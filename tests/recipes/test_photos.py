@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +24,12 @@ from debiaspl.encoders import load_encoder
 from debiaspl.recipes import photos as photos_module
 from debiaspl.recipes import photos_run, photos_time
 from debiaspl.recipes.photos import Check, Photos, check_for, choose, survey, working_size
+from debiaspl.recipes.photos_alike import alike
 from debiaspl.recipes.photos_run import Outcome
 from debiaspl.recipes.photos_table import caption, rows, verdict
 from debiaspl.recipes.photos_time import in_words
 from debiaspl.training import frozen
+from debiaspl.training.log import ProgressLine
 from tests.data.photos import jpeg, patch
 from tests.encoders.tiny import save
 
@@ -72,7 +75,7 @@ def test_two_lines_before_and_a_table_after(trained):
     said = ran.output.splitlines()
     assert said[0] == "30 images, 6 labels, 2 classes; 3 of each."
     assert said[1].startswith("Encoder, frozen, at 24 x 24 pixels, 40 steps. Too few labels to hold any out: 6 are ")
-    assert "cross-checked in 3 folds. About " in said[1]
+    assert re.search(r"cross-checked in 3 folds\. About .* cores?, in 8 runs\.$", said[1])
     assert said[2].split() == ["right", "of", "accuracy", "95", "%", "interval", "worst", "class"]
     assert [line.split()[0] for line in said[3:5]] == ["supervised", "DebiasPL"]
     assert said[5] == "Each of 6 labels was predicted by one of 3 models that did not learn from it."
@@ -148,11 +151,20 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
     assert "somebody pulled the plug" in train(place, out).output
     monkeypatch.setattr(photos_run, "train", real)
     assert "already holds a run" in train(place, out).output
+    said = []
+    monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
     ran = train(place, out, "--resume")
     assert ran.exit_code == 0
     assert f"Going on with {out}." in ran.output
     for file in ("predictions.csv", "model.safetensors", "supervised/predictions.csv"):
         assert (out / file).read_bytes() == (trained[1] / file).read_bytes(), file
+    # Of runs that had ended nothing is said, but they count.
+    assert [parts[1] for parts in said if parts[0] == "photos, classifier: 40 steps"] == [
+        "run 6 of 8 (DebiasPL, fold 2 of 3)",
+        "run 7 of 8 (DebiasPL, fold 3 of 3)",
+        "run 8 of 8 (DebiasPL)",
+    ]
+    assert ("photos, reading: image 30/30", "0:00 left") in said
 
 
 def test_features_are_computed_once_for_all_runs(trained, place):
@@ -170,11 +182,15 @@ def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
         folder = tmp_path / "photos" / (("owl", "heron")[number % 2] if number < 10 else "unlabeled")
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, folder / source.name)
-    out = tmp_path / "run"
+    out, said = tmp_path / "run", []
+    monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
     batches = "--set", "labeled_batch=4", "--set", "unlabeled_batch=8", "--set", "width=2"
     ran = debiaspl("train", tmp_path / "photos", "--device", "cpu", "--out", out, "--set", "steps=3", *batches)
     assert ran.exit_code == 0, ran.output
     assert "A small network, at 24 x 24 pixels, 3 steps. 2 labels are held out to check with." in ran.output
+    assert re.search(r"About 10 seconds on .* cores?, in 2 runs\.", ran.output)
+    steps = [parts[-1] for parts in said if parts[0] == "photos step 3/3"]
+    assert steps == ["0:00 left of run 1 of 2 (supervised)", "0:00 left of run 2 of 2 (DebiasPL)"]
     assert "--encoder efficientnet-lite0" in ran.output
     results = json.loads((out / "results.json").read_text())
     assert (results["labels"], results["test"], results["unlabeled"]) == ([4, 4], 2, 22)
@@ -340,7 +356,12 @@ def test_an_empty_folder_without_a_table(tmp_path):
 
 
 def test_neither_photos_nor_recipe_and_both(place):
-    for arguments in ([], [place / "photos", "--recipe", "digits-10"], ["--recipe", "digits-10", "--encoder", "x"]):
+    for arguments in (
+        [],
+        [place / "photos", "--recipe", "digits-10"],
+        ["--recipe", "digits-10", "--encoder", "x"],
+        ["--recipe", "digits-10", "--allow-alike"],
+    ):
         ran = debiaspl("train", *arguments)
         assert ran.exit_code == 1
         assert "error: expected a folder of photos (debiaspl train photos/ --labels labels.csv)" in ran.output
@@ -472,10 +493,51 @@ def test_held_out_labels_reach_no_loss():
         GivenLabels(folds=3, fold=3)
 
 
-def test_classes_that_differ_in_capitals_alone_are_named():
-    photos = replace(made(5, 5), classes=("Owl", "owl"))
-    assert photos.alike() == [("Owl", "owl")]
-    assert made(5, 5).alike() == []
+@pytest.mark.parametrize(
+    ("classes", "groups"),
+    [
+        (("Owl", "owl", "heron"), [["Owl", "owl"]]),
+        (("grey  owl", "grey owl", "Grey owl "), [["grey  owl", "grey owl", "Grey owl "]]),
+        (("Unlabeled", "owl", "heron"), [["unlabeled", "Unlabeled"]]),
+        (("Straße", "STRASSE", "a", "A"), [["Straße", "STRASSE"], ["a", "A"]]),
+        (("owl", "owls", "grey owl", "greyowl"), []),
+    ],
+)
+def test_names_that_are_alike(classes, groups):
+    assert alike(classes) == groups
+
+
+def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allowed(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+    names = ["Owl", "Owl", "owl ", "grey  owl", "grey owl", "Unlabeled"]
+    table, out = tmp_path / "labels.csv", tmp_path / "run"
+    table.write_text("file_name,label\n" + "".join(f"{number:02d}.jpg,{name}\n" for number, name in enumerate(names)))
+    asked = "train", place / "photos", "--labels", table, "--device", "cpu", "--out", out, "--set", "steps=1"
+    ran = debiaspl(*asked)
+    assert ran.exit_code == 1
+    assert ran.output == (
+        f"error: {table} has names that differ in capital letters or spaces alone: 'unlabeled' (which means: no label) "
+        "and 'Unlabeled' (1 photo); 'Owl' (2 photos) and 'owl' (1 photo); 'grey  owl' (1 photo) and 'grey owl' (1 "
+        "photo). Each would be learned as a class of its own. If they are one, write: 'unlabeled' instead of "
+        "'Unlabeled', 'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: "
+        "--allow-alike.\n"
+    )
+    assert not out.exists()
+    allowed = debiaspl(*asked, "--allow-alike")
+    assert allowed.exit_code == 0, allowed.output
+    assert "30 images, 6 labels, 5 classes; rarest: Unlabeled (1)." in allowed.output
+
+
+def test_class_folders_that_are_alike_are_moved_together(tmp_path):
+    for number, name in enumerate(["Owl"] * 5 + ["owl"] * 3 + ["heron"] * 4):
+        (tmp_path / "photos" / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "photos" / name / f"{number}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
+    ran = debiaspl("train", tmp_path / "photos", "--device", "cpu", "--out", tmp_path / "run")
+    assert (
+        "'Owl' (5 photos) and 'owl' (3 photos). Each would be learned as a class of its own. If they are one, move "
+        "photos from one folder to the other and remove the empty one: 'owl' to 'Owl'. If they are not"
+    ) in ran.output
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_log_of_the_baseline_tells_of_no_pseudo_labels(trained):

@@ -254,8 +254,8 @@ def test_a_matrix_of_a_page_is_the_matrix_without_zeros():
 def test_images_to_look_at():
     data, shown = SIZES[10], picks(AUDITS[10])
     surplus = [slow.counts(data.label.tolist(), 10)[n] - slow.counts(data.truth.tolist(), 10)[n] for n in range(10)]
-    assert shown.favoured == surplus.index(max(surplus))
-    own = sorted((float(data.confidence[r]), r) for r in range(700) if data.label[r] == shown.favoured)
+    assert shown.favoured.number == surplus.index(max(surplus))
+    own = sorted((float(data.confidence[r]), r) for r in range(700) if data.label[r] == shown.favoured.number)
     assert shown.uncertain.tolist() == [row for _, row in own[:20]]
     wrong = [r for r in range(700) if data.label[r] != data.truth[r]]
     assert shown.mistaken[0] == max(wrong, key=lambda row: data.confidence[row])

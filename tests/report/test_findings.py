@@ -43,8 +43,8 @@ def test_classes_that_are_never_predicted_are_told_with_what_is_known_of_them():
         fields = {"label": labels} | ({} if truth is None else {"truth": np.array(truth)})
         return findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c", "d")))))[1].fact
 
-    assert told(None) == "2 of 4 classes are never predicted: 'c', 'd'."
-    assert told([0, 1, 2, 3]).endswith("'c', 'd', although 2 images are of them.")
+    assert told(None) == "2 of 4 classes are never predicted: 'c', 'd'; within chance: 1 in 3."
+    assert told([0, 1, 2, 3]).endswith("'c', 'd', although 2 images are of them; within chance.")
     assert told([0, 1, 0, 1]).endswith("; no image with a known class is of them.")
 
 
@@ -61,7 +61,7 @@ def test_a_threshold_that_makes_it_worse_is_told():
     told = of_threshold(label, confidence, 2)
     assert told.fact.startswith(f"A threshold of 0.95 keeps {sum(kept)} of 300 images. ")
     assert f"has {2 * max(kept) / sum(kept):.2f} times an even share of these, 1.00 of all;" in told.fact
-    assert f"effective classes: {slow.effective_classes(kept):.1f} and 2.0." in told.fact
+    assert f"effective classes: {slow.effective_classes(kept):.1f} and 2.0; more than chance: " in told.fact
     assert "Do not count on a threshold against bias" in told.todo
 
 
@@ -108,7 +108,7 @@ def test_where_some_truth_is_unknown_findings_say_of_how_many_images():
     assert not any("with a known class" in finding.fact for finding in findings(AUDITS[10]))
     fields = {"label": np.array([0, 1, 0, 1]), "truth": np.array([0, 2, 2, -1])}
     never = findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))
-    assert never[1].fact.endswith("'c', although 2 of the 3 images with a known class are of it.")
+    assert never[1].fact.endswith("'c', although 2 of the 3 images with a known class are of it; within chance.")
     fair = {"label": np.array([0, 1, 0, 1]), "truth": np.array([0, 1, -1, -1])}
     even = findings(audit(predictions_from(Raw("here", fair, classes=("a", "b")))))
     assert even[0].fact.endswith("times as often as it occurs, of the 2 images with a known class.")

@@ -244,10 +244,10 @@ def test_bad_arrays_are_refused_with_a_lesson(tmp_path, arrays, lesson):
 
 
 def test_what_is_no_file_of_predictions(tmp_path):
-    with pytest.raises(PredictionsError, match=r"there is no .*, expected a CSV, .npz or Parquet file"):
+    with pytest.raises(PredictionsError, match=r"there is no .*, expected a .csv, .jsonl, .npz or .parquet file"):
         read_predictions(tmp_path / "none.csv")
     (tmp_path / "p.txt").write_text("x")
-    with pytest.raises(PredictionsError, match=r"ends in '.txt', expected .csv, .npz or .parquet"):
+    with pytest.raises(PredictionsError, match=r"ends in '.txt', expected a .csv, .jsonl, .npz or .parquet file"):
         read_predictions(tmp_path / "p.txt")
     with pytest.raises(PredictionsError, match="is no run of debiaspl"):
         read_predictions(tmp_path)

@@ -1,10 +1,17 @@
 """Findings about runs name the run that they are about."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from debiaspl.report.runs.findings import MUCH, _pseudo_labels
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import RunRecord
+from debiaspl.report.runs.findings import MUCH, _pseudo_labels, run_findings
+from debiaspl.report.runs.methods import Method
+from tests.report.test_fairness import RESULTS
+
+RECIPE = RECIPES["digits-10"].to_json()
 
 
 def method(title, ratio):
@@ -25,3 +32,37 @@ def test_what_to_do_about_pseudo_labels(ratio, others, todo):
     assert f"DebiasPL {ratio:.1f}" in found.fact
     assert found.todo == todo
     assert _pseudo_labels(method("supervised", None), [method("supervised", None)]) == []
+
+
+def methods(*accuracies: list[float]) -> list[Method]:
+    """Methods by their accuracies over seeds, on 1,000 test images."""
+    return [
+        Method(
+            f"m{place}",
+            [
+                RunRecord(Path("run"), RECIPE | {"seed": seed}, [], RESULTS | {"accuracy": one, "test": 1000}, None)
+                for seed, one in enumerate(values)
+            ],
+        )
+        for place, values in enumerate(accuracies)
+    ]
+
+
+def test_a_difference_over_seeds_is_told_with_chance():
+    base = [0.50, 0.52, 0.48, 0.51, 0.49]
+    clear = methods(base, [one + gap for one, gap in zip(base, (0.1, 0.11, 0.1, 0.09, 0.1), strict=True)])
+    first = run_findings(clear, ["a", "b"])[0]
+    assert first.fact.startswith(
+        "m1 recognises 60.0 % of 1,000 test images, the mean of 5 seeds; 10.0 points above m0 ("
+    )
+    assert "more than chance: 1 in " in first.fact
+    assert first.todo == "Go on with m1."
+    vague = methods(base, [one + gap for one, gap in zip(base, (0.1, -0.08, 0.03, -0.02, 0.0), strict=True)])
+    first = run_findings(vague, ["a", "b"])[0]
+    assert "within chance" in first.fact
+    assert first.todo == "More seeds would tell apart what is within chance."
+    # The more methods there are, the more often the best of them is best by chance.
+    two, five = (run_findings(methods(*[base] * count, clear[1]._values("accuracy")), ["a", "b"]) for count in (1, 4))
+    odds = [int(found[0].fact.partition("1 in ")[2].partition(")")[0].replace(",", "")) for found in (two, five)]
+    assert odds[1] * 9 < odds[0] < odds[1] * 11
+    assert "chance" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact

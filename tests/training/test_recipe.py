@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import os
 import re
 
 import pytest
@@ -124,6 +125,35 @@ def test_the_progress_line_says_what_a_person_wants_to_know():
         r"digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  imbalance 3.2  0:00 left", stream.getvalue()
     )
     assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_the_progress_line_says_of_what_the_time_is_left():
+    stream = Terminal()
+    with ProgressLine("birds", 0, 600, stream, unit="image", part="run 2 of 8 (DebiasPL)") as line:
+        line.show(300, {"losses": {}})
+    assert stream.getvalue() == "\r\x1b[Kbirds image 300/600  0:00 left of run 2 of 8 (DebiasPL)\r\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (
+            200,
+            "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  imbalance 3.2  0:00 left of run 2 of 8",
+        ),
+        (94, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of run 2 of 8"),
+        (60, "digits-10 step 300/600  0:00 left of run 2 of 8"),
+        (30, "digits-10 step 300/600  0:00 "),
+        (0, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  0:00 left of run 2 of 8"),
+    ],
+)
+def test_the_progress_line_stays_on_one_line(columns, line, monkeypatch):
+    """One that went over the edge would not be overwritten by the next. Where no width is told, it is the usual one."""
+    stream = Terminal()
+    monkeypatch.setattr(stream, "fileno", lambda: 2)
+    monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
+    ProgressLine("digits-10", 0, 600, stream, part="run 2 of 8").show(300, RECORD)
+    assert stream.getvalue() == "\r\x1b[K" + line
 
 
 def test_the_progress_line_is_silent_elsewhere():

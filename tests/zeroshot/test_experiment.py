@@ -109,7 +109,7 @@ def test_the_test_above_finds_true_labels_served_to_the_student(experiment, tmp_
 
     def remember(*arguments):
         found = read(*arguments)
-        leaked.update(found)
+        leaked.update(found.labels)
         return found
 
     def leaky(predictions, labels):
@@ -208,7 +208,7 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
 
 def test_a_slip_in_the_truth_is_told_before_anything_is_written(experiment, tmp_path):
     for labels, names, message in (
-        ([0, 1], ["00.jpg", "zz.jpg"], r"names 1 file not in .*: zz.jpg"),
+        ([0, 1], ["yy.jpg", "zz.jpg"], r"names 2 files not in .*: yy.jpg, zz.jpg"),
         ([0], ["../photos/00.jpg"], "which is absolute or leaves"),
     ):
         table = write_table(tmp_path / "bad.csv", labels, names)
@@ -223,6 +223,34 @@ def test_a_slip_in_the_truth_is_told_before_anything_is_written(experiment, tmp_
     with pytest.raises(DataError, match=r"--evaluate is .*, which is no file. Expected a CSV with the columns"):
         experiment.run(tmp_path / "out", evaluate=tmp_path / "missing.csv")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_truth_of_more_files_than_there_are_is_used_and_it_is_said(experiment, tmp_path):
+    """As of a table of a whole set, for a part of it; a slip in its paths must be seen."""
+
+    class Looking(ArraysTeacher):
+        """One that reads the photos."""
+
+        def predict(self, *arguments):
+            return super().predict(*arguments)[0], {2: "damaged"}
+
+    experiment = replace(experiment, teacher=Looking(tmp_path / "teacher.npz"))
+    there = [f"{number:02d}.jpg" for number in range(COUNT)]
+    table = write_table(tmp_path / "more.csv", [*truth(), 0, 1, 0], [*there, "zz.jpg", "photos/01.jpg", "zz.jpg"])
+    said: list[str] = []
+    rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append)
+    absent = f"2 of 14 files that {table} names are not in {experiment.photos}: zz.jpg, photos/01.jpg. "
+    unread = f"1 of 12 images that {table} names cannot be read: 02.jpg."
+    assert said[:2] == [f"{absent}The numbers are those of the other 12.", unread]
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["absent from the folder"] == ["zz.jpg", "photos/01.jpg"]
+    assert rows[0].to_json()["evaluated"] == 11
+    assert all(line in (tmp_path / "out" / "table.md").read_text() for line in (absent, unread))
+
+    only_bad = write_table(tmp_path / "bad.csv", [0], ["02.jpg"])
+    with pytest.raises(DataError, match=r"none of the 1 images that .* names can be read: 02.jpg"):
+        experiment.run(tmp_path / "other", evaluate=only_bad)
+    assert not (tmp_path / "other").exists()
 
 
 def predictions(shares: list[float]) -> Predictions:

@@ -141,7 +141,8 @@ def _change(audit: Audit) -> dict[str, Any] | None:
 
 def _picks(audit: Audit, shown: Picks) -> dict[str, Any]:
     return {
-        "favoured": shown.favoured,
+        "favoured": shown.favoured.number,
+        "holds": shown.favoured.holds,
         "uncertain": [_image(audit, row) for row in shown.uncertain.tolist()],
         "changed": [_image(audit, row) for row in shown.changed.tolist()],
         "mistaken": [_image(audit, row) for row in shown.mistaken.tolist()],

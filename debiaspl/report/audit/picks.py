@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl.report.audit.favoured import Favoured, favoured
 from debiaspl.report.audit.numbers import Audit
 
 UNCERTAIN, CHANGED, MISTAKEN = 20, 60, 20
@@ -14,7 +15,7 @@ UNCERTAIN, CHANGED, MISTAKEN = 20, 60, 20
 class Picks:
     """Rows of the predictions, in the order to be shown."""
 
-    favoured: int
+    favoured: Favoured
     uncertain: NDArray[np.int64]
     """The least certain images of the favoured class."""
     changed: NDArray[np.int64]
@@ -28,23 +29,15 @@ class Picks:
         return list(dict.fromkeys(np.concatenate([self.uncertain, self.changed, self.mistaken]).tolist()))
 
 
-def favoured_class(audit: Audit) -> int:
-    """The class with the most predictions too many: over its true images if they are known, else over an even share."""
-    if audit.agreement is not None:
-        cells = audit.agreement.cells
-        return int((cells.of_predicted - cells.of_true).argmax())
-    return int(audit.shares.counts.argmax())
-
-
 def picks(audit: Audit) -> Picks:
     predictions, none = audit.predictions, np.empty(0, np.int64)
-    favoured, confidence, truth = favoured_class(audit), predictions.confidence, predictions.truth
+    most, confidence, truth = favoured(audit), predictions.confidence, predictions.truth
     uncertain = mistaken = none
     if confidence is not None:
-        own = np.flatnonzero(predictions.label == favoured)
+        own = np.flatnonzero(predictions.label == most.number)
         uncertain = own[np.argsort(confidence[own], kind="stable")][:UNCERTAIN]
         if truth is not None:
             wrong = np.flatnonzero((truth >= 0) & (truth != predictions.label))
             mistaken = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKEN]
     changed = none if audit.change is None else audit.change.rows[:CHANGED]
-    return Picks(favoured, uncertain, changed, mistaken)
+    return Picks(most, uncertain, changed, mistaken)

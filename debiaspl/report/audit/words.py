@@ -2,6 +2,8 @@
 
 from debiaspl.report.audit.numbers import Audit
 
+NOTHING_SHOWN = "Nothing to mend, as far as these images tell; more would tell."
+
 
 def of_known(audit: Audit) -> str:
     """How a sentence begins that speaks of the images with a known class, where these are not all."""

@@ -36,7 +36,7 @@ function uncertainSection({ picks, pictures, classes }, names) {
   const parts = [];
   if (picks.uncertain.length) {
     parts.push(
-      section("uncertain", `The least certain images called '${favoured}'`, paragraph(`'${favoured}' has ${write.times(classes.times_even[picks.favoured])} an even share. Labels for a few of these tell the model most.`), imageList(picks.uncertain, names, pictures, sure)),
+      section("uncertain", `The least certain images called '${favoured}'`, paragraph(`'${favoured}' has ${write.times(classes.times_even[picks.favoured])} an even share. ${picks.holds ? "Labels for a few of these tell the model most." : "That it is favoured much, and not by chance, does not show."}`), imageList(picks.uncertain, names, pictures, sure)),
     );
   }
   if (picks.mistaken.length) {

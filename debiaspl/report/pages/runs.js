@@ -33,7 +33,8 @@ function runsLead({ about, runs }) {
   const open = runs.filter((run) => !run.ended);
   const state = open.map((run) => `${run.name}: step ${write.count(run.step)} of ${write.count(run.steps)}`);
   const { data, labels, unlabeled, test, tested } = runs.find((run) => run.ended) || runs[0];
-  const sizes = labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images, ${write.count(test)} ${tested}`;
+  const same = runs.every((run) => !run.ended || [run.data, run.labels, run.test].join() === [data, labels, test].join());
+  const sizes = !same ? ", and others: see what differs below" : labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images, ${write.count(test)} ${tested}`;
   return [
     el("p", { class: "soft" }, about ? `${about}. ` : "", `Data: ${data}${sizes}.`),
     el("p", { class: open.length ? "status" : "status ended", id: "state" }, el("span", { class: "dot", "aria-hidden": "true" }), open.length ? `Going on or stopped. ${state.join("; ")}` : "Ended."),
@@ -55,7 +56,14 @@ function points(value) {
   return value === null ? "-" : `${value.mean < 0 ? "−" : "+"}${Math.abs(100 * value.mean).toFixed(1)}${value.deviation === null ? "" : ` ± ${(100 * value.deviation).toFixed(1)}`}`;
 }
 
-function accuracySection({ methods, runs, tints }) {
+// At the numbers that would be compared, not only at the top of the page.
+function unfairNote(unfair) {
+  if (!unfair.length) return null;
+  const told = unfair.map(({ what, values }) => el("li", {}, el("b", {}, `${what}: `), values.map(([value, who]) => `${value} (${who})`).join(" against ")));
+  return el("div", { class: "warning", role: "note" }, paragraph(el("b", {}, "These runs differ in more than the method"), ", so a difference in accuracy may come from that:"), el("ul", {}, told));
+}
+
+function accuracySection({ methods, runs, tints, unfair }) {
   if (runs.length < 2) return null;
   const said = (accuracy) => {
     if (!accuracy) return "not yet";
@@ -78,6 +86,7 @@ function accuracySection({ methods, runs, tints }) {
   return section(
     "accuracy",
     "Accuracy",
+    unfairNote(unfair),
     el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Worst recall: of the class least recognised, the mean. Imbalance of the pseudo-labels, and how many were right: in the second half of training, the median.", columns, rows)),
     dots.some((row) => row.dots.length) ? chart("Test images recognised; a dot per seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );

@@ -1,6 +1,6 @@
 """A file or a run folder -> predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,28 @@ from numpy.typing import NDArray
 
 from debiaspl.report.predictions.errors import PredictionsError
 from debiaspl.report.predictions.folder import classes_of_run, predictions_of_run
+from debiaspl.report.predictions.jsonl import read_jsonl
+from debiaspl.report.predictions.label_studio import read_tasks
 from debiaspl.report.predictions.npz import read_npz
 from debiaspl.report.predictions.parquet import read_parquet
 from debiaspl.report.predictions.predictions import Predictions, predictions_from
 from debiaspl.report.predictions.raw import Names, Raw
 from debiaspl.report.predictions.table import read_csv
 
+READERS: dict[str, Callable[[Path, Names], Raw]] = {
+    ".csv": read_csv,
+    ".json": read_tasks,
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".npz": read_npz,
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
+}
+READ = "a .csv, .jsonl, .npz or .parquet file, tasks of Label Studio (.json)"
+
 
 def read_predictions(path: Path, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
-    """Read a CSV, ``.npz`` or Parquet file, or the folder of a run that has ended.
+    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, tasks of Label Studio, or the folder of a run that has ended.
 
     Args:
         path: the file or folder.
@@ -41,12 +54,11 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
 
 def _read_file(path: Path, names: Names) -> Raw:
     if not path.exists():
-        raise PredictionsError(f"there is no {path}, expected a CSV, .npz or Parquet file, or the folder of a run.")
-    readers = {".csv": read_csv, ".npz": read_npz, ".parquet": read_parquet, ".pq": read_parquet}
-    reader = readers.get(path.suffix.lower())
+        raise PredictionsError(f"there is no {path}, expected {READ}, or the folder of a run.")
+    reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise PredictionsError(
-            f"{path} ends in {path.suffix or 'nothing'!r}, expected .csv, .npz or .parquet, or the folder of a run. "
+            f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run. "
             "docs/audit.md says what such a file holds."
         )
     return reader(path, names)

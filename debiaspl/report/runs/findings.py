@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from debiaspl.report.audit.findings import Finding
+from debiaspl.report.chance import LEVEL, told
 from debiaspl.report.confusion import Cells
+from debiaspl.report.finding import Finding
+from debiaspl.report.runs.fairness import Difference, differences
 from debiaspl.report.runs.methods import Method, what_was_tested
 
 MUCH = 3
@@ -16,27 +18,47 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
     if not ended:
         return []
     best = max(ended, key=lambda method: (method.accuracy() or {})["mean"])
-    return [_accuracy(best, ended), *_pseudo_labels(best, ended), _worst(best, names)]
+    unfair = differences(ended)
+    return [*_unfair(unfair), _accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
 
 
-def _accuracy(best: Method, ended: list[Method]) -> Finding:
+def _unfair(unfair: list[Difference]) -> list[Finding]:
+    if not unfair:
+        return []
+    return [
+        Finding(
+            f"These runs differ in more than the method: {'; '.join(map(str, unfair))}.",
+            "Make them alike, by --set and the same seeds, before you compare the methods.",
+            "accuracy",
+        )
+    ]
+
+
+def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
     found = best.accuracy()
     assert found is not None
     images, measured_on = best.ended()[0]["test"], what_was_tested(best.ended()[0])
     seeds = f", the mean of {found['seeds']} seeds" if found["seeds"] > 1 else ""
     fact = f"{best.title} recognises {100 * found['mean']:.1f} % of {images:,} {measured_on}{seeds}"
     others = [method for method in ended if method is not best]
+    # The best one is found by looking at every pair.
+    pairs = len(ended) * len(others) // 2
+    chances = []
     for other in others:
         difference = best.difference(other)
         if difference is not None:
             side = "above" if difference["mean"] >= 0 else "below"
             fact += f"; {abs(100 * difference['mean']):.1f} points {side} {other.title}"
+            if difference["chance"] is not None:
+                chances.append(min(1.0, pairs * difference["chance"]))
+                fact += f" ({told(chances[-1])})"
     alone = "Train the same recipe with --set algorithm=supervised and with --set correction=none, and compare."
-    more = (
-        "Trust a difference that is larger than the spread over seeds; more seeds narrow it."
-        if found["seeds"] > 1
-        else "One seed each: a difference may be chance where the intervals overlap."
-    )
+    more = "One seed each: a difference may be chance where the intervals overlap."
+    if found["seeds"] > 1:
+        sure = chances and max(chances) <= LEVEL
+        more = f"Go on with {best.title}." if sure else "More seeds would tell apart what is within chance."
+    if unfair:
+        more = "A difference may come from what else differs between these runs, and not from the method."
     return Finding(f"{fact}.", more if others else alone, "accuracy")
 
 

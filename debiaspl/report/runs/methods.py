@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS
+from debiaspl.report.chance import paired
 from debiaspl.report.interval import wilson
 from debiaspl.report.runs.record import RunRecord
 
@@ -59,6 +60,7 @@ class Method:
             "deviation": spread,
             "better": sum(one > 0 for one in both),
             "seeds": len(both),
+            "chance": paired(both, 1 / self.ended()[0]["test"]) if len(both) > 1 else None,
         }
 
     def middle(self, name: str) -> float | None:

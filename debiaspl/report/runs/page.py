@@ -13,6 +13,7 @@ from debiaspl.report.order import MOST_CLASSES, confusion_order
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
+from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
@@ -50,6 +51,7 @@ def runs_values(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> dict[
         "about": runs[0].recipe["about"],
         "classes": [short_name(name) for name in names],
         "findings": [vars(finding) for finding in run_findings(methods, names)],
+        "unfair": [{"what": one.what, "values": one.told()} for one in differences(methods)],
         "methods": [_method(method, methods) for method in methods],
         "runs": [_run(run, place, len(names), known) for place, method in enumerate(methods) for run in method.runs],
         **_confusions(ended),

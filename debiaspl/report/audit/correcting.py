@@ -1,0 +1,108 @@
+"""What a correction would change, or, where only confidences are known, what a threshold does."""
+
+import numpy as np
+
+from debiaspl.report.audit.change import Change
+from debiaspl.report.audit.numbers import Audit
+from debiaspl.report.audit.shares import Shares
+from debiaspl.report.audit.words import among_known, percent, ratio
+from debiaspl.report.chance import LEVEL, at_least, at_most, drawn_at_least, either_way, told
+from debiaspl.report.finding import Finding
+
+ENOUGH, ENOUGH_PER_CLASS = 100, 10
+"""Images, and images per class, from which on shares of what a threshold keeps are told: of fewer, effective classes
+fall whatever is kept."""
+
+
+def correction_finding(audit: Audit, where: str) -> Finding:
+    after = audit.change
+    if after is None:
+        return _threshold(audit)
+    if not len(after.rows):
+        return _unchanged(audit, after.strength)
+    before = ratio(audit.shares.imbalance_ratio)
+    changed = percent(len(after.rows) / len(audit.predictions), 1)
+    fact = (
+        f"Debiasing with strength {after.strength:g} would change {changed} of "
+        f"the labels and bring the imbalance from {before} to {ratio(after.shares.imbalance_ratio)}"
+    )
+    look = f"Look through the images that change class, shown {where}. If their new labels are better, debias."
+    if after.accuracy is not None and audit.agreement is not None:
+        return _by_accuracy(audit, after, fact, look)
+    chance = chance_of_imbalance(audit.shares)
+    todo = look if chance <= LEVEL else "Keep these labels: these images show no imbalance to take out."
+    return Finding(f"{fact}. That there is an imbalance is {told(chance)}.", todo, "change", chance)
+
+
+def _by_accuracy(audit: Audit, after: Change, fact: str, look: str) -> Finding:
+    """Image by image: those that become right against those that become wrong."""
+    truth, agreement = audit.predictions.truth, audit.agreement
+    assert truth is not None
+    assert agreement is not None
+    assert after.accuracy is not None
+    right, was_right = after.label == truth, audit.predictions.label == truth
+    better, worse = int(np.count_nonzero(right & ~was_right)), int(np.count_nonzero(was_right & ~right))
+    chance = either_way(better, worse)
+    fact += f"; accuracy from {percent(agreement.accuracy, 1)} to {percent(after.accuracy, 1)}{among_known(audit)}"
+    if better == worse:
+        return Finding(f"{fact}.", look, "change", chance)
+    fact += f" ({better:,} become right, {worse:,} wrong; {told(chance)})"
+    if chance > LEVEL:
+        return Finding(f"{fact}.", look, "change", chance)
+    todo = "Keep these labels as they are, or try a smaller --strength: here the correction does not help."
+    return Finding(f"{fact}.", "Debias: these labels get better." if better > worse else todo, "change", chance)
+
+
+def chance_of_imbalance(shares: Shares) -> float:
+    """How often even shares would give any class as many as the most predicted, or as few as the least, has."""
+    classes, total = len(shares.counts), int(shares.counts.sum())
+    most = at_least(int(shares.counts.max()), total, 1 / classes)
+    return min(1.0, 2 * classes * min(most, at_most(int(shares.counts.min()), total, 1 / classes)))
+
+
+def _unchanged(audit: Audit, strength: float) -> Finding:
+    fact = f"Debiasing with strength {strength:g} would change none of the {len(audit.predictions):,} labels"
+    if strength == 0:
+        return Finding(f"{fact}: at that strength nothing is corrected.", "Try --strength 0.5.", "change")
+    return Finding(
+        f"{fact}: no second class is near enough to the first.",
+        f"Keep these labels, or see whether a larger --strength changes any: --strength {2 * strength:g}.",
+        "change",
+    )
+
+
+def _threshold(audit: Audit) -> Finding:
+    """Without scores the correction cannot be tried; what a threshold does can still be told."""
+    save = "Save the probabilities or logits of every class too: then the audit shows what debiasing would change."
+    if audit.thresholds is None:
+        return Finding(
+            "These are labels alone: they do not tell which class came second, so what debiasing would change cannot "
+            "be computed.",
+            save,
+            "change",
+        )
+    strict = next(row for row in audit.thresholds if row.threshold == 0.95)
+    if strict.kept == 0:
+        return Finding("No prediction has a confidence of 0.95.", f"Choose a lower threshold. {save}", "thresholds")
+    fact = f"A threshold of 0.95 keeps {strict.kept:,} of {len(audit.predictions):,} images"
+    classes = len(audit.classes)
+    if strict.kept < max(ENOUGH, ENOUGH_PER_CLASS * classes):
+        return Finding(f"{fact}, too few to tell how evenly it keeps {classes:,} classes.", save, "thresholds")
+    before, after = audit.shares, strict.shares
+    largest = [float(shares.times_even.max()) for shares in (before, after)]
+    worse = largest[1] > largest[0] and after.effective_classes < before.effective_classes
+    chance = _chance_of_kept(before, after) if worse else None
+    fact += (
+        f". The most predicted class has {largest[1]:.2f} times an even share of these, {largest[0]:.2f} of all; "
+        f"effective classes: {ratio(after.effective_classes)} and {ratio(before.effective_classes)}"
+    )
+    blamed = "Do not count on a threshold against bias. " if chance is not None and chance <= LEVEL else ""
+    said = "" if chance is None else f"; {told(chance)}"
+    return Finding(f"{fact}{said}.", f"{blamed}{save}", "thresholds", chance)
+
+
+def _chance_of_kept(before: Shares, after: Shares) -> float:
+    """How often as many of any class are kept where all images are as likely to be kept as the others."""
+    kept, total = int(after.counts.sum()), int(before.counts.sum())
+    once = drawn_at_least(int(after.counts.max()), kept, int(before.counts.max()), total)
+    return min(1.0, len(after.counts) * once)

@@ -1,0 +1,118 @@
+"""Whether a difference is more than chance alone would make: exact tails, and how they are told."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEVEL = 0.01
+"""A finding advises only where chance alone would show as much less often than this."""
+SMALLEST = 1e-6
+"""Rarer than this is told as that: nobody needs to know how much rarer."""
+
+
+def told(chance: float) -> str:
+    """In one phrase, with how often chance alone would show as much."""
+    side = "more than chance" if chance <= LEVEL else "within chance"
+    return side if chance > 0.5 else f"{side}: {_odds(chance)}"
+
+
+def at_least(count: int, trials: int, share: float) -> float:
+    """How often so many or more of the trials succeed, where each does with this probability (binomial)."""
+    if count <= 0:
+        return 1.0
+    if count > trials or share <= 0:
+        return 0.0
+    if share >= 1:
+        return 1.0
+    first = _choose(trials, count) + count * math.log(share) + (trials - count) * math.log1p(-share)
+    taken = np.arange(count, trials, dtype=np.float64)
+    return _sum(first, (trials - taken) / (taken + 1) * (share / (1 - share)))
+
+
+def at_most(count: int, trials: int, share: float) -> float:
+    """How often so many or fewer do."""
+    return at_least(trials - count, trials, 1 - share)
+
+
+def drawn_at_least(count: int, draws: int, special: int, total: int) -> float:
+    """How often so many or more of the draws are special, where they are drawn from ``total`` things, each once
+    (hypergeometric)."""
+    least = max(count, 0, draws + special - total)
+    if least > min(draws, special):
+        return 0.0
+    if least > count or count <= 0:
+        return 1.0
+    first = _choose(special, least) + _choose(total - special, draws - least) - _choose(total, draws)
+    taken = np.arange(least, min(draws, special), dtype=np.float64)
+    return _sum(first, (special - taken) * (draws - taken) / ((taken + 1) * (total - special - draws + taken + 1)))
+
+
+def drawn_at_most(count: int, draws: int, special: int, total: int) -> float:
+    """How often so many or fewer are."""
+    return drawn_at_least(draws - count, draws, total - special, total)
+
+
+def any_at_least(count: int, probabilities: Iterable[float]) -> float:
+    """How often so many or more of different things happen, each by its own probability, by themselves."""
+    happened = np.zeros(max(count, 0) + 1)
+    happened[0] = 1.0  # the last place gathers "so many or more"
+    for probability in probabilities:
+        moved = happened[:-1] * probability
+        happened[:-1] -= moved
+        happened[1:] += moved
+    return float(happened[-1]) if count > 0 else 1.0
+
+
+def flipped(more: int, less: int) -> float:
+    """How often a fair coin, thrown once for each of these, favours the first side as much: the exact test of pairs
+    (McNemar's, and the sign test)."""
+    return at_least(more, more + less, 0.5)
+
+
+def either_way(more: int, less: int) -> float:
+    """The same for either side."""
+    return min(1.0, 2 * flipped(max(more, less), min(more, less)))
+
+
+def paired(differences: Sequence[float], finest: float) -> float:
+    """How often pairs that do not differ, but for chance, would have a mean as far from 0, either way (Student's t).
+
+    ``finest`` is the smallest step the differences are measured in: that they are all the same proves no less spread.
+    """
+    count = len(differences)
+    spread = max(statistics.stdev(differences), finest)
+    return student(statistics.fmean(differences) / (spread / math.sqrt(count)), count - 1)
+
+
+def student(t: float, freedom: int) -> float:
+    """How often Student's t is as far from 0 as this, either way; the finite sums for whole degrees of freedom."""
+    angle = math.atan2(abs(t), math.sqrt(freedom))
+    odd, square = freedom % 2, math.cos(angle) ** 2
+    term, total = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
+    for number in range(freedom // 2):
+        total += term
+        term *= square * (2 * number + 1 + odd) / (2 * number + 2 + odd)
+    inside = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    return min(1.0, max(0.0, 1 - inside))
+
+
+def _choose(total: int, taken: int) -> float:
+    """Logarithm of a binomial coefficient."""
+    return math.lgamma(total + 1) - math.lgamma(taken + 1) - math.lgamma(total - taken + 1)
+
+
+def _sum(first: float, ratios: NDArray[np.float64]) -> float:
+    """The sum of a row of terms by the logarithm of the first and the ratio of each to the one before."""
+    logs = first + np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    high = float(logs.max())
+    return min(1.0, math.exp(high) * float(np.exp(logs - high).sum()))
+
+
+def _odds(chance: float) -> str:
+    if chance < SMALLEST:
+        return f"less than 1 in {round(1 / SMALLEST):,}"
+    times = 1 / chance
+    return f"1 in {round(times, 1 - math.floor(math.log10(times))):,.0f}"

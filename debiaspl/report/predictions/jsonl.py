@@ -1,0 +1,126 @@
+"""JSON lines: an object per prediction, as ``debiaspl predict`` writes them."""
+
+import json
+import math
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.predictions.errors import PredictionsError, listed, reason
+from debiaspl.report.predictions.raw import MATRICES, Layout, Names, Raw, as_text
+
+
+def read_jsonl(path: Path, names: Names) -> Raw:
+    """Keys as the columns of CSV; a matrix may also be one key with a list, or an object with a number per class."""
+    rows = _rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise PredictionsError(f"{path} is empty, expected one prediction per line, as an object.")
+    matrices = _matrices(first, names)
+    single: dict[str, list[str]] = {}
+    count = 0
+    for count, row in enumerate(chain([first], rows), 1):
+        for key in row:
+            if key not in single and not any(matrix.owns(key) for matrix in matrices):
+                single[key] = [""] * (count - 1)
+        for key, cells in single.items():
+            cells.append(_text(row.get(key), key, count))
+        for matrix in matrices:
+            matrix.add(row, count)
+    fields = {key: as_text(cells) for key, cells in single.items()}
+    classes = next((matrix.classes for matrix in matrices if matrix.classes is not None), None)
+    return Raw(str(path), fields, {matrix.name: matrix.values(count) for matrix in matrices}, classes)
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise PredictionsError(
+                    f"line {number:,} of {path} is not JSON: {reason(error)}. Expected one whole object per line."
+                ) from error
+            if not isinstance(row, dict):
+                raise PredictionsError(f"line {number:,} of {path} is no object, expected one prediction per line.")
+            yield row
+
+
+def _text(value: Any, key: str, row: int) -> str:
+    """A value as CSV would hold it; null is empty."""
+    if isinstance(value, dict | list):
+        raise PredictionsError(
+            f"row {row:,} has {'an object' if isinstance(value, dict) else 'a list'} in {key!r}, expected text or a "
+            f"number. If these are scores of every class: --probabilities {key} or --logits {key}."
+        )
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else str(value)
+
+
+class _Matrix:
+    """Numbers of one kind, row by row: under one key as a list or an object, or with a key for each."""
+
+    def __init__(self, name: str, key: str | None, places: Sequence[Any], classes: tuple[str, ...] | None) -> None:
+        self.name, self.classes = name, classes
+        self._key, self._places, self._known = key, places, frozenset(places)
+        self._numbers = array("f")
+
+    def owns(self, key: str) -> bool:
+        return key in self._known if self._key is None else key == self._key
+
+    def add(self, row: dict[str, Any], number: int) -> None:
+        found = row if self._key is None else row.get(self._key)
+        if isinstance(found, list):
+            found = dict(enumerate(found))
+        if (
+            not isinstance(found, dict)
+            or not found.keys() >= self._known
+            or (self._key and len(found) > len(self._known))
+        ):
+            raise PredictionsError(
+                f"row {number:,} does not have the {self.name} that row 1 has, expected {len(self._places):,} numbers "
+                f"in every row: those of {listed(self._places, 3)}."
+            )
+        for place in self._places:
+            self._numbers.append(self._number(found[place], place, number))
+
+    def values(self, rows: int) -> NDArray[Any]:
+        return np.frombuffer(self._numbers, np.float32).reshape(rows, -1)
+
+    def _number(self, value: Any, place: Any, row: int) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise PredictionsError(
+                f"row {row:,} has {value!r} for {str(place)!r} in its {self.name}, expected a number."
+            )
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+
+
+def _matrices(first: dict[str, Any], names: Names) -> list[_Matrix]:
+    """What the first row shows to be one."""
+    found: dict[str, _Matrix] = {}
+    for name in MATRICES:
+        key = getattr(names, name) or name
+        value = first.get(key)
+        if isinstance(value, dict) and value:
+            found[name] = _Matrix(name, key, tuple(value), None if name == "embeddings" else tuple(value))
+        elif isinstance(value, list) and value:
+            found[name] = _Matrix(name, key, range(len(value)), None)
+    header = [key for key in first if not any(matrix.owns(key) for matrix in found.values())]
+    layout = Layout.of(header, names)
+    for name, members in layout.groups.items():
+        classes = None if name == "embeddings" else layout.classes
+        found.setdefault(name, _Matrix(name, None, tuple(header[place] for place in members), classes))
+    return list(found.values())

@@ -1,0 +1,133 @@
+"""What runs differ in besides the method: with unequal steps, labels or seeds, methods are not what is compared."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from debiaspl.report.runs.methods import APART, Method, flat, what_was_tested
+from debiaspl.training import Recipe
+from debiaspl.training.parts import PARTS, settings_of
+
+# What is compared, and who labels, which is a matter of the method; in how many pieces a batch is computed is none.
+COMPARED = ("algorithm", "correction", "teacher", "accumulate")
+# Of no use to a method that learns from labels alone.
+UNLABELED = ("unlabeled_batch", "strong", "unlabeled images")
+WORDS = {
+    "labeled_batch": "labeled images a step",
+    "unlabeled_batch": "unlabeled images a step",
+    "protocol": "which images are labeled",
+    "validation": "share of the labels held out",
+    "strong": "strong views",
+}
+MANY = 3
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A thing that is not the same for all methods."""
+
+    what: str
+    values: Mapping[str, Sequence[str]]
+    """Each value, and the methods that have it."""
+
+    def told(self) -> list[tuple[str, str]]:
+        """Each value, and who has it, in words: many methods that have the same are all others."""
+        most = max(self.values.values(), key=len)
+        return [
+            (
+                value,
+                "all others" if len(self.values) > 1 and titles is most and len(titles) >= MANY else "; ".join(titles),
+            )
+            for value, titles in self.values.items()
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what}: " + " against ".join(f"{value} ({who})" for value, who in self.told())
+
+
+def differences(methods: Sequence[Method]) -> list[Difference]:
+    """Everything but algorithm and correction, with their settings, in which methods that stand side by side differ."""
+    conditions = [(method, _conditions(method)) for method in methods]
+    names = list(dict.fromkeys(name for _, found in conditions for name in found))
+    differing: list[Difference] = []
+    parts = set()
+    for name in names:
+        part = name.partition(".")[0]
+        values: dict[str, list[str]] = {}
+        for method, found in conditions:
+            if name in found and not (method.supervised and part in UNLABELED):
+                values.setdefault(found[name], []).append(method.title)
+        # Parts of different names have different settings: the names say it all.
+        if len(values) > 1 and part not in parts:
+            parts |= {name} & set(PARTS)
+            differing.append(Difference(_word(name), values))
+    return [*differing, *_seeds(methods)]
+
+
+def _conditions(method: Method) -> dict[str, str]:
+    """What decides, besides the method, how good its result is; as text."""
+    recipe = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING} | dict(
+        method.runs[0].recipe
+    )
+    plain = {name: value for name, value in recipe.items() if name not in (*APART, *COMPARED)}
+    found = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}
+    found["data"] = os.path.normpath(str(plain["data"]))
+    return found | _measured(method.ended())
+
+
+def _with_defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting that spells out a default is the default."""
+    filled = {}
+    for name, value in recipe.items():
+        if isinstance(value, Mapping):
+            try:
+                known = settings_of(name, str(value["name"]))
+            except ValueError:  # a part of another version
+                known = {}
+            value = {"name": value["name"], "settings": known | dict(value["settings"])}
+        elif name in PARTS:  # the recipe of an earlier version, which had no choice of it
+            value = {"name": value.name, "settings": settings_of(name, value.name) | dict(value.settings)}
+        filled[name] = value
+    return filled
+
+
+def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """What the runs have found in their data, and what they were measured with."""
+    if not results:
+        return {}
+    found = {
+        "labels": [sum(one["labels"]) for one in results if "labels" in one],
+        "unlabeled images": [one["unlabeled"] for one in results if "unlabeled" in one],
+        "measured on": [f"{one['test']:,} {what_was_tested(one)}" for one in results],
+        "evaluated": [str(one["evaluated"]) for one in results if "evaluated" in one],
+    }
+    return {name: " or ".join(map(_shown, sorted(set(values)))) for name, values in found.items() if values}
+
+
+def _seeds(methods: Sequence[Method]) -> list[Difference]:
+    """Seeds decide the fold: which images are labeled. Those that have ended are what is compared."""
+    told: dict[str, list[str]] = {}
+    twice = False
+    for method in methods:
+        seeds = sorted(run.recipe["seed"] for run in method.runs if run.results is not None)
+        twice = twice or len(set(seeds)) < len(seeds)
+        if seeds:
+            told.setdefault(", ".join(map(str, seeds)), []).append(method.title)
+    return [Difference("seeds", told)] if len(told) > 1 or twice else []
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _word(name: str) -> str:
+    part, _, setting = name.partition(".")
+    return (f"{WORDS.get(part, part)}, {setting}" if setting else WORDS.get(name, name)).replace("_", " ")

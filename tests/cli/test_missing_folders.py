@@ -1,0 +1,38 @@
+"""A file in a folder that is not there: a slip in a name makes no folder, whatever the command."""
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+
+COMMANDS = [
+    ("predict run photos --out labels.csv --skipped FILE", "s.csv"),
+    ("predict run photos --out FILE", "labels.csv"),
+    ("export run --onnx FILE", "model.onnx"),
+    ("export run --torch FILE", "model.pt2"),
+    ("next run photos --out FILE", "next.csv"),
+    ("next run photos --page FILE", "next.html"),
+    ("label photos --classes a,b --no-browser --labels FILE", "labels.csv"),
+    ("audit run --out FILE", "audit.html"),
+    ("report run --out FILE", "report.html"),
+]
+
+
+@pytest.mark.parametrize(("typed", "file"), COMMANDS, ids=[command.rpartition(" ")[0] for command, _ in COMMANDS])
+def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+
+    def said(place):
+        return CliRunner().invoke(app, [place if word == "FILE" else word for word in typed.split()])
+
+    ran = said(f"my typo/deep/{file}")
+    assert ran.exit_code == 1
+    assert ran.stderr == (
+        f"error: my typo/deep/{file} cannot be made: the folder my typo/deep does not exist, nor does my typo. Mend "
+        "the name, or make the folder: mkdir -p 'my typo/deep'\n"
+    )
+    assert "the folder typo does not exist. Mend the name" in said(f"typo/{file}").stderr
+    (tmp_path / "some.txt").touch()
+    assert "some.txt is a file, expected a folder." in said(f"some.txt/{file}").stderr
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["photos", "some.txt"]

@@ -1,0 +1,46 @@
+"""What a user reads under torchrun, which ends in a traceback of its own: the last lines say what was wrong."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+
+from debiaspl._torchrun import tell
+
+SAID = "error on rank 1: debiaspl demo is one process. Start it without torchrun."
+
+
+def test_the_list_of_torchrun_says_what_was_wrong(tmp_path):
+    told = tmp_path / "error.json"
+    environment = {**os.environ, "RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_ERROR_FILE": str(told)}
+    ran = subprocess.run([sys.executable, "-m", "debiaspl", "demo"], env=environment, text=True, capture_output=True)
+    assert (ran.returncode, ran.stderr) == (1, f"{SAID}\n")
+    assert list(tmp_path.iterdir()) == [told]
+    failed = ChildFailedError("debiaspl", {1: ProcessFailure(1, 7, 1, str(told))})
+    assert str(failed).splitlines()[-2] == f"  traceback : {SAID}"
+
+
+def test_where_nobody_asks_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TORCHELASTIC_ERROR_FILE", raising=False)
+    tell("lost")
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "gone" / "error.json"))
+    tell("lost")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kill_while_it_is_written_leaves_no_half_of_it(tmp_path, monkeypatch):
+    """torchrun reads the file of every rank that has ended, those that it has ended itself among them."""
+
+    def killed(value, file):
+        file.write("{")
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
+    monkeypatch.setattr(json, "dump", killed)
+    with pytest.raises(KeyboardInterrupt):
+        tell("lost")
+    assert not (tmp_path / "error.json").exists()

@@ -1,0 +1,221 @@
+"""Tails against sums written by hand, and findings that are silent where chance alone is at work."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from debiaspl.report.audit import audit
+from debiaspl.report.audit.findings import Finding, findings
+from debiaspl.report.chance import (
+    LEVEL,
+    any_at_least,
+    at_least,
+    at_most,
+    drawn_at_least,
+    drawn_at_most,
+    either_way,
+    flipped,
+    paired,
+    student,
+    told,
+)
+from debiaspl.report.predictions import Raw, predictions_from
+
+
+def binomial(count: int, trials: int, share: float) -> float:
+    return math.comb(trials, count) * share**count * (1 - share) ** (trials - count)
+
+
+@pytest.mark.parametrize(("trials", "share"), [(1, 0.5), (7, 0.1), (20, 1 / 3), (40, 0.9)])
+def test_binomial_tails_are_sums(trials, share):
+    for count in range(-1, trials + 2):
+        above = sum(binomial(one, trials, share) for one in range(max(count, 0), trials + 1))
+        below = sum(binomial(one, trials, share) for one in range(min(count, trials) + 1))
+        assert at_least(count, trials, share) == pytest.approx(above, rel=1e-9)
+        assert at_most(count, trials, share) == pytest.approx(below, rel=1e-9)
+
+
+def test_draws_without_putting_back_are_counted_one_by_one():
+    special, total = 4, 9
+    for draws in range(total + 1):
+        found = [len(set(drawn) & set(range(special))) for drawn in combinations(range(total), draws)]
+        for count in range(-1, draws + 2):
+            share = sum(one >= count for one in found) / len(found)
+            assert drawn_at_least(count, draws, special, total) == pytest.approx(share)
+            share = sum(one <= count for one in found) / len(found)
+            assert drawn_at_most(count, draws, special, total) == pytest.approx(share)
+
+
+def test_things_that_happen_by_themselves_are_counted_case_by_case():
+    each = (0.1, 0.5, 0.9, 0.3)
+    for count in range(6):
+        expected = sum(
+            math.prod(p if happens else 1 - p for p, happens in zip(each, case, strict=True))
+            for case in product((False, True), repeat=4)
+            if sum(case) >= count
+        )
+        assert any_at_least(count, each) == pytest.approx(expected)
+
+
+def test_coins():
+    assert flipped(5, 0) == 1 / 32
+    assert flipped(0, 0) == 1
+    assert either_way(0, 5) == either_way(5, 0) == 1 / 16
+    assert either_way(3, 3) == 1
+
+
+def test_student_is_the_area_under_its_curve():
+    for freedom in (1, 2, 3, 4, 9):
+        scale = math.gamma((freedom + 1) / 2) / math.sqrt(freedom * math.pi) / math.gamma(freedom / 2)
+        places = np.linspace(0, 2.3, 20_001)
+        curve = scale * (1 + places**2 / freedom) ** (-(freedom + 1) / 2)
+        area = (curve.sum() - (curve[0] + curve[-1]) / 2) * places[1]
+        assert student(-2.3, freedom) == pytest.approx(1 - 2 * area, abs=1e-8)
+    values = [0.01, 0.03, 0.02, 0.05]
+    t = np.mean(values) / (np.std(values, ddof=1) / 2)
+    assert paired(values, 1e-6) == pytest.approx(student(t, 3))
+    assert paired([0.002, 0.002], 1 / 500) > LEVEL  # one image each: that both are the same is no proof
+
+
+@pytest.mark.parametrize(
+    ("chance", "words"),
+    [
+        (0.001, "more than chance: 1 in 1,000"),
+        (1 / 1234, "more than chance: 1 in 1,200"),
+        (1e-30, "more than chance: less than 1 in 1,000,000"),
+        (0.25, "within chance: 1 in 4"),
+        (0.8, "within chance"),
+        (1.0, "within chance"),
+    ],
+)
+def test_chance_in_words(chance, words):
+    assert told(chance) == words
+
+
+def found(label, classes: int, **more) -> list[Finding]:
+    logits = more.pop("logits", None)
+    fields = {} if label is None else {"label": np.asarray(label)}
+    raw = Raw("here", fields | more, {} if logits is None else {"logits": logits}, tuple(map(str, range(classes))))
+    return findings(audit(predictions_from(raw)))
+
+
+def advises(finding: Finding) -> bool:
+    return finding.chance is not None and finding.chance <= LEVEL
+
+
+def drawn(case: str, random: np.random.Generator) -> list[Finding]:
+    """Predictions of a model that favours nothing."""
+    if case == "labels":
+        return found(random.integers(0, 10, 60), 10)
+    if case == "labels of many classes":
+        return found(random.integers(0, 50, 150), 50)
+    if case == "confidence":
+        return found(random.integers(0, 4, 200), 4, confidence=np.where(random.random(200) < 0.6, 0.99, 0.5))
+    truth = random.integers(0, 6, 80)
+    if case == "truth":
+        return found(np.where(random.random(80) < 0.6, truth, random.integers(0, 6, 80)), 6, truth=truth)
+    logits = random.normal(0, 1, (80, 6)).astype(np.float32)
+    logits[np.arange(80), truth] += 2
+    return found(None, 6, logits=logits, truth=truth)
+
+
+@pytest.mark.parametrize("case", ["labels", "labels of many classes", "confidence", "truth", "scores"])
+def test_of_chance_alone_no_more_than_one_finding_in_a_hundred_is_wrong(case):
+    alarms = np.zeros(3)
+    for seed in range(400):
+        alarms += [advises(finding) for finding in drawn(case, np.random.default_rng(seed))]
+    # 4 expected at the most; 11 or more would be seen once in 300 times.
+    assert alarms.max() <= 10
+
+
+def test_a_bias_of_useful_size_is_found():
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        shares = np.full(10, 0.7 / 9)
+        shares[3] = 0.3
+        first = found(random.choice(10, 150, p=shares), 10)[0]
+        assert advises(first)
+        assert "'3' is predicted" in first.fact
+        assert "label" in first.todo.lower()
+        truth = random.integers(0, 10, 300)
+        pulled = np.where(random.random(300) < 0.2, 7, truth)
+        first = found(pulled, 10, truth=truth)[0]
+        assert advises(first)
+        assert "'7' is predicted" in first.fact
+
+
+def test_twelve_instead_of_ten_is_within_chance():
+    label = np.repeat(np.arange(4), [12, 10, 10, 8])
+    for more in ({}, {"truth": np.repeat(np.arange(4), 10)}):
+        for finding in found(label, 4, **more)[:2]:
+            assert not advises(finding)
+            assert "within chance" in finding.fact
+            assert "Nothing to mend" in finding.todo
+
+
+def test_chance_counts_the_classes_that_were_looked_at():
+    label = np.repeat(np.arange(4), [30, 10, 10, 5])
+    first, second = found(label, 4)[:2]
+    assert first.chance == pytest.approx(4 * sum(binomial(one, 55, 0.25) for one in range(30, 56)))
+    assert second.chance == pytest.approx(4 * sum(binomial(one, 55, 0.25) for one in range(6)))
+    truth = np.repeat(np.arange(5), 20)
+    label = truth.copy()
+    label[:9], label[20] = 3, 2  # of five classes, one has no mistake in it
+    first, second = found(label, 5, truth=truth)[:2]
+    assert first.chance == pytest.approx(4 / 2**9)
+    wrong = sum(math.comb(20, one) * math.comb(80, 10 - one) for one in (9, 10)) / math.comb(100, 10)
+    assert second.chance == pytest.approx(5 * wrong)
+
+
+def test_what_is_more_than_chance_comes_before_what_is_larger():
+    """Class 0 is called 15 times too often, of 185 mistakes; class 1 13 times too often, of 13."""
+    truth = np.concatenate([np.full(100, 0), np.full(120, 2), np.full(13, 3), np.full(20, 1)])
+    label = np.concatenate([np.full(85, 2), np.full(15, 0), np.full(100, 0), np.full(20, 2), np.full(33, 1)])
+    first = found(label, 4, truth=truth)[0]
+    assert "'1' is predicted 1.6 times as often as it occurs (33 times; 20 are true); more than chance" in first.fact
+
+
+def test_a_class_that_is_always_mistaken_is_named_with_what_it_is_taken_for_only_if_that_is_no_chance():
+    truth = np.repeat(np.arange(5), 20)
+    same, all_over = truth.copy(), truth.copy()
+    same[:16] = 4
+    all_over[:16] = np.tile([1, 2, 3, 4], 4)
+    second = found(same, 5, truth=truth)[1]
+    assert second.fact.startswith("'0' is recognised least: 20 % of its images, 84 % of all; more than chance")
+    assert "80 % of them are taken for '4'" in second.fact
+    second = found(all_over, 5, truth=truth)[1]
+    assert advises(second)
+    assert "taken for" not in second.fact
+    assert second.todo == "Look at the images of '0' that are mistaken, and label a few."
+
+
+@pytest.mark.parametrize(("images", "expected"), [(300, False), (10, True)])
+def test_empty_classes_of_few_images_are_chance(images, expected):
+    label = np.arange(images) % 8
+    second = found(label, 10)[1]
+    assert second.fact.startswith("2 of 10 classes are never predicted: '8', '9'; ")
+    assert ("within chance" in second.fact) is expected
+    assert ("Nothing to mend" in second.todo) is expected
+
+
+def test_a_correction_is_advised_by_the_images_that_it_mends():
+    truth = np.repeat([0, 1], [100, 100])
+    logits = np.where(truth[:, None] == [0, 1], 1.0, 0.0).astype(np.float32)
+    right = logits + np.array([0.0, 0.3], np.float32)
+    mended = right.copy()
+    mended[:30, 1] += 0.75  # near enough to be turned back
+    third = found(None, 2, logits=mended, truth=truth)[2]
+    assert "become right, 0 wrong; more than chance" in third.fact
+    assert third.todo == "Debias: these labels get better."
+    mended = right.copy()
+    mended[:2, 1] += 0.75
+    third = found(None, 2, logits=mended, truth=truth)[2]
+    assert "within chance" in third.fact
+    assert third.todo.startswith("Look through the images")
+    even = np.tile(np.eye(4, dtype=np.float32), (8, 1))
+    even[:1, 1] += 1.001
+    third = found(None, 4, logits=even)[2]
+    assert third.fact.endswith("That there is an imbalance is within chance.")
+    assert third.todo.startswith("Keep these labels")

@@ -1,0 +1,165 @@
+"""Runs side by side: what differs besides the method is told, and nothing else is."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values
+from debiaspl.report.runs.fairness import differences
+from debiaspl.report.runs.methods import methods_of
+from debiaspl.training import Choice
+from tests.report.chromium import needs_chromium
+
+RECIPE = RECIPES["digits-10"]
+RESULTS = {
+    "accuracy": 0.5,
+    "test": 4,
+    "recall": [0.5, 0.5],
+    "confusion": [[1, 1], [1, 1]],
+    "labels": [1, 1],
+    "unlabeled": 9,
+    "evaluated": "the average",
+}
+
+
+def made(folder, *parts, **results):
+    """A run that has ended, of a recipe with these settings."""
+    folder.mkdir(parents=True)
+    recipe = RECIPE.with_settings(["steps=90", *parts]).to_json()
+    (folder / "config.json").write_text(json.dumps({"debiaspl": "0.1.0", "recipe": recipe}))
+    (folder / "results.json").write_text(json.dumps(RESULTS | results))
+    return folder
+
+
+def told(*folders) -> list[str]:
+    return [str(one) for one in differences(methods_of([read_run(folder) for folder in folders]))]
+
+
+@pytest.fixture
+def fixmatch(tmp_path):
+    return made(tmp_path / "fixmatch", "correction=none")
+
+
+@pytest.mark.parametrize(
+    ("parts", "results", "expected"),
+    [
+        (["steps=30"], {}, ["steps: 90 (FixMatch) against 30 (DebiasPL)"]),
+        (["steps=2000"], {}, ["steps: 90 (FixMatch) against 2,000 (DebiasPL)"]),
+        (
+            ["labeled_batch=8", "unlabeled_batch=16"],
+            {},
+            [
+                "labeled images a step: 32 (FixMatch) against 8 (DebiasPL)",
+                "unlabeled images a step: 96 (FixMatch) against 16 (DebiasPL)",
+            ],
+        ),
+        (["data=other"], {}, ["data: digits (FixMatch) against other (DebiasPL)"]),
+        (
+            ["per_class=4"],
+            {"labels": [4, 4]},
+            [
+                "which images are labeled, per class: 1 (FixMatch) against 4 (DebiasPL)",
+                "labels: 2 (FixMatch) against 8 (DebiasPL)",
+            ],
+        ),
+        (
+            ["labeled_also_unlabeled=false"],  # of the other run the default, which its recipe does not spell out
+            {},
+            ["which images are labeled, labeled also unlabeled: yes (FixMatch) against no (DebiasPL)"],
+        ),
+        (["protocol=long-tail"], {}, ["which images are labeled: few-labels (FixMatch) against long-tail (DebiasPL)"]),
+        (["seed=3"], {}, ["seeds: 0 (FixMatch) against 3 (DebiasPL)"]),
+        ([], {"test": 5}, ["measured on: 4 test images (FixMatch) against 5 test images (DebiasPL)"]),
+        (
+            [],
+            {"check": {"kind": "none"}},
+            ["measured on: 4 test images (FixMatch) against 4 labels it was trained with (DebiasPL)"],
+        ),
+        (["learning_rate=0.5", "flip=true"], {}, ["flip: no (FixMatch) against yes (DebiasPL)", "learning rate: "]),
+        (["network=wrn"], {}, ["network: small (FixMatch) against wrn (DebiasPL)"]),
+    ],
+)
+def test_what_makes_a_comparison_unfair_is_told_with_its_numbers(tmp_path, fixmatch, parts, results, expected):
+    found = told(fixmatch, made(tmp_path / "debiaspl", *parts, **results))
+    assert len(found) == len(expected)
+    assert all(one.startswith(start) for one, start in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        ["strength=1", "momentum=0.9", "threshold=0.7"],
+        ["algorithm=softmatch"],
+        ["teacher=average"],
+        ["algorithm=supervised", "correction=none", "unlabeled_batch=7", "strong=benchmark"],
+        ["log_every=3", "evaluate_every=5", "accumulate=2"],
+    ],
+)
+def test_nothing_is_said_of_what_is_compared(tmp_path, fixmatch, parts):
+    assert told(fixmatch, made(tmp_path / "other", *parts)) == []
+
+
+def test_nothing_is_said_of_one_run_of_real_ones_and_of_defaults_that_are_spelt_out(tmp_path, runs, fixmatch):
+    assert told(fixmatch) == []
+    assert told(*runs_in(runs)) == []
+    default = RECIPE.protocol.settings | {"labeled_also_unlabeled": True}
+    folder = made(tmp_path / "spelt")
+    recipe = replace(RECIPE, steps=90, protocol=Choice("few-labels", default)).to_json()
+    del recipe["warm_up"]  # as an earlier version wrote it
+    (folder / "config.json").write_text(json.dumps({"debiaspl": "0.1.0", "recipe": recipe}))
+    assert told(fixmatch, folder) == []
+
+
+def test_seeds_that_only_one_method_has_and_seeds_that_stand_twice(tmp_path, fixmatch):
+    both = [made(tmp_path / str(seed), f"seed={seed}") for seed in (0, 1)]
+    assert told(fixmatch, *both) == ["seeds: 0 (FixMatch) against 0, 1 (DebiasPL)"]
+    (both[1] / "results.json").unlink()  # not measured yet, so not compared
+    assert told(fixmatch, *both) == []
+    assert told(fixmatch, both[0], both[0]) == ["seeds: 0 (FixMatch) against 0, 0 (DebiasPL)"]
+    assert told(both[0], both[0]) == ["seeds: 0, 0 (DebiasPL)"]
+
+
+def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):
+    others = [made(tmp_path / name, f"algorithm={name}", "correction=none") for name in ("uda", "softmatch")]
+    (found,) = told(fixmatch, *others, made(tmp_path / "short", "steps=30"))
+    assert found == "steps: 90 (all others) against 30 (DebiasPL)"
+
+
+def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatch):
+    short = made(tmp_path / "short", "steps=30")
+    values = runs_values([read_run(fixmatch), read_run(short)], RECIPES)
+    assert values["unfair"] == [{"what": "steps", "values": [("90", "FixMatch"), ("30", "DebiasPL")]}]
+    first, accuracy = values["findings"][:2]
+    assert first["fact"] == ("These runs differ in more than the method: steps: 90 (FixMatch) against 30 (DebiasPL).")
+    assert "not from the method" in accuracy["todo"]
+    said = CliRunner().invoke(app, ["report", str(fixmatch), str(short), "--out", str(tmp_path / "page.html")])
+    assert said.exit_code == 0, said.output
+    assert said.stdout == f"The report is {tmp_path / 'page.html'}\n"
+    assert said.stderr.splitlines() == [
+        "warning: these runs differ in more than the method:",
+        "  steps: 90 (FixMatch) against 30 (DebiasPL)",
+    ]
+    fair = CliRunner().invoke(app, ["report", str(fixmatch), "--out", str(tmp_path / "page.html")])
+    assert fair.stderr == ""
+
+
+@needs_chromium
+def test_it_is_seen_above_the_table_that_compares(tmp_path, fixmatch, chromium):
+    short = made(tmp_path / "short", "steps=30", labels=[3, 3])
+    fair = made(tmp_path / "fair", "strength=1")
+    for other, seen in ((short, True), (fair, False)):
+        (tmp_path / "page.html").write_text(runs_page([read_run(fixmatch), read_run(other)], RECIPES))
+        page = chromium.page((tmp_path / "page.html").as_uri())
+        assert page.errors() == []
+        words = page.evaluate("document.querySelector('#accuracy .warning')?.innerText ?? ''")
+        assert ("steps: 90 (FixMatch) against 30 (DebiasPL)" in words) is seen
+        assert ("and others: see what differs below" in page.evaluate("document.body.innerText")) is seen
+        if seen:
+            above = "document.querySelector('#accuracy .warning').getBoundingClientRect().bottom"
+            assert page.evaluate(f"{above} <= document.querySelector('#accuracy table').getBoundingClientRect().top")
+        page.close()
