@@ -40,8 +40,8 @@ def _why_no_gpu() -> str:
     """What most often hides a GPU that the machine has."""
     if torch.version.cuda is None and torch.version.hip is None:
         return (
-            f" If this machine has a GPU: PyTorch {torch.__version__} was built for CPUs alone; its installation page tells how "
-            "to install one for GPUs."
+            f" If this machine has a GPU: PyTorch {torch.__version__} was built for CPUs alone; its installation page "
+            "tells how to get one for GPUs."
         )
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
     if hidden is not None:
