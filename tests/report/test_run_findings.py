@@ -34,6 +34,13 @@ def test_what_to_do_about_pseudo_labels(ratio, others, todo):
     assert _pseudo_labels(method("supervised", None), [method("supervised", None)]) == []
 
 
+def test_a_best_one_without_pseudo_labels_is_not_said_to_have_fine_ones():
+    best = method("supervised", None)
+    (found,) = _pseudo_labels(best, [best, method("FixMatch", 56.5)])
+    assert found.fact.endswith("FixMatch 56.5.")
+    assert found.todo == "supervised, the best one, learns from none of them: the others' do not help yet."
+
+
 def methods(*accuracies: list[float]) -> list[Method]:
     """Methods by their accuracies over seeds, on 1,000 test images."""
     return [

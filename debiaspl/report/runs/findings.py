@@ -71,6 +71,8 @@ def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
     stronger = "If the images are balanced, a larger strength takes out more of this."
     fine = "Nothing to mend here." if len(shown) == 1 else f"Nothing to mend in {best.title}, the best one."
     todo = stronger if ratio is not None and ratio > MUCH else fine
+    if ratio is None:
+        todo = f"{best.title}, the best one, learns from none of them: the others' do not help yet."
     return [
         Finding(
             "Pseudo-labels of the most used class for each one of the least used, in the second half of training: "
