@@ -33,7 +33,7 @@ def apart(one: list[float], other: list[float]) -> float:
 
 
 def prepared(name: str, settings: list[str], seed: int) -> tuple[Recipe, Task, Step]:
-    recipe = find(name).with_settings([*settings, f"seed={seed}"])
+    recipe = find(name).with_settings([*settings, f"seed={seed}"], load_files=True)
     whole = open_data(recipe.data, recipe.image_size, recipe.stream)
     task = Task.of(whole, recipe.protocol.build("protocol"), recipe.seed)
     return recipe, task, Step(recipe, task, torch.device("cpu"))
