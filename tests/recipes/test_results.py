@@ -118,6 +118,20 @@ def test_the_page_prints_the_ablation():
         assert row == "| " + " | ".join(expected) + " |"
 
 
+def test_the_page_prints_the_thresholds():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table thresholds -->")[1].split("\n\n")[1]
+    expected: dict[float, list[str]] = {}
+    for name in ("digits-10", "digits-lt20-10pct"):
+        cells = json.loads((root / "results" / "thresholds" / f"{name}.json").read_text())["cells"]
+        for variant in ("none", "strength 0.5", "strength 0.5, before", "strength 1"):
+            for cell in cells:
+                if cell["variant"] == variant:
+                    accuracy = 100 * mean(found["accuracy"] for found in cell["runs"])
+                    expected.setdefault(cell["threshold"], []).append(f"{accuracy:.1f}")
+    assert page.splitlines()[2:] == ["| " + " | ".join([str(key), *row]) + " |" for key, row in expected.items()]
+
+
 def test_the_page_prints_what_was_measured():
     """docs/debiasing.md: every measured row, and no other."""
     root = Path(__file__).parents[2]
