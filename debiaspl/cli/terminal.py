@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -28,8 +28,7 @@ def plain_errors() -> Iterator[None]:
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
             raise  # "| head" has heard enough: typer ends in silence
-        typer.echo(f"{said}: {error.filename or ''}: {error.strerror or error}", err=True)
-        raise typer.Exit(1) from None
+        _fail(f"{said}: {error.filename or ''}: {error.strerror or error}")
     except KeyboardInterrupt:
         typer.echo("Stopped.", err=True)
         raise typer.Exit(130) from None
@@ -43,14 +42,18 @@ def plain_errors() -> Iterator[None]:
             if not rank():
                 typer.echo(str(error), err=True)
             raise typer.Exit(128 + error.signal) from None
-        typer.echo(f"{said}: {error}", err=True)
-        if rank() is not None:
-            tell(f"{said}: {error}")
-            # Python would end NCCL first, which waits for the others; torchrun is to see at once that this one is gone.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(1)
-        raise typer.Exit(1) from None
+        _fail(f"{said}: {error}")
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    if rank() is not None:
+        tell(message)
+        # Python would end NCCL first, which waits for the others; torchrun is to see at once that this one is gone.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
+    raise typer.Exit(1) from None
 
 
 def command_to_go_on() -> str:

@@ -115,4 +115,7 @@ def _odds(chance: float) -> str:
     if chance < SMALLEST:
         return f"less than 1 in {round(1 / SMALLEST):,}"
     times = 1 / chance
-    return f"1 in {round(times, 1 - math.floor(math.log10(times))):,.0f}"
+    rounded = round(times, 1 - math.floor(math.log10(times)))
+    if chance > LEVEL:  # rounded up it would read as what is more than chance
+        rounded = min(rounded, 1 / LEVEL - 1)
+    return f"1 in {rounded:,.0f}"

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from debiaspl.training.errors import RunError
 
 USUAL, UNLIMITED = 80, 10_000
 """Columns of a terminal that does not tell how many it has, and of what has none."""
+MORE = "..."
+"""In place of what is cut off, in letters that any terminal has."""
 
 
 class Log:
@@ -103,16 +106,29 @@ class ProgressLine:
         self.say(*parts)
 
     def say(self, *parts: str) -> None:
-        """These beside each other; of those that there is no room for, the last but one goes first."""
+        """These beside each other; of those that there is no room for, the last but one goes first, and of the last
+        two the name, then all of the first: the end of the last one is what tells where in the whole this is."""
         if not self._stream.isatty():
             return
         # A line that went over the edge would not be overwritten by the next.
         room, kept = _columns(self._stream) - 1, list(parts)
-        while len(kept) > 2 and len("  ".join(kept)) > room:
+        while len(kept) > 2 and _cells("  ".join(kept)) > room:
             del kept[-2]
-        self._stream.write("\r\x1b[K" + "  ".join(kept)[:room])
+        if len(kept) == 2 and _cells("  ".join(kept)) > room:
+            first = self._shortened(kept[0], room - _cells(kept[1]) - 2)
+            kept = [first, kept[1]] if first else [kept[1]]
+        self._stream.write("\r\x1b[K" + _cut("  ".join(kept), room))
         self._stream.flush()
         self._shown = True
+
+    def _shortened(self, first: str, room: int) -> str:
+        """With less of the name, or none; nothing where what follows it has no room, for half a number is a lie."""
+        name, rest = (self.name, first[len(self.name) :]) if first.startswith(self.name) else (first, "")
+        start = _cut(name, room - _cells(rest) - len(MORE))
+        if start:
+            return start + MORE + rest
+        rest = rest.lstrip(" ,")
+        return rest if _cells(rest) <= room else ""
 
     def __enter__(self) -> Self:
         return self
@@ -121,6 +137,21 @@ class ProgressLine:
         if self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
+
+
+def _cells(text: str) -> int:
+    """Columns that a terminal gives to this: two for a wide letter, none for an accent that goes on top of one."""
+    return sum(
+        0 if unicodedata.category(letter) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
+    )
+
+
+def _cut(text: str, room: int) -> str:
+    """As much of the beginning as there is room for."""
+    while text and _cells(text) > room:
+        text = text[:-1]
+    return text
 
 
 def _columns(stream: TextIO) -> int:

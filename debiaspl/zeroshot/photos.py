@@ -36,9 +36,10 @@ class Truth:
         """For the user: a table of a larger set will do, but a slip in its paths must not stay unseen."""
         if not self.absent:
             return []
-        there, total = len(self.labels), len(self.absent) + len(self.labels)
-        found = f"{len(self.absent):,} of {total:,} files that {self.table} names are not in {self.root}"
-        return [f"{found}: {shown(self.absent)}. The numbers are those of the other {there:,}."]
+        are, there = "is" if len(self.absent) == 1 else "are", "is" if len(self.labels) == 1 else "are"
+        found = f"{len(self.absent):,} of the files that {self.table} names {are} not in {self.root}"
+        counted = f"The numbers are those of the {len(self.labels):,} with a label that {there}."
+        return [f"{found}: {shown(self.absent)}. {counted}"]
 
     def unread(self, bad: Container[str]) -> list[str]:
         """The same of those that cannot be read. Raises where that leaves none."""
@@ -67,6 +68,11 @@ def _given(
     listing = list_folder(root, table, classes, allow_absent)
     given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
     found = {file: label for file, label in given.items() if label != UNLABELED}
+    if not found and listing.absent:
+        raise DataError(
+            f"{table} labels no image that is in {root}; what it names and is not there: {shown(listing.absent)}. "
+            f"Paths are relative to {root} and written with /."
+        )
     if not found:
         raise DataError(f"{table} gives no image a label. Expected rows such as: {listing.files[0]},{classes[0]}")
     return found, listing.absent

@@ -9,6 +9,7 @@ import pytest
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
 from debiaspl._torchrun import tell
+from debiaspl.cli.terminal import plain_errors
 
 SAID = "error on rank 1: debiaspl demo is one process. Start it without torchrun."
 
@@ -21,6 +22,26 @@ def test_the_list_of_torchrun_says_what_was_wrong(tmp_path):
     assert list(tmp_path.iterdir()) == [told]
     failed = ChildFailedError("debiaspl", {1: ProcessFailure(1, 7, 1, str(told))})
     assert str(failed).splitlines()[-2] == f"  traceback : {SAID}"
+
+
+def test_a_file_that_cannot_be_reached_is_told_and_ends_at_once_too(tmp_path, monkeypatch, capsys):
+    """Python would end NCCL first, which waits for the other ranks."""
+
+    class EndedError(Exception):
+        pass
+
+    def end(code):
+        raise EndedError(code)
+
+    told = tmp_path / "error.json"
+    for name, value in {"RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_ERROR_FILE": str(told)}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "_exit", end)
+    with pytest.raises(EndedError, match="1"), plain_errors():
+        (tmp_path / "gone").read_text()
+    said = f"error on rank 1: {tmp_path / 'gone'}: No such file or directory"
+    assert capsys.readouterr().err == f"{said}\n"
+    assert json.loads(told.read_text())["message"]["message"] == said
 
 
 def test_where_nobody_asks_nothing_is_written(tmp_path, monkeypatch):

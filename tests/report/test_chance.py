@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from debiaspl.report.audit import audit
+from debiaspl.report.audit.correcting import chance_of_imbalance
 from debiaspl.report.audit.findings import Finding, findings
+from debiaspl.report.audit.shares import Shares
 from debiaspl.report.chance import (
     LEVEL,
     any_at_least,
@@ -86,6 +88,8 @@ def test_student_is_the_area_under_its_curve():
         (1 / 1234, "more than chance: 1 in 1,200"),
         (1e-30, "more than chance: less than 1 in 1,000,000"),
         (0.25, "within chance: 1 in 4"),
+        (0.00996, "more than chance: 1 in 100"),
+        (0.01004, "within chance: 1 in 99"),
         (0.8, "within chance"),
         (1.0, "within chance"),
     ],
@@ -114,6 +118,8 @@ def drawn(case: str, random: np.random.Generator) -> list[Finding]:
     if case == "confidence":
         return found(random.integers(0, 4, 200), 4, confidence=np.where(random.random(200) < 0.6, 0.99, 0.5))
     truth = random.integers(0, 6, 80)
+    if case == "few truths":
+        return found(random.integers(0, 6, 80), 6, truth=np.where(np.arange(80) < 30, truth, -1))
     if case == "truth":
         return found(np.where(random.random(80) < 0.6, truth, random.integers(0, 6, 80)), 6, truth=truth)
     logits = random.normal(0, 1, (80, 6)).astype(np.float32)
@@ -121,7 +127,7 @@ def drawn(case: str, random: np.random.Generator) -> list[Finding]:
     return found(None, 6, logits=logits, truth=truth)
 
 
-@pytest.mark.parametrize("case", ["labels", "labels of many classes", "confidence", "truth", "scores"])
+@pytest.mark.parametrize("case", ["labels", "labels of many classes", "confidence", "few truths", "truth", "scores"])
 def test_of_chance_alone_no_more_than_one_finding_in_a_hundred_is_wrong(case):
     alarms = np.zeros(3)
     for seed in range(400):
@@ -148,11 +154,13 @@ def test_a_bias_of_useful_size_is_found():
 
 def test_twelve_instead_of_ten_is_within_chance():
     label = np.repeat(np.arange(4), [12, 10, 10, 8])
-    for more in ({}, {"truth": np.repeat(np.arange(4), 10)}):
-        for finding in found(label, 4, **more)[:2]:
-            assert not advises(finding)
-            assert "within chance" in finding.fact
-            assert "Nothing to mend" in finding.todo
+    alone, known = found(label, 4)[:2], found(label, 4, truth=np.repeat(np.arange(4), 10))[:2]
+    for finding in (*alone, *known):
+        assert not advises(finding)
+        assert "within chance" in finding.fact
+    assert all("Nothing to mend" in finding.todo for finding in (*alone, known[0]))
+    assert known[1].todo == "No class stands out; see in the confusion what is taken for what."
+    assert "taken for" not in known[1].fact
 
 
 def test_chance_counts_the_classes_that_were_looked_at():
@@ -167,6 +175,61 @@ def test_chance_counts_the_classes_that_were_looked_at():
     assert first.chance == pytest.approx(4 / 2**9)
     wrong = sum(math.comb(20, one) * math.comb(80, 10 - one) for one in (9, 10)) / math.comb(100, 10)
     assert second.chance == pytest.approx(5 * wrong)
+
+
+def test_chance_counts_each_way_of_looking():
+    assert chance_of_imbalance(Shares(np.array([30, 10, 10, 5]))) == pytest.approx(
+        2 * 4 * sum(binomial(one, 55, 0.25) for one in range(30, 56))
+    )
+    for true, expected in (
+        ([40, 40, 3], 2 * 3 / math.comb(83, 3)),  # recognised least, of three classes
+        ([40, 40, 10], 2 * (1 - (1 - (51 / 91) ** 90) ** 2 * (1 - (81 / 91) ** 90))),  # never predicted
+    ):
+        truth = np.repeat(np.arange(3), true)
+        assert found(np.where(truth == 2, 0, truth), 3, truth=truth)[1].chance == pytest.approx(expected)
+
+
+def test_a_few_known_truths_do_not_hide_what_all_images_show():
+    truth = np.full(1000, -1)
+    truth[[0, 1, 2]] = 0
+    first = found(np.repeat([0, 1], [990, 10]), 2, truth=truth)[0]
+    assert advises(first)
+    assert first.fact.startswith("'0' is predicted 2.0 times as often as an even share (990 of 1,000 images); more")
+    truth = np.concatenate([[0], np.full(9_999, -1)])
+    second = found(np.arange(10_000) % 2, 4, truth=truth)[1]
+    assert advises(second)
+    assert second.fact.startswith("2 of 4 classes are never predicted: '2', '3'; more than chance")
+    assert second.todo.startswith("Check that the images hold them")
+    second = found(np.arange(30) % 3, 4, truth=np.concatenate([[0], np.full(29, -1)]))[1]
+    assert second.chance == pytest.approx(2 * (1 - (1 - 0.75**30) ** 4))
+
+
+def test_a_few_known_truths_that_show_more_than_chance_come_first_and_both_looks_are_counted():
+    label = np.arange(1000) % 5
+    truth = np.full(1000, -1)
+    truth[:75] = np.where(label[:75] == 1, 0, label[:75])
+    first = found(label, 5, truth=truth)[0]
+    assert "'1' is predicted 15 times, and none is true" in first.fact
+    assert first.chance == pytest.approx(2 * 2 / 2**15)
+    first = found(np.repeat(np.arange(5), [60, 35, 35, 35, 35]), 5, truth=np.concatenate([[0], np.full(199, -1)]))[0]
+    assert first.chance == pytest.approx(2 * 5 * sum(binomial(one, 200, 0.2) for one in range(60, 201)))
+
+
+def test_where_every_image_is_wrong_alike_no_class_stands_out_and_what_it_is_taken_for_is_named():
+    truth = np.repeat(np.arange(3), 100)
+    second = found((truth + 1) % 3, 3, truth=truth)[1]
+    assert second.fact.endswith("0 % of its images, 0 % of all; within chance. 100 % of them are taken for '1'.")
+    assert second.todo == "No class stands out; see in the confusion what is taken for what."
+    assert not advises(second)
+
+
+def test_a_class_favoured_much_comes_before_one_with_more_predictions_too_many():
+    truth = np.repeat([0, 1, 2], [100, 1, 68])
+    label = np.repeat([0, 1, 0, 1, 2], [100, 1, 10, 8, 50])
+    first = found(label, 3, truth=truth)[0]
+    assert (
+        first.fact == "'1' is predicted 9.0 times as often as it occurs (9 times; 1 is true); within chance: 1 in 85."
+    )
 
 
 def test_what_is_more_than_chance_comes_before_what_is_larger():
@@ -189,6 +252,8 @@ def test_a_class_that_is_always_mistaken_is_named_with_what_it_is_taken_for_only
     assert advises(second)
     assert "taken for" not in second.fact
     assert second.todo == "Look at the images of '0' that are mistaken, and label a few."
+    all_over[:16] = np.repeat([1, 2, 3, 4], [3, 2, 2, 9])  # 1 in 130 for one class, but four were looked at
+    assert "taken for" not in found(all_over, 5, truth=truth)[1].fact
 
 
 @pytest.mark.parametrize(("images", "expected"), [(300, False), (10, True)])
@@ -210,9 +275,9 @@ def test_a_correction_is_advised_by_the_images_that_it_mends():
     assert "become right, 0 wrong; more than chance" in third.fact
     assert third.todo == "Debias: these labels get better."
     mended = right.copy()
-    mended[:2, 1] += 0.75
+    mended[:1, 1] += 0.75
     third = found(None, 2, logits=mended, truth=truth)[2]
-    assert "within chance" in third.fact
+    assert "(1 becomes right, 0 wrong; within chance)" in third.fact
     assert third.todo.startswith("Look through the images")
     even = np.tile(np.eye(4, dtype=np.float32), (8, 1))
     even[:1, 1] += 1.001

@@ -81,6 +81,13 @@ def fixmatch(tmp_path):
         ),
         (["learning_rate=0.5", "flip=true"], {}, ["flip: no (FixMatch) against yes (DebiasPL)", "learning rate: "]),
         (["network=wrn"], {}, ["network: small (FixMatch) against wrn (DebiasPL)"]),
+        (["accumulate=2"], {}, ["pieces a batch is computed in: 1 (FixMatch) against 2 (DebiasPL)"]),
+        (
+            [],
+            {"labels": [2, 0]},
+            ["labels: 2 (FixMatch) against 2, spread differently over the classes (DebiasPL)"],
+        ),
+        (["average_decay=0.5"], {}, ["average decay: 0.99 (FixMatch) against 0.5 (DebiasPL)"]),
     ],
 )
 def test_what_makes_a_comparison_unfair_is_told_with_its_numbers(tmp_path, fixmatch, parts, results, expected):
@@ -97,7 +104,8 @@ def test_what_makes_a_comparison_unfair_is_told_with_its_numbers(tmp_path, fixma
         ["algorithm=softmatch"],
         ["teacher=average"],
         ["algorithm=supervised", "correction=none", "unlabeled_batch=7", "strong=benchmark"],
-        ["log_every=3", "evaluate_every=5", "accumulate=2"],
+        ["log_every=3", "evaluate_every=5"],
+        ["algorithm=mean-teacher", "average_decay=0.95"],
     ],
 )
 def test_nothing_is_said_of_what_is_compared(tmp_path, fixmatch, parts):
@@ -120,8 +128,33 @@ def test_seeds_that_only_one_method_has_and_seeds_that_stand_twice(tmp_path, fix
     assert told(fixmatch, *both) == ["seeds: 0 (FixMatch) against 0, 1 (DebiasPL)"]
     (both[1] / "results.json").unlink()  # not measured yet, so not compared
     assert told(fixmatch, *both) == []
-    assert told(fixmatch, both[0], both[0]) == ["seeds: 0 (FixMatch) against 0, 0 (DebiasPL)"]
-    assert told(both[0], both[0]) == ["seeds: 0, 0 (DebiasPL)"]
+    assert told(fixmatch, both[0], both[0]) == ["seed 0 is there twice (DebiasPL)"]
+    assert told(both[0], both[0], both[0]) == ["seed 0 is there 3 times (DebiasPL)"]
+
+
+def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    near = made(tmp_path / "near", "data=./photos/", "correction=none")
+    far = made(tmp_path / "far", f"data={tmp_path / 'photos'}")
+    assert told(near, far) == []
+    assert told(far, near, fixmatch) == [
+        "data: ./photos/ (FixMatch, data ./photos/; DebiasPL) against digits (FixMatch, data digits)"
+    ]
+    for other, same in ((far, True), (fixmatch, False)):
+        assert runs_values([read_run(near), read_run(other)], RECIPES)["same_data"] is same
+
+
+def test_an_algorithm_of_ones_own_is_not_executed_to_learn_whether_it_averages(tmp_path, fixmatch):
+    file = tmp_path / "mine.py"
+    trace = tmp_path / "executed"
+    file.write_text(f"open({str(trace)!r}, 'w').close()")
+    folder = made(tmp_path / "own", "average_decay=0.5")
+    config = json.loads((folder / "config.json").read_text())
+    config["recipe"]["algorithm"] = {"name": f"{file}:Mine", "settings": {}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (found,) = told(fixmatch, folder)
+    assert found.startswith("average decay: 0.99 (FixMatch) against 0.5 (")
+    assert not trace.exists()
 
 
 def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):

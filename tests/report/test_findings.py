@@ -1,6 +1,9 @@
 """What the audit says in words is true of its numbers."""
 
+import math
+
 import numpy as np
+import pytest
 
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.findings import Finding, findings
@@ -65,13 +68,23 @@ def test_a_threshold_that_makes_it_worse_is_told():
     assert "Do not count on a threshold against bias" in told.todo
 
 
+def test_a_threshold_is_told_by_the_class_it_keeps_most_and_its_own_share_before():
+    before, kept = (200, 150, 50), (80, 90, 15)
+    sure = [
+        0.99 if number < most else 0.5 for most, all_of in zip(kept, before, strict=True) for number in range(all_of)
+    ]
+    told = of_threshold(np.repeat(np.arange(3), before), sure, 3)
+    assert f"'1', kept most, has {3 * 90 / 185:.2f} times an even share of these, 1.12 of all;" in told.fact
+    as_many = sum(math.comb(150, one) * math.comb(250, 185 - one) for one in range(90, 151)) / math.comb(400, 185)
+    assert told.chance == pytest.approx(3 * as_many)
+    assert "Do not count on a threshold against bias" in told.todo
+
+
 def test_a_threshold_that_evens_out_is_not_blamed():
     label = np.array([0] * 400 + [1] * 100)
     confidence = np.where(np.arange(500) < 300, 0.6, 0.99)
     told = of_threshold(label, confidence, 2)
-    assert (
-        "keeps 200 of 500 images. The most predicted class has 1.00 times an even share of these, 1.60 of" in told.fact
-    )
+    assert "keeps 200 of 500 images. '0', kept most, has 1.00 times an even share of these, 1.60 of all;" in told.fact
     assert "Do not count" not in told.todo
 
 
@@ -109,6 +122,20 @@ def test_where_some_truth_is_unknown_findings_say_of_how_many_images():
     fields = {"label": np.array([0, 1, 0, 1]), "truth": np.array([0, 2, 2, -1])}
     never = findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))
     assert never[1].fact.endswith("'c', although 2 of the 3 images with a known class are of it; within chance.")
-    fair = {"label": np.array([0, 1, 0, 1]), "truth": np.array([0, 1, -1, -1])}
+    fair = {"label": np.arange(200) % 2, "truth": np.where(np.arange(200) < 100, np.arange(200) % 2, -1)}
     even = findings(audit(predictions_from(Raw("here", fair, classes=("a", "b")))))
-    assert even[0].fact.endswith("times as often as it occurs, of the 2 images with a known class.")
+    assert even[0].fact.endswith("times as often as it occurs, of the 100 images with a known class.")
+    fair["truth"][99] = -1  # too few to tell
+    even = findings(audit(predictions_from(Raw("here", fair, classes=("a", "b")))))
+    assert even[0].fact.endswith("is predicted 1.0 times as often as an even share.")
+
+
+def test_one_is_told_as_one():
+    def told(label: list[int], truth: list[int]) -> list[str]:
+        fields = {"label": np.array(label), "truth": np.array(truth)}
+        return [one.fact for one in findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))]
+
+    assert told([0, 1], [0, 0])[0].startswith("'b' is predicted once, and none is true; ")
+    never = told([0, 1, 0], [2, -1, -1])[1]
+    assert never.endswith("'c', although the one image with a known class is of it; within chance.")
+    assert told([0, 1, 2], [0, -1, -1])[1].startswith("Of the one image with a known class, 'a' is recognised least")

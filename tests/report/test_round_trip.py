@@ -77,6 +77,7 @@ def test_lines_of_other_programs(tmp_path):
         ("", "is empty, expected one prediction per line"),
         ("\n\n", "is empty"),
         ('{"label": "a"}\n{"lab', "line 2 of .* is not JSON"),
+        ("[" * 200_000, "line 1 of .* is not JSON"),
         ("[1]\n", "line 1 of .* is no object"),
         (
             '{"label": "a", "probabilities": {"a": 1, "b": 0}}\n{"label": "a"}\n',
@@ -105,11 +106,41 @@ def test_choices_of_people_are_the_truth_of_tasks(tmp_path):
     for text, lesson in (
         ("{", "cannot be read as JSON"),
         ("{}", "no tasks"),
+        ("[]", "has no tasks, expected one per image"),
+        ("[" * 200_000, "cannot be read as JSON"),
+        ('[{"data": {}, "predictions": [{"result": [{"value": null}]}]}]', "task 1 of .* no pred"),
+        (
+            '[{"data": {}, "predictions": [{"result": [{"value": []}, 3, null]}, {"result": 5}]}]',
+            "task 1 of .* no pred",
+        ),
         ('[{"data": {}}]', "task 1 of .* no pred"),
     ):
         path.write_text(text)
         with pytest.raises(PredictionsError, match=lesson):
             read_predictions(path)
+
+
+def test_a_task_without_a_score_takes_the_confidence_alone(tmp_path):
+    path = written(tmp_path, "label-studio", False)
+    tasks = json.loads(path.read_text())
+    assert read_predictions(path).confidence is not None
+    del tasks[3]["predictions"][0]["score"]
+    path.write_text(json.dumps(tasks))
+    found = read_predictions(path)
+    assert found.confidence is None
+    assert len(found) == 60
+
+
+def test_what_a_person_has_cancelled_is_no_truth(tmp_path):
+    path = written(tmp_path, "label-studio", False)
+    tasks = json.loads(path.read_text())
+    chosen = [{"result": [{"type": "choices", "value": {"choices": [name]}}]} for name in CLASSES[:2]]
+    tasks[0]["annotations"] = [chosen[0] | {"was_cancelled": True}]
+    tasks[1]["annotations"] = [chosen[0] | {"was_cancelled": True}, chosen[1] | {"was_cancelled": False}]
+    path.write_text(json.dumps(tasks))
+    found = read_predictions(path, classes=CLASSES)
+    assert found.truth is not None
+    assert found.truth[:3].tolist() == [-1, 1, -1]
 
 
 def test_what_the_audit_itself_prints_is_told_from_predictions(tmp_path):

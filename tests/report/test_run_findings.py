@@ -66,8 +66,8 @@ def test_a_difference_over_seeds_is_told_with_chance():
     assert first.todo == "Go on with m1."
     vague = methods(base, [one + gap for one, gap in zip(base, (0.1, -0.08, 0.03, -0.02, 0.0), strict=True)])
     first = run_findings(vague, ["a", "b"])[0]
-    assert "within chance" in first.fact
-    assert first.todo == "More seeds would tell apart what is within chance."
+    assert first.fact.endswith("points above m0 (5 seeds do not tell).")
+    assert first.todo == "More seeds would tell apart what these do not."
     # The more methods there are, the more often the best of them is best by chance.
     two, five = (run_findings(methods(*[base] * count, clear[1]._values("accuracy")), ["a", "b"]) for count in (1, 4))
     odds = [int(found[0].fact.partition("1 in ")[2].partition(")")[0].replace(",", "")) for found in (two, five)]

@@ -143,7 +143,10 @@ def test_the_progress_line_says_of_what_the_time_is_left():
         ),
         (94, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of run 2 of 8"),
         (60, "digits-10 step 300/600  0:00 left of run 2 of 8"),
-        (30, "digits-10 step 300/600  0:00 "),
+        (46, "digi... step 300/600  0:00 left of run 2 of 8"),
+        (40, "step 300/600  0:00 left of run 2 of 8"),
+        (30, "0:00 left of run 2 of 8"),
+        (11, "0:00 left "),
         (0, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  0:00 left of run 2 of 8"),
     ],
 )
@@ -153,6 +156,22 @@ def test_the_progress_line_stays_on_one_line(columns, line, monkeypatch):
     monkeypatch.setattr(stream, "fileno", lambda: 2)
     monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
     ProgressLine("digits-10", 0, 600, stream, part="run 2 of 8").show(300, RECORD)
+    assert stream.getvalue() == "\r\x1b[K" + line
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (33, "鳥の写真 step 300/600  0:00 left"),
+        (32, "鳥の... step 300/600  0:00 left"),
+        (31, "鳥... step 300/600  0:00 left"),
+    ],
+)
+def test_the_progress_line_counts_cells_and_not_letters(columns, line, monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(stream, "fileno", lambda: 2)
+    monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
+    ProgressLine("鳥の写真", 0, 600, stream).show(300, RECORD)
     assert stream.getvalue() == "\r\x1b[K" + line
 
 

@@ -5,13 +5,9 @@ import numpy as np
 from debiaspl.report.audit.change import Change
 from debiaspl.report.audit.numbers import Audit
 from debiaspl.report.audit.shares import Shares
-from debiaspl.report.audit.words import among_known, percent, ratio
+from debiaspl.report.audit.words import among_known, percent, quoted, ratio
 from debiaspl.report.chance import LEVEL, at_least, at_most, drawn_at_least, either_way, told
 from debiaspl.report.finding import Finding
-
-ENOUGH, ENOUGH_PER_CLASS = 100, 10
-"""Images, and images per class, from which on shares of what a threshold keeps are told: of fewer, effective classes
-fall whatever is kept."""
 
 
 def correction_finding(audit: Audit, where: str) -> Finding:
@@ -46,7 +42,7 @@ def _by_accuracy(audit: Audit, after: Change, fact: str, look: str) -> Finding:
     fact += f"; accuracy from {percent(agreement.accuracy, 1)} to {percent(after.accuracy, 1)}{among_known(audit)}"
     if better == worse:
         return Finding(f"{fact}.", look, "change", chance)
-    fact += f" ({better:,} become right, {worse:,} wrong; {told(chance)})"
+    fact += f" ({better:,} become{'s' if better == 1 else ''} right, {worse:,} wrong; {told(chance)})"
     if chance > LEVEL:
         return Finding(f"{fact}.", look, "change", chance)
     todo = "Keep these labels as they are, or try a smaller --strength: here the correction does not help."
@@ -86,14 +82,15 @@ def _threshold(audit: Audit) -> Finding:
         return Finding("No prediction has a confidence of 0.95.", f"Choose a lower threshold. {save}", "thresholds")
     fact = f"A threshold of 0.95 keeps {strict.kept:,} of {len(audit.predictions):,} images"
     classes = len(audit.classes)
-    if strict.kept < max(ENOUGH, ENOUGH_PER_CLASS * classes):
+    if strict.kept < audit.enough:  # of fewer, effective classes fall whatever is kept
         return Finding(f"{fact}, too few to tell how evenly it keeps {classes:,} classes.", save, "thresholds")
     before, after = audit.shares, strict.shares
-    largest = [float(shares.times_even.max()) for shares in (before, after)]
-    worse = largest[1] > largest[0] and after.effective_classes < before.effective_classes
-    chance = _chance_of_kept(before, after) if worse else None
+    most = int(after.counts.argmax())
+    was, now = (float(shares.times_even[most]) for shares in (before, after))
+    worse = now > was and after.effective_classes < before.effective_classes
+    chance = _chance_of_kept(before, after, most) if worse else None
     fact += (
-        f". The most predicted class has {largest[1]:.2f} times an even share of these, {largest[0]:.2f} of all; "
+        f". {quoted(audit, most)}, kept most, has {now:.2f} times an even share of these, {was:.2f} of all; "
         f"effective classes: {ratio(after.effective_classes)} and {ratio(before.effective_classes)}"
     )
     blamed = "Do not count on a threshold against bias. " if chance is not None and chance <= LEVEL else ""
@@ -101,8 +98,8 @@ def _threshold(audit: Audit) -> Finding:
     return Finding(f"{fact}{said}.", f"{blamed}{save}", "thresholds", chance)
 
 
-def _chance_of_kept(before: Shares, after: Shares) -> float:
+def _chance_of_kept(before: Shares, after: Shares, most: int) -> float:
     """How often as many of any class are kept where all images are as likely to be kept as the others."""
     kept, total = int(after.counts.sum()), int(before.counts.sum())
-    once = drawn_at_least(int(after.counts.max()), kept, int(before.counts.max()), total)
+    once = drawn_at_least(int(after.counts[most]), kept, int(before.counts[most]), total)
     return min(1.0, len(after.counts) * once)

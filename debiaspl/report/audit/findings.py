@@ -8,7 +8,7 @@ from debiaspl.report.audit.favoured import MUCH, Favoured, favoured
 from debiaspl.report.audit.neglected import neglected_finding
 from debiaspl.report.audit.numbers import Audit
 from debiaspl.report.audit.picks import UNCERTAIN
-from debiaspl.report.audit.words import NOTHING_SHOWN, among_known, of_known, quoted
+from debiaspl.report.audit.words import NOTHING_SHOWN, among_known, of_known, quoted, times
 from debiaspl.report.chance import told
 from debiaspl.report.finding import Finding
 
@@ -45,13 +45,14 @@ def _favoured(audit: Audit, where: str) -> Finding:
 
 def _how_often(audit: Audit, most: Favoured) -> str:
     name, count, total = quoted(audit, most.number), int(audit.shares.counts[most.number]), len(audit.predictions)
-    if audit.agreement is None:
+    if not most.by_truth:
         return f"{name} is predicted {most.times:.1f} times as often as an even share ({count:,} of {total:,} images)"
+    assert audit.agreement is not None
     cells = audit.agreement.cells
     predicted, true = int(cells.of_predicted[most.number]), int(cells.of_true[most.number])
     if not true:
-        return f"{of_known(audit)}{name} is predicted {predicted:,} times, and none is true"
+        return f"{of_known(audit)}{name} is predicted {times(predicted)}, and none is true"
     return (
         f"{of_known(audit)}{name} is predicted {most.times:.1f} times as often as it occurs "
-        f"({predicted:,} times; {true:,} are true)"
+        f"({times(predicted)}; {true:,} {'is' if true == 1 else 'are'} true)"
     )

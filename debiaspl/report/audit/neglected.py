@@ -9,6 +9,9 @@ from debiaspl.report.audit.words import NOTHING_SHOWN, images_known, of_known, p
 from debiaspl.report.chance import LEVEL, any_at_least, at_least, at_most, drawn_at_most, told
 from debiaspl.report.finding import Finding
 
+NONE_STANDS_OUT = "No class stands out; see in the confusion what is taken for what."
+"""All may be mistaken alike: that their recalls are equal does not say that they are good."""
+
 
 def neglected_finding(audit: Audit) -> Finding:
     """What is more than chance comes first."""
@@ -27,15 +30,17 @@ def _never(audit: Audit, looks: int) -> Finding:
     more = f" and {len(never) - 3:,} more" if len(never) > 3 else ""
     verb, them = ("is", "it") if len(never) == 1 else ("are", "them")
     fact = f"{len(never):,} of {len(audit.classes):,} classes {verb} never predicted: {some}{more}"
-    chance, found = min(1.0, looks * _chance_of_never(audit)), audit.agreement
-    if found is None:
+    found = audit.agreement
+    images = 0 if found is None else int(found.cells.of_true[never].sum())
+    if found is None or (images == 0 and audit.few_known):
+        chance = min(1.0, looks * _chance_of_never_evenly(audit))
         todo = f"Check that the images hold {them} and that the names are right; then label a few images of {them}."
         return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)
-    images = int(found.cells.of_true[never].sum())
     if images == 0:
         return Finding(
             f"{fact}; no image with a known class is of {them}.", "Nothing to mend, as far as is known.", "counts"
         )
+    chance = min(1.0, looks * _chance_of_never(found, never))
     return Finding(
         f"{fact}, although {images_known(audit, images)} of {them}; {told(chance)}.",
         "See what they are taken for, and label a few of them." if chance <= LEVEL else NOTHING_SHOWN,
@@ -44,16 +49,19 @@ def _never(audit: Audit, looks: int) -> Finding:
     )
 
 
-def _chance_of_never(audit: Audit) -> float:
-    """How often as many classes stay empty where each is predicted as often as it occurs, or all evenly.
+def _chance_of_never_evenly(audit: Audit) -> float:
+    """How often as many classes stay empty where all are predicted evenly.
 
     The classes are taken as empty by themselves: in truth one that is empty fills the others, so chance does less."""
-    if audit.agreement is None:
-        classes, total = len(audit.classes), len(audit.predictions)
-        return any_at_least(len(audit.shares.never), [float(1 - 1 / classes) ** total] * classes)
-    true, known = audit.agreement.cells.of_true, audit.agreement.known
-    empty = (1 - true[true > 0] / known) ** known
-    return any_at_least(int(np.count_nonzero(true[audit.shares.never])), empty.tolist())
+    classes, total = len(audit.classes), len(audit.predictions)
+    return any_at_least(len(audit.shares.never), [float(1 - 1 / classes) ** total] * classes)
+
+
+def _chance_of_never(found: Agreement, never: list[int]) -> float:
+    """The same where each is predicted as often as it occurs; with one image more, for a few truths make no share 1."""
+    true, known = found.cells.of_true, found.known
+    empty = (1 - true[true > 0] / (known + 1)) ** known
+    return any_at_least(int(np.count_nonzero(true[never])), empty.tolist())
 
 
 def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
@@ -74,27 +82,25 @@ def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
         return Finding(f"{fact}. No image with a known class is mistaken.", "Nothing to mend here.", "truth")
     chance = chance_of(worst)
     fact += f", {percent(found.accuracy)} of all; {told(chance)}"
-    if chance > LEVEL:
-        return Finding(f"{fact}.", NOTHING_SHOWN, "confusion", chance)
-    return _taken_for(audit, found, worst, fact, chance)
+    other, share = _taken_for(audit, found, worst)
+    if other is None:
+        todo = f"Look at the images of {quoted(audit, worst)} that are mistaken, and label a few."
+    else:
+        taken = quoted(audit, other)
+        fact += f". {percent(share)} of them are taken for {taken}"
+        todo = f"Look at images of {quoted(audit, worst)} and {taken} side by side, and label a few of both."
+    return Finding(f"{fact}.", todo if chance <= LEVEL else NONE_STANDS_OUT, "confusion", chance)
 
 
-def _taken_for(audit: Audit, found: Agreement, worst: int, fact: str, chance: float) -> Finding:
-    """Which class its images are taken for, where that is not chance too: mistakes fall on some class."""
+def _taken_for(audit: Audit, found: Agreement, worst: int) -> tuple[int | None, float]:
+    """Which class its images are taken for and how many of them, where that is no chance: mistakes fall on some
+    class."""
     mistakes = found.cells.mistakes()
     own = np.flatnonzero(mistakes.true == worst)
     count, wrong, others = int(mistakes.count[own[0]]), int(mistakes.count[own].sum()), len(audit.classes) - 1
     if others > 1 and others * at_least(count, wrong, 1 / others) > LEVEL:
-        todo = f"Look at the images of {quoted(audit, worst)} that are mistaken, and label a few."
-        return Finding(f"{fact}.", todo, "confusion", chance)
-    taken = quoted(audit, int(mistakes.predicted[own[0]]))
-    share = count / int(found.cells.of_true[worst])
-    return Finding(
-        f"{fact}. {percent(share)} of them are taken for {taken}.",
-        f"Look at images of {quoted(audit, worst)} and {taken} side by side, and label a few of both.",
-        "confusion",
-        chance,
-    )
+        return None, 0.0
+    return int(mistakes.predicted[own[0]]), count / int(found.cells.of_true[worst])
 
 
 def _least_predicted(audit: Audit) -> Finding:

@@ -13,6 +13,8 @@ from debiaspl.report.order import MOST_CLASSES
 from debiaspl.report.predictions import Predictions
 
 STRENGTH = 0.5
+ENOUGH, ENOUGH_PER_CLASS = 100, 10
+"""Images, and images per class, from which on shares of a part of them are told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,16 @@ class Audit:
     @property
     def classes(self) -> tuple[str, ...]:
         return self.predictions.classes
+
+    @property
+    def enough(self) -> int:
+        """Images that a part must have for its shares to be told."""
+        return max(ENOUGH, ENOUGH_PER_CLASS * len(self.classes))
+
+    @property
+    def few_known(self) -> bool:
+        """Whether some truth is known, but of too few images to speak for all."""
+        return self.agreement is not None and self.agreement.known < min(len(self.predictions), self.enough)
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, by name; docs/audit.md says what each is."""

@@ -17,6 +17,8 @@ def among_known(audit: Audit) -> str:
 
 def images_known(audit: Audit, count: int) -> str:
     """So many images, with their verb."""
+    if _partly_known(audit) and audit.agreement is not None and count == audit.agreement.known == 1:
+        return f"{_known(audit)} is"
     which = f"of {_known(audit)}" if _partly_known(audit) else f"image{'s' if count > 1 else ''}"
     return f"{count:,} {which} {'are' if count > 1 else 'is'}"
 
@@ -25,6 +27,10 @@ def quoted(audit: Audit, number: int) -> str:
     """The name of a class, not too long."""
     name = audit.classes[number]
     return f"'{name if len(name) <= 60 else name[:59] + '…'}'"
+
+
+def times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def ratio(value: float) -> str:
@@ -42,4 +48,4 @@ def _partly_known(audit: Audit) -> bool:
 def _known(audit: Audit) -> str:
     assert audit.agreement is not None
     known = audit.agreement.known
-    return f"the {known:,} image{'s' if known > 1 else ''} with a known class"
+    return f"the {f'{known:,} images' if known > 1 else 'one image'} with a known class"

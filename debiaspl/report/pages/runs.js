@@ -29,11 +29,10 @@ function methodTints(methods) {
   });
 }
 
-function runsLead({ about, runs }) {
+function runsLead({ about, runs, same_data: same }) {
   const open = runs.filter((run) => !run.ended);
   const state = open.map((run) => `${run.name}: step ${write.count(run.step)} of ${write.count(run.steps)}`);
   const { data, labels, unlabeled, test, tested } = runs.find((run) => run.ended) || runs[0];
-  const same = runs.every((run) => !run.ended || [run.data, run.labels, run.test].join() === [data, labels, test].join());
   const sizes = !same ? ", and others: see what differs below" : labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images, ${write.count(test)} ${tested}`;
   return [
     el("p", { class: "soft" }, about ? `${about}. ` : "", `Data: ${data}${sizes}.`),
@@ -59,7 +58,7 @@ function points(value) {
 // At the numbers that would be compared, not only at the top of the page.
 function unfairNote(unfair) {
   if (!unfair.length) return null;
-  const told = unfair.map(({ what, values }) => el("li", {}, el("b", {}, `${what}: `), values.map(([value, who]) => `${value} (${who})`).join(" against ")));
+  const told = unfair.map(({ what, values }) => el("li", {}, what ? el("b", {}, `${what}: `) : "", values.map(([value, who]) => `${value} (${who})`).join(" against ")));
   return el("div", { class: "warning", role: "note" }, paragraph(el("b", {}, "These runs differ in more than the method"), ", so a difference in accuracy may come from that:"), el("ul", {}, told));
 }
 

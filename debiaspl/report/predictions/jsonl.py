@@ -44,7 +44,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise PredictionsError(
                     f"line {number:,} of {path} is not JSON: {reason(error)}. Expected one whole object per line."
                 ) from error

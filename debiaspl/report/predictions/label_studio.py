@@ -12,7 +12,7 @@ def read_tasks(path: Path, names: Names) -> Raw:
     """The first prediction of each task; what a person has chosen is the truth."""
     try:
         tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PredictionsError(f"{path} cannot be read as JSON: {reason(error)}.") from error
     if isinstance(tasks, dict) and "source" in tasks and "counts" in tasks:
         raise PredictionsError(
@@ -24,12 +24,15 @@ def read_tasks(path: Path, names: Names) -> Raw:
             f"{path} holds no tasks of Label Studio, expected a list of them. An object per prediction belongs on a "
             "line of its own, in a file that ends in .jsonl."
         )
+    if not tasks:
+        raise PredictionsError(f"{path} has no tasks, expected one per image.")
     rows = [_row(task, number, path) for number, task in enumerate(tasks, 1)]
     columns = dict(zip(("file_name", "label", "confidence", "truth"), zip(*rows, strict=True), strict=True))
-    kept = {
-        name: as_text(list(cells)) for name, cells in columns.items() if name in ("file_name", "label") or any(cells)
-    }
-    return Raw(str(path), kept)
+    if not all(columns["confidence"]):  # it is of use for all or none
+        del columns["confidence"]
+    if not any(columns["truth"]):
+        del columns["truth"]
+    return Raw(str(path), {name: as_text(list(cells)) for name, cells in columns.items()})
 
 
 def _row(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str, str]:
@@ -45,11 +48,17 @@ def _row(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str, 
 
 
 def _chosen(entries: Any) -> tuple[str, str]:
-    """Score and choice of the first entry that has one; empty without."""
-    for entry in entries if isinstance(entries, list) else []:
-        for result in entry.get("result") or [] if isinstance(entry, dict) else []:
-            choices = result.get("value", {}).get("choices") if isinstance(result, dict) else None
+    """Score and choice of the first entry that has one and was not cancelled; empty without."""
+    for entry in _objects(entries):
+        for result in [] if entry.get("was_cancelled") else _objects(entry.get("result")):
+            value = result.get("value")
+            choices = value.get("choices") if isinstance(value, dict) else None
             if isinstance(choices, list) and len(choices) == 1:
                 score = entry.get("score")
                 return "" if score is None else str(score), str(choices[0])
     return "", ""
+
+
+def _objects(entries: Any) -> list[dict[str, Any]]:
+    """Those of a list, if it is one; anything else is passed over."""
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

@@ -2,16 +2,17 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from debiaspl.report.runs.methods import APART, Method, flat, what_was_tested
 from debiaspl.training import Recipe
-from debiaspl.training.parts import PARTS, settings_of
+from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
 
-# What is compared, and who labels, which is a matter of the method; in how many pieces a batch is computed is none.
-COMPARED = ("algorithm", "correction", "teacher", "accumulate")
+# What is compared, and who labels, which is a matter of the method.
+COMPARED = ("algorithm", "correction", "teacher")
 # Of no use to a method that learns from labels alone.
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images")
 WORDS = {
@@ -20,8 +21,17 @@ WORDS = {
     "protocol": "which images are labeled",
     "validation": "share of the labels held out",
     "strong": "strong views",
+    "accumulate": "pieces a batch is computed in",
 }
 MANY = 3
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What is compared, and what a person reads of it."""
+
+    key: str
+    shown: str
 
 
 @dataclass(frozen=True)
@@ -29,22 +39,25 @@ class Difference:
     """A thing that is not the same for all methods."""
 
     what: str
-    values: Mapping[str, Sequence[str]]
+    """Empty where the value says it all."""
+    values: Sequence[tuple[str, Sequence[str]]]
     """Each value, and the methods that have it."""
 
     def told(self) -> list[tuple[str, str]]:
         """Each value, and who has it, in words: many methods that have the same are all others."""
-        most = max(self.values.values(), key=len)
+        most = max((titles for _, titles in self.values), key=len)
         return [
             (
                 value,
                 "all others" if len(self.values) > 1 and titles is most and len(titles) >= MANY else "; ".join(titles),
             )
-            for value, titles in self.values.items()
+            for value, titles in self.values
         ]
 
     def __str__(self) -> str:
-        return f"{self.what}: " + " against ".join(f"{value} ({who})" for value, who in self.told())
+        return (f"{self.what}: " if self.what else "") + " against ".join(
+            f"{value} ({who})" for value, who in self.told()
+        )
 
 
 def differences(methods: Sequence[Method]) -> list[Difference]:
@@ -55,26 +68,52 @@ def differences(methods: Sequence[Method]) -> list[Difference]:
     parts = set()
     for name in names:
         part = name.partition(".")[0]
-        values: dict[str, list[str]] = {}
+        values: dict[str, tuple[str, list[str]]] = {}
         for method, found in conditions:
             if name in found and not (method.supervised and part in UNLABELED):
-                values.setdefault(found[name], []).append(method.title)
+                values.setdefault(found[name].key, (found[name].shown, []))[1].append(method.title)
         # Parts of different names have different settings: the names say it all.
         if len(values) > 1 and part not in parts:
             parts |= {name} & set(PARTS)
-            differing.append(Difference(_word(name), values))
+            differing.append(Difference(_word(name), _told_apart(list(values.values()))))
     return [*differing, *_seeds(methods)]
 
 
-def _conditions(method: Method) -> dict[str, str]:
-    """What decides, besides the method, how good its result is; as text."""
+def place_of(data: str) -> str:
+    """The same for the same folder, however its path is written."""
+    return os.path.abspath(os.path.expanduser(data))
+
+
+def _told_apart(values: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
+    """Of labels the sum is shown, and what differs may be the classes."""
+    earlier = [[shown for shown, _ in values[:place]] for place in range(len(values))]
+    return [
+        (f"{shown}, spread differently over the classes" if shown in before else shown, titles)
+        for before, (shown, titles) in zip(earlier, values, strict=True)
+    ]
+
+
+def _conditions(method: Method) -> dict[str, Condition]:
+    """What decides, besides the method, how good its result is."""
     recipe = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING} | dict(
         method.runs[0].recipe
     )
-    plain = {name: value for name, value in recipe.items() if name not in (*APART, *COMPARED)}
-    found = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}
-    found["data"] = os.path.normpath(str(plain["data"]))
-    return found | _measured(method.ended())
+    compared = (*COMPARED, "average_decay") if _averages(str(recipe["algorithm"]["name"])) else COMPARED
+    plain = {name: value for name, value in recipe.items() if name not in (*APART, *compared)}
+    settings = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}
+    found = {name: Condition(shown, shown) for name, shown in settings.items()}
+    data = str(plain["data"])
+    return found | {"data": Condition(place_of(data), data)} | _measured(method.ended())
+
+
+def _averages(algorithm: str) -> bool:
+    """Whether the decay of the average is a setting of the algorithm itself. A user's file is not executed for it."""
+    try:
+        return is_at_hand("algorithm", algorithm) and bool(
+            getattr(find("algorithm", algorithm), "needs_average", False)
+        )
+    except ValueError:  # an algorithm of another version
+        return False
 
 
 def _with_defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +132,7 @@ def _with_defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
     return filled
 
 
-def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, Condition]:
     """What the runs have found in their data, and what they were measured with."""
     if not results:
         return {}
@@ -103,19 +142,32 @@ def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         "measured on": [f"{one['test']:,} {what_was_tested(one)}" for one in results],
         "evaluated": [str(one["evaluated"]) for one in results if "evaluated" in one],
     }
-    return {name: " or ".join(map(_shown, sorted(set(values)))) for name, values in found.items() if values}
+    told = {name: _any_of(values) for name, values in found.items() if values}
+    measured = {name: Condition(shown, shown) for name, shown in told.items()}
+    labels = [tuple(one["labels"]) for one in results if "labels" in one]
+    if labels:  # how many there are of each class matters as much as how many there are
+        measured["labels"] = Condition(json.dumps(sorted(set(labels))), told["labels"])
+    return measured
+
+
+def _any_of(values: Sequence[Any]) -> str:
+    return " or ".join(map(_shown, sorted(set(values))))
 
 
 def _seeds(methods: Sequence[Method]) -> list[Difference]:
     """Seeds decide the fold: which images are labeled. Those that have ended are what is compared."""
     told: dict[str, list[str]] = {}
-    twice = False
+    repeated: dict[str, list[str]] = {}
     for method in methods:
-        seeds = sorted(run.recipe["seed"] for run in method.runs if run.results is not None)
-        twice = twice or len(set(seeds)) < len(seeds)
+        seeds = Counter(sorted(run.recipe["seed"] for run in method.runs if run.results is not None))
         if seeds:
             told.setdefault(", ".join(map(str, seeds)), []).append(method.title)
-    return [Difference("seeds", told)] if len(told) > 1 or twice else []
+        for seed, count in seeds.items():
+            if count > 1:
+                often = "twice" if count == 2 else f"{count} times"
+                repeated.setdefault(f"seed {seed} is there {often}", []).append(method.title)
+    differing = [Difference("seeds", list(told.items()))] if len(told) > 1 else []
+    return differing + [Difference("", [one]) for one in repeated.items()]
 
 
 def _shown(value: Any) -> str:

@@ -51,12 +51,14 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
             fact += f"; {abs(100 * difference['mean']):.1f} points {side} {other.title}"
             if difference["chance"] is not None:
                 chances.append(min(1.0, pairs * difference["chance"]))
-                fact += f" ({told(chances[-1])})"
+                # With few seeds chance cannot be ruled out, however large the effect: that is not to say there is none.
+                sure = chances[-1] <= LEVEL
+                fact += f" ({told(chances[-1])})" if sure else f" ({difference['seeds']} seeds do not tell)"
     alone = "Train the same recipe with --set algorithm=supervised and with --set correction=none, and compare."
     more = "One seed each: a difference may be chance where the intervals overlap."
     if found["seeds"] > 1:
-        sure = chances and max(chances) <= LEVEL
-        more = f"Go on with {best.title}." if sure else "More seeds would tell apart what is within chance."
+        all_sure = chances and max(chances) <= LEVEL
+        more = f"Go on with {best.title}." if all_sure else "More seeds would tell apart what these do not."
     if unfair:
         more = "A difference may come from what else differs between these runs, and not from the method."
     return Finding(f"{fact}.", more if others else alone, "accuracy")

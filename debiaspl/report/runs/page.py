@@ -13,7 +13,7 @@ from debiaspl.report.order import MOST_CLASSES, confusion_order
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
-from debiaspl.report.runs.fairness import differences
+from debiaspl.report.runs.fairness import differences, place_of
 from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
@@ -52,6 +52,7 @@ def runs_values(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> dict[
         "classes": [short_name(name) for name in names],
         "findings": [vars(finding) for finding in run_findings(methods, names)],
         "unfair": [{"what": one.what, "values": one.told()} for one in differences(methods)],
+        "same_data": len({_data(run) for run in runs if run.results is not None}) < 2,
         "methods": [_method(method, methods) for method in methods],
         "runs": [_run(run, place, len(names), known) for place, method in enumerate(methods) for run in method.runs],
         **_confusions(ended),
@@ -88,6 +89,11 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "recall": _mean_recall(recalls) if recalls else None,
         "stages": mean_stages([stages(run.log) for run in method.runs]),
     }
+
+
+def _data(run: RunRecord) -> tuple[Any, ...]:
+    results = run.results or {}
+    return place_of(str(run.recipe["data"])), sum(results.get("labels", [])), results.get("test")
 
 
 def _mean_recall(recalls: Sequence[Sequence[float | None]]) -> list[float | None]:
