@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,27 +42,22 @@ def planned(*arguments: Any, settings: list[str] | None = None, seeds: int = 2) 
     return plan(ONE_LABEL, *arguments, range(seeds), settings or [])
 
 
-def test_a_killed_or_stopped_matrix_resumes_to_the_same_results(tmp_path):
+def test_a_killed_matrix_resumes_to_the_same_results(tmp_path):
+    """A demo, which is trained in the same way, is stopped: test_demo.py."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     finish(program, tmp_path / "whole")
     assert len(list((tmp_path / "whole").glob("*-seed*"))) == 6, "own, here none, is not trained again"
 
     with start(program, tmp_path / "again") as killed:
-        wait_for_lines(tmp_path / "again", 6, killed)
+        wait_for_lines(tmp_path / "again", 24, killed)
         killed.kill()
     assert not (tmp_path / "again" / "results.json").exists()
-
-    with start(program, tmp_path / "again") as stopped:
-        wait_for_lines(tmp_path / "again", 24, stopped)
-        stopped.send_signal(signal.SIGTERM)
-        said, _ = stopped.communicate(timeout=60)
-    assert stopped.returncode == 128 + signal.SIGTERM
-    assert "what was trained is saved" in said
     ended = {path: path.stat().st_mtime_ns for path in (tmp_path / "again").glob("*/results.json")}
 
     finish(program, tmp_path / "again")
     assert without_times(numbers(tmp_path / "again")) == without_times(numbers(tmp_path / "whole"))
+    assert ended
     assert {path: path.stat().st_mtime_ns for path in ended} == ended, "runs that had ended were not repeated"
 
 
