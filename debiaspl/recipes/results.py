@@ -1,6 +1,8 @@
 """What was measured beside what the paper reports: a row for every cell, method and recipe, measured or open."""
 
 import json
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +17,8 @@ METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
 """And how the names of their recipes end."""
 LOOKS = ("about", "cost", "paper", "seed", "log_every", "evaluate_every", "checkpoint_every")
 """Of a recipe, what changes nothing that it computes; a seed is a fold."""
+EARLIER = re.compile(r"-(\d+)-earlier$")
+"""How the name of a file ends whose recipe had another number of steps, and was otherwise different perhaps."""
 KINDS = {"minutes": "-minutes", "paper": ""}
 
 
@@ -71,9 +75,10 @@ def rows(folder: Path) -> list[Row]:
     return found
 
 
-def _order(stem: str) -> tuple[bool, int]:
-    """The recipe itself, its variants, and what it was before."""
-    return stem.endswith("-earlier"), len(stem)
+def _order(stem: str) -> tuple[int, int]:
+    """The recipe itself, its variants, and what it was before, the longest training first."""
+    earlier = EARLIER.search(stem)
+    return -int(earlier[1]) if earlier else -sys.maxsize, len(stem)
 
 
 def _belongs(stem: str, prefix: str, ending: str) -> bool:

@@ -64,6 +64,17 @@ def test_what_a_recipe_gave_before_it_was_changed_is_called_earlier(tmp_path):
     ]
 
 
+def test_what_it_gave_before_comes_last_the_longest_training_first(tmp_path):
+    for steps in (99, 30_000, 16_384):
+        measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], steps=steps)
+        folder = tmp_path / "cifar10-40"
+        (folder / "cifar10-40-minutes.json").rename(folder / f"cifar10-40-minutes-{steps}-earlier.json")
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], " --set strength=2")
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5])
+    assert [row.split()[-2] for row in list(of(tmp_path, "cifar10-40"))[2:5]] == ["30,000", "16,384", "99"]
+    assert list(of(tmp_path, "cifar10-40"))[:2] == ["DebiasPL", "DebiasPL, strength=2"]
+
+
 def test_a_cell_whose_name_begins_another_keeps_to_itself(tmp_path):
     measured(tmp_path, "cifar10-lt200-10pct-balanced", "cifar10-lt200-10pct-balanced-minutes", [0.9])
     assert of(tmp_path, "cifar10-lt200-10pct")["DebiasPL"].standing == "open"
