@@ -72,7 +72,7 @@ def shares(axes: Any, found: dict[str, dict[str, Any]]) -> None:
     axes.plot(places, true_shares(found["FixMatch"]), "k_", ms=16, label="true share")
     axes.set_xticks(list(places), CLASSES, rotation=45, ha="right")
     axes.set(title="Fold 0, at the end: share of each class predicted", yscale="log")
-    axes.legend(frameon=False)
+    axes.legend(loc="lower left", framealpha=0.9)
 
 
 def recalls(axes: Any, found: dict[str, dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
 """And how the names of their recipes end."""
 LOOKS = ("about", "cost", "paper", "seed", "log_every", "evaluate_every", "checkpoint_every")
 """Of a recipe, what changes nothing that it computes; a seed is a fold."""
+PLAIN = Recipe(name="", data="")
 KINDS = {"minutes": "-minutes", "paper": ""}
 
 
@@ -24,8 +25,8 @@ class Row:
 
     cell: str
     method: str
-    """Ending in what differs from the recipe, where something does: ``DebiasPL, strength=1``. What the recipe of that
-    name no longer gives, because it has been changed since, is called earlier."""
+    """Ending in what differs from the recipe of that name, where something does: ``DebiasPL, strength=1``. What it no
+    longer gives, whatever its number of steps, because it has been changed since, is called earlier."""
     recipe: str
     """``minutes`` or ``paper``."""
     paper: float | None
@@ -87,12 +88,10 @@ def _belongs(stem: str, prefix: str, ending: str) -> bool:
 def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> Row:
     try:
         measured = json.loads(path.read_text())
-        changed = [setting for setting in measured["command"].split() if "=" in setting and setting[:5] != "seed="]
-        if _is_earlier(measured["recipe"], changed):
-            changed.append(f"earlier recipe of {measured['recipe']['steps']:,} steps")
+        settings = [setting for setting in measured["command"].split() if "=" in setting]
         return Row(
             cell,
-            ", ".join([method, *changed]),
+            ", ".join([method, *_changes(Recipe.from_json(measured["recipe"]), settings)]),
             kind,
             paper,
             accuracy=tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"]),
@@ -104,10 +103,26 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         raise RunError(f"{path} cannot be read as results of benchmarks/gain.py: {error!r}.") from error
 
 
-def _is_earlier(measured: dict[str, Any], settings: list[str]) -> bool:
-    """Whether the recipe of this name, with these settings, computes something else now."""
-    then, now = Recipe.from_json(measured), recipe(measured["name"]).with_settings(settings)
-    return replace(then, **{name: getattr(now, name) for name in LOOKS}) != now
+def _changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
+    """What sets a measured recipe apart from the recipe that has its name now."""
+    now = recipe(measured.name)
+    for setting in settings:
+        before, now = now, now.with_settings([setting])
+        if _computed(before) != _computed(now):
+            yield setting
+    if _computed(measured) == _computed(now):
+        return
+    longer = replace(now, steps=measured.steps)
+    yield (
+        f"steps={longer.steps}"
+        if _computed(measured) == _computed(longer)
+        else (f"earlier recipe of {measured.steps:,} steps")
+    )
+
+
+def _computed(found: Recipe) -> Recipe:
+    """Without what changes nothing that a recipe computes."""
+    return replace(found, **{name: getattr(PLAIN, name) for name in LOOKS})
 
 
 def _cells() -> dict[str, dict[str, float]]:

@@ -12,6 +12,8 @@ from debiaspl.recipes import RECIPES
 from debiaspl.recipes.results import rows, table
 from debiaspl.training import RunError
 
+LONGER = ", steps=60000"
+
 
 def measured(folder: Path, cell: str, name: str, accuracy: list[float], settings: str = "", **recipe: int) -> None:
     command = f"debiaspl train --recipe {name}{settings} --set seed=0"
@@ -55,13 +57,26 @@ def test_methods_variants_and_recipes_each_have_their_row(tmp_path):
 
 
 def test_what_a_recipe_gave_before_it_was_changed_is_called_earlier(tmp_path):
-    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], steps=77, seed=3, log_every=5)
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], steps=77, seed=3, log_every=5, labeled_batch=3)
     measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], " --set strength=2", log_every=5, seed=3)
     assert list(of(tmp_path, "cifar10-40")) == [
         "DebiasPL, earlier recipe of 77 steps",
         "DebiasPL, strength=2",
         "FixMatch",
     ]
+
+
+def test_a_recipe_that_had_another_length_is_told_by_it(tmp_path):
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], steps=77)
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], " --set strength=2", steps=77)
+    assert list(of(tmp_path, "cifar10-40"))[:2] == ["DebiasPL, steps=77", "DebiasPL, strength=2, steps=77"]
+
+
+def test_settings_that_a_recipe_has_anyway_are_no_variant(tmp_path):
+    steps = RECIPES["cifar10-40-minutes"].steps
+    same = f" --set steps={steps} --set log_every=7 --set strength=0.5"
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5], same, log_every=7)
+    assert list(of(tmp_path, "cifar10-40")) == ["DebiasPL", "FixMatch"]
 
 
 def test_a_cell_whose_name_begins_another_keeps_to_itself(tmp_path):
@@ -84,7 +99,11 @@ def test_the_command_prints_what_lies_in_the_repository():
     found = {(row["cell"], row["method"], row["recipe"]): row for row in json.loads(shown.output)}
     files = list((Path(__file__).parents[2] / "results" / "gain").glob("*/*.json"))
     assert len([row for row in found.values() if row["accuracy"]]) == len(files)
-    for cell, points, papers in (("cifar10-lt100-10pct", 4, (79.2, 67.3)), ("cifar10-40", 3, (94.6, 86.1))):
+    for cell, points, papers in (
+        ("cifar10-lt100-10pct", 4, (79.2, 67.3)),
+        ("cifar10-40", 3, (94.6, 86.1)),
+        ("cifar10-lt200-10pct-balanced", 9, (83.5, 72.1)),
+    ):
         ours, theirs = (found[cell, method, "minutes"] for method in ("DebiasPL", "FixMatch"))
         assert len(ours["accuracy"]) == len(theirs["accuracy"]) >= 3
         pairs = zip(ours["accuracy"], theirs["accuracy"], strict=True)
@@ -94,6 +113,7 @@ def test_the_command_prints_what_lies_in_the_repository():
         assert "H200" in ours["gpu"]
     ours, theirs = (found["cifar10-lt100-10pct", method, "minutes"]["accuracy"] for method in ("DebiasPL", "FixMatch"))
     assert mean(ours) > mean(theirs) + 5
+    assert found["cifar10-lt200-10pct-balanced", "DebiasPL", "minutes"]["standing"] == "reached"
 
 
 def test_a_missing_folder_teaches(tmp_path):
@@ -140,11 +160,23 @@ def test_the_page_prints_what_was_measured():
     assert page.splitlines()[2:] == ["| " + " | ".join(cells) + " |" for cells in table(known)]
 
 
+def test_the_page_says_what_twice_the_steps_bring():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table longer -->")[1].split("\n\n")[1]
+    found = {(row.cell, row.method): row.accuracy for row in rows(root / "results" / "gain") if row.accuracy}
+    for line, cell in zip(page.splitlines()[2:], ("cifar10-lt100-10pct", "cifar10-40"), strict=True):
+        lengths = [found[cell, f"{method}{ending}"] for method in ("FixMatch", "DebiasPL") for ending in ("", LONGER)]
+        gains = (f"{own - other:+.1f}" for own, other in zip(lengths[3], lengths[1], strict=True))
+        numbers = (f"{mean(accuracy):.1f}" for accuracy in lengths)
+        assert line == "| " + " | ".join([cell, *numbers, ", ".join(gains)]) + " |"
+
+
 def test_the_readme_says_what_was_measured():
     root = Path(__file__).parents[2]
     shown = (root / "README.md").read_text().split("<!-- table cifar10 -->")[1].split("\n\n")[1].splitlines()[2:]
     found = {(row.cell, row.method): row for row in rows(root / "results" / "gain") if row.recipe == "minutes"}
-    for line, cell in zip(shown, ("cifar10-40", "cifar10-lt100-10pct"), strict=True):
+    cells = "cifar10-40", "cifar10-lt100-10pct", "cifar10-lt200-10pct-balanced"
+    for line, cell in zip(shown, cells, strict=True):
         plain, debiased = (found[cell, method] for method in ("FixMatch", "DebiasPL"))
         pairs = zip(debiased.accuracy, plain.accuracy, strict=True)
         gains = ", ".join(f"{own - other:+.1f}" for own, other in pairs)
