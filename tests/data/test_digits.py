@@ -1,0 +1,47 @@
+"""The digits: those of scikit-learn's loader, without the seconds that importing it takes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+import debiaspl.data.formats.digits as room
+from debiaspl.data.splits import held_out
+
+
+def expected() -> tuple[torch.Tensor, torch.Tensor]:
+    found = load_digits()
+    grey = np.rint(found.images * (255 / 16)).astype(np.uint8)
+    return torch.from_numpy(grey)[:, None], torch.from_numpy(found.target).long()
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_they_are_scikit_learns(monkeypatch, elsewhere):
+    """Also where scikit-learn keeps its file in another place: its own loader knows it."""
+    if elsewhere:
+        monkeypatch.setattr(room, "find_spec", lambda name: None)
+    images, labels = expected()
+    train, test = held_out(labels, per_class=50, seed=0)
+    found = room.digits()
+    for part, places in ((found.train, train), (found.test, test)):
+        assert torch.equal(part.images, images[places])
+        assert torch.equal(part.labels, labels[places])
+
+
+def test_neither_scikit_learn_nor_scipy_is_imported():
+    program = (
+        "import sys; from debiaspl.data import load; assert len(load('digits').train) == 1297; "
+        "print([name for name in ('sklearn', 'scipy') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert said.stdout == "[]\n"
+
+
+def test_without_it_they_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(ImportError, match=r"pip install 'debiaspl\[digits\]'"):
+        room.digits()
