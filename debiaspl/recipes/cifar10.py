@@ -46,7 +46,7 @@ FAST = replace(
 MINUTES = Recipe(
     name="minutes",
     data="cifar10",
-    cost="30,000 steps a fold; 2.3 minutes on an H200 that three share",
+    cost="30,000 steps a fold; under 3 minutes on an H200 that three share",
     network=Choice("resnet9", {"widths": (32, 64, 256, 256)}),
     algorithm=Choice(
         "contrastmatch",
