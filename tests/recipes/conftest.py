@@ -1,0 +1,33 @@
+"""Photos of a user, and a run on them that several files of tests look at."""
+
+import csv
+
+import pytest
+
+from tests.data.photos import jpeg, patch
+from tests.recipes.user import CLASSES, PER_CLASS, SIDE, train
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """photos/, labels.csv with three labels a class, and a tiny encoder."""
+    root = tmp_path_factory.mktemp("user")
+    (root / "photos").mkdir()
+    table = [("file_name", "label")]
+    for number in range(2 * PER_CLASS):
+        name = f"{number:02d}.jpg"
+        (root / "photos" / name).write_bytes(jpeg(patch(number % 2, number, SIDE)))
+        if number < 6:
+            table.append((name, CLASSES[number % 2]))
+    with (root / "labels.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(table)
+    pytest.importorskip("transformers")
+    from tests.encoders.tiny import save
+
+    save("resnet", root / "encoder")
+    return root
+
+
+@pytest.fixture(scope="module")
+def trained(place):
+    return train(place, place / "runs" / "first"), place / "runs" / "first"

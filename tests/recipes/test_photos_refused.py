@@ -1,0 +1,179 @@
+"""``debiaspl train FOLDER``: what is refused, in which words, and with nothing left behind."""
+
+import shutil
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from debiaspl.recipes import photos_time
+from debiaspl.recipes.photos_alike import alike
+from tests.data.photos import jpeg, patch
+from tests.recipes.user import SIDE, debiaspl, train
+
+
+def bad(change):
+    """A row of the table of bad inputs: what is done to the folder, and what is said."""
+
+    def case(words):
+        return pytest.param(change, words, id=change.__name__)
+
+    return case
+
+
+def no_labels(root):
+    (root / "labels.csv").write_text("file_name,label\n")
+
+
+def one_class(root):
+    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,owl\n")
+
+
+def a_label_for_a_missing_file(root):
+    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n99.jpg,heron\n")
+
+
+def two_images(root):
+    for path in sorted((root / "photos").iterdir())[2:]:
+        path.unlink()
+    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n")
+
+
+def an_empty_folder(root):
+    for path in (root / "photos").iterdir():
+        path.unlink()
+
+
+def no_header(root):
+    (root / "labels.csv").write_text("00.jpg,owl\n01.jpg,heron\n")
+
+
+def contradictory_rows(root):
+    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n00.jpg,heron\n")
+
+
+def no_table(root):
+    (root / "labels.csv").unlink()
+
+
+def no_folder(root):
+    shutil.rmtree(root / "photos")
+
+
+def nothing_readable(root):
+    for path in (root / "photos").iterdir():
+        path.write_bytes(b"not a photo")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        bad(no_labels)("no image of PHOTOS has a label. Expected two or more different names: label a few images"),
+        bad(one_class)("the classes of PHOTOS are owl. Expected two or more different names: label a few images"),
+        bad(a_label_for_a_missing_file)("names 1 file not in PHOTOS: 99.jpg. Paths are relative to PHOTOS"),
+        bad(two_images)("PHOTOS holds 2 images, expected 10 or more. Put the photos that have no label there too"),
+        bad(an_empty_folder)("names 6 files not in PHOTOS"),
+        bad(no_header)("has the columns 00.jpg, owl. Expected a first line with file_name and label"),
+        bad(contradictory_rows)("says owl for 00.jpg in line 2 and heron in line 4. Keep one of the two."),
+        bad(no_table)("labels.csv cannot be read: No such file or directory"),
+        bad(no_folder)("PHOTOS does not exist. Expected a folder of images."),
+        bad(nothing_readable)("of PHOTOS that were looked at can be read"),
+    ],
+)
+def test_bad_input(change, words, place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    shutil.copy(place / "labels.csv", tmp_path)
+    change(tmp_path)
+    where = tmp_path / "photos", "--labels", tmp_path / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+    ran = debiaspl("train", *where)
+    assert ran.exit_code == 1
+    assert ran.output.startswith("error: ")
+    assert words.replace("PHOTOS", str(tmp_path / "photos")) in ran.output
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_empty_folder_without_a_table(tmp_path):
+    ran = debiaspl("train", tmp_path, "--out", tmp_path / "run")
+    assert ran.exit_code == 1
+    assert "holds no image and no other file. Images end in .jpg" in ran.output
+
+
+def test_neither_photos_nor_recipe_and_both(place):
+    for arguments in (
+        [],
+        [place / "photos", "--recipe", "digits-10"],
+        ["--recipe", "digits-10", "--encoder", "x"],
+        ["--recipe", "digits-10", "--allow-alike"],
+    ):
+        ran = debiaspl("train", *arguments)
+        assert ran.exit_code == 1
+        assert "error: expected a folder of photos (debiaspl train photos/ --labels labels.csv)" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--root", "sets"), "--root sets is where known sets are looked for, which a --recipe names"),
+        (("--timeout", 600), "--timeout 600 is for several processes, started with torchrun"),
+    ],
+)
+def test_what_is_for_recipes_alone_is_refused(option, words, place, tmp_path):
+    ran = train(place, tmp_path / "run", *option)
+    assert ran.exit_code == 1
+    assert ran.output.startswith(f"error: {words}")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_bad_encoder_leaves_nothing(place, tmp_path):
+    where = place / "photos", "--labels", place / "labels.csv", "--out", tmp_path / "run", "--device", "cpu"
+    ran = debiaspl("train", *where, "--encoder", tmp_path / "none")
+    assert ran.exit_code == 1
+    assert "does not exist, expected a folder, or a name on the hub" in ran.output
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("classes", "groups"),
+    [
+        (("Owl", "owl", "heron"), [["Owl", "owl"]]),
+        (("grey  owl", "grey owl", "Grey owl "), [["grey  owl", "grey owl", "Grey owl "]]),
+        (("Unlabeled", "owl", "heron"), [["unlabeled", "Unlabeled"]]),
+        (("Straße", "STRASSE", "a", "A"), [["Straße", "STRASSE"], ["a", "A"]]),
+        (("owl", "owls", "grey owl", "greyowl"), []),
+    ],
+)
+def test_names_that_are_alike(classes, groups):
+    assert alike(classes) == groups
+
+
+def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allowed(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+    names = ["Owl", "Owl", "owl ", "grey  owl", "grey owl", "Unlabeled"]
+    table, out = tmp_path / "labels.csv", tmp_path / "run"
+    table.write_text("file_name,label\n" + "".join(f"{number:02d}.jpg,{name}\n" for number, name in enumerate(names)))
+    asked = "train", place / "photos", "--labels", table, "--device", "cpu", "--out", out, "--set", "steps=1"
+    ran = debiaspl(*asked)
+    assert ran.exit_code == 1
+    assert ran.output == (
+        f"error: {table} has names that differ in capital letters or spaces alone: 'unlabeled' (which means: no label) "
+        "and 'Unlabeled' (1 photo); 'Owl' (2 photos) and 'owl' (1 photo); 'grey  owl' (1 photo) and 'grey owl' (1 "
+        "photo). Each would be learned as a class of its own. If they are one, write: 'unlabeled' instead of "
+        "'Unlabeled', 'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: "
+        "--allow-alike.\n"
+    )
+    assert not out.exists()
+    allowed = debiaspl(*asked, "--allow-alike")
+    assert allowed.exit_code == 0, allowed.output
+    assert "30 images, 6 labels, 5 classes; rarest: Unlabeled (1)." in allowed.output
+
+
+def test_class_folders_that_are_alike_are_moved_together(tmp_path):
+    for number, name in enumerate(["Owl"] * 5 + ["owl"] * 3 + ["heron"] * 4):
+        (tmp_path / "photos" / name).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "photos" / name / f"{number}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
+    ran = debiaspl("train", tmp_path / "photos", "--device", "cpu", "--out", tmp_path / "run")
+    assert (
+        "'Owl' (5 photos) and 'owl' (3 photos). Each would be learned as a class of its own. If they are one, move "
+        "photos from one folder to the other and remove the empty one: 'owl' to 'Owl'. If they are not"
+    ) in ran.output
+    assert not (tmp_path / "run").exists()
