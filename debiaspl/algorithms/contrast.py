@@ -72,7 +72,10 @@ class Contrast(nn.Module):
             loss = F.cross_entropy(similarity, itself)
             if self.relations:
                 if len(everyone) < 2:
-                    raise ValueError("relations between images need two or more in a batch; found 1.")
+                    raise ValueError(
+                        "relations between images need two or more in a batch; found 1. "
+                        "Set a larger unlabeled_batch, or relations=0."
+                    )
                 near = self._there(keys @ known.T / self.relation_temperature, len(everyone))
                 near = near.scatter(1, itself[:, None], NONE).softmax(-1)
                 loss = loss.lerp(F.cross_entropy(similarity, near), self.relations)

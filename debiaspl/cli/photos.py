@@ -81,7 +81,7 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
     runs = count_runs(recipe, check)
     took = in_words(estimate(recipe, photos, check, machine, encoder, eager))
     frozen = recipe.network.settings.get("frozen")
-    network = "a small network" if machine == "cpu" else "a wide ResNet"
+    network = "a small network" if machine == "cpu" else "a ResNet-9"
     if encoder is not None:
         network = f"{encoder.name}, {'frozen' if frozen else 'fine-tuned'}"
     hint = ""

@@ -2,7 +2,7 @@
 
 import atexit
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -20,6 +20,7 @@ from debiaspl.debias import ranks
 AHEAD = 2
 """Batches that each worker is ahead of the step."""
 
+LookUp = Callable[[Tensor], tuple[Tensor, ...]]
 _Summary = tuple[list[int], dict[int, str]]
 
 
@@ -38,14 +39,14 @@ class Feed(Protocol):
     """``feed[k]`` is what step k sees; it depends on the seed and k alone.
 
     Where the images lie on the device, it is their positions alone: ``look_up(positions)``, with the positions on the
-    device, are the pictures then. So a step that was recorded once can be replayed for other positions.
+    device, are the pictures then, so that a step that was recorded once can be replayed for other positions. Elsewhere
+    ``look_up`` is None.
     """
 
-    looks_up: bool
+    @property
+    def look_up(self) -> LookUp | None: ...
 
     def __getitem__(self, number: int) -> Drawn: ...
-
-    def look_up(self, positions: Tensor) -> tuple[Tensor, ...]: ...
 
 
 def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> Feed:
@@ -86,16 +87,19 @@ class MemoryFeed:
 
     def __init__(self, images: Tensor | StoredImages, stream: IndexStream, views: int, device: torch.device) -> None:
         self.images, self.stream, self.views, self.device = images, stream, views, device
-        self.looks_up = self.images.device.type == device.type
+
+    @property
+    def look_up(self) -> LookUp | None:
+        return self._pictures if self.images.device.type == self.device.type else None
 
     def __getitem__(self, number: int) -> Drawn:
         positions = self.stream[number]
-        if self.looks_up:
+        if self.look_up is not None:
             return Drawn(positions, (), {})
         picture = self.images[positions].pin_memory().to(self.device, non_blocking=True)
         return Drawn(positions, (picture,) * self.views, {})
 
-    def look_up(self, positions: Tensor) -> tuple[Tensor, ...]:
+    def _pictures(self, positions: Tensor) -> tuple[Tensor, ...]:
         return (self.images[positions],) * self.views
 
 
@@ -109,7 +113,7 @@ class FileFeed:
     one stay in a worker's memory for the next 128 of them, which is gigabytes for batches of photos.
     """
 
-    looks_up = False
+    look_up = None
 
     def __init__(self, images: LazyImages, stream: IndexStream, views: int, device: torch.device, workers: int) -> None:
         self.images, self.stream, self.views = images, stream, views
@@ -143,9 +147,6 @@ class FileFeed:
         pinned = self.device.type == "cuda"
         pictures = room.pin_memory().to(self.device, non_blocking=True) if pinned else room.clone()
         return Drawn(torch.tensor(positions), tuple(pictures), skipped)
-
-    def look_up(self, positions: Tensor) -> tuple[Tensor, ...]:
-        raise NotImplementedError("pictures from files come with their positions")
 
     def _loader(self, start: int) -> DataLoader[_Summary]:
         shape = self.views, self.stream.rows, *self.images.shape[1:]

@@ -123,17 +123,17 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.transduction_ = self.classes_[np.where(labels.codes >= 0, labels.codes, predicted)]
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[Any]:  # noqa: N803
+    def predict_proba(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """Probabilities of the classes, in the order of ``classes_``."""
         check_is_fitted(self)
         return self._probabilities(self._rows(X, reset=False))
 
-    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """The most probable class of each row."""
         found: NDArray[Any] = self.predict_proba(X).argmax(1)
         return np.asarray(self.classes_[found])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803 - scikit-learn's name
         """Accuracy over the rows of X that have a label in y."""
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
@@ -149,7 +149,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         tags.input_tags.three_d_array = True
         return tags
 
-    def _rows(self, X: Any, reset: bool) -> NDArray[Any]:  # noqa: N803
+    def _rows(self, X: Any, reset: bool) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         rows: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
         if not reset:
             fitted_with_images = self._pictures is not None

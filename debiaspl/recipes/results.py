@@ -9,12 +9,11 @@ from typing import Any
 
 from debiaspl.recipes import recipe
 from debiaspl.recipes.cifar10 import CELLS
+from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, RunError
 
 METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
 """And how the names of their recipes end."""
-LOOKS = ("about", "cost", "paper", "seed", "log_every", "evaluate_every", "checkpoint_every")
-"""Of a recipe, what changes nothing that it computes; a seed is a fold."""
 PLAIN = Recipe(name="", data="")
 KINDS = {"minutes": "-minutes", "paper": ""}
 
@@ -25,8 +24,8 @@ class Row:
 
     cell: str
     method: str
-    """Ending in what differs from the recipe of that name, where something does: ``DebiasPL, strength=1``. What it no
-    longer gives, whatever its number of steps, because it has been changed since, is called earlier."""
+    """Ending in what differs from the recipe of that name, where something does: ``DebiasPL, strength=1``. What the
+    recipe no longer gives, because more than its number of steps has been changed since, is called earlier."""
     recipe: str
     """``minutes`` or ``paper``."""
     paper: float | None
@@ -61,12 +60,15 @@ def rows(folder: Path) -> list[Row]:
         files = {path.stem: path for path in sorted((folder / cell).glob("*.json"))}
         for kind, infix in KINDS.items():
             for method, ending in METHODS.items():
-                name, paper = cell + infix + ending, papers.get(method)
+                paper = papers.get(method)
                 # Each file once: what ends in no method's name is a variant of DebiasPL.
                 own = sorted((stem for stem in files if _belongs(stem, cell + infix, ending)), key=_order)
-                found += [_row(files.pop(stem), cell, method, kind, paper) for stem in own]
-                if name not in own and (paper is not None or (kind == "minutes" and method != "supervised")):
-                    found.append(Row(cell, method, kind, paper))
+                measured = [_row(files.pop(stem), cell, method, kind, paper) for stem in own]
+                # Of a recipe that has been changed, what it gives now is not known.
+                known = any(row.method == method for row in measured)
+                if not known and (paper is not None or (kind == "minutes" and method != "supervised")):
+                    measured.insert(0, Row(cell, method, kind, paper))
+                found += measured
         for path in files.values():
             raise RunError(f"{path} is named like no recipe of {cell}, expected {cell}-minutes or the like.")
     return found
@@ -113,16 +115,13 @@ def _changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
     if _computed(measured) == _computed(now):
         return
     longer = replace(now, steps=measured.steps)
-    yield (
-        f"steps={longer.steps}"
-        if _computed(measured) == _computed(longer)
-        else (f"earlier recipe of {measured.steps:,} steps")
-    )
+    same = _computed(measured) == _computed(longer)
+    yield f"steps={measured.steps}" if same else f"earlier recipe of {measured.steps:,} steps"
 
 
 def _computed(found: Recipe) -> Recipe:
     """Without what changes nothing that a recipe computes."""
-    return replace(found, **{name: getattr(PLAIN, name) for name in LOOKS})
+    return replace(found, **{name: getattr(PLAIN, name) for name in APART})
 
 
 def _cells() -> dict[str, dict[str, float]]:

@@ -84,6 +84,11 @@ class Step:
             raise ValueError(
                 f"{self.algorithm.generations} generations in {recipe.steps} steps, expected one each or more."
             )
+        if self.algorithm.generations > 1 and type(self.algorithm).adopt is Algorithm.adopt:
+            raise ValueError(
+                f"{type(self.algorithm).__name__} has {self.algorithm.generations} generations, expected a method "
+                "adopt(probabilities, generation) that says which labels the next one takes over."
+            )
         recorded = record and device.type == "cuda"
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
 
@@ -158,8 +163,8 @@ class Step:
         return batch, self.task.unlabeled.truth[positions]
 
     def _pictures(self, name: str, source: Feed) -> tuple[Tensor, tuple[Tensor, ...]]:
-        positions = self.inputs.positions(name)
-        return positions, source.look_up(positions) if source.looks_up else self.inputs.pictures(name)
+        positions, look_up = self.inputs.positions(name), source.look_up
+        return positions, self.inputs.pictures(name) if look_up is None else look_up(positions)
 
     def _begin_generation(self, generation: int) -> None:
         """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from debiaspl.algorithms import Algorithm, Batch
+from debiaspl.algorithms import Batch
 from debiaspl.data import FewLabels, LongTail, Task, load
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import pack_files
@@ -264,15 +264,21 @@ def test_crest_plus_saves_the_temperature_of_its_generation(tmp_path):
     assert tensors["algorithm.temperature"] == 0.5
 
 
-class Forgetful(Algorithm):
-    """Says it has generations, and does not say what is adopted."""
+FORGETFUL = """
+from debiaspl.algorithms import Algorithm
 
+
+class Forgetful(Algorithm):
     generations = 2
 
     def losses(self, models, batch):
-        return {"labeled": models.student(batch.labeled).square().mean()}
+        raise AssertionError("a generation was trained, for nothing")
+"""
 
 
-def test_generations_without_adopt_teach():
-    with pytest.raises(NotImplementedError, match="Forgetful has 2 generations, but no adopt"):
-        Forgetful().adopt(torch.full((3, 2), 0.5), 0)
+def test_generations_without_adopt_are_refused_before_the_first(tmp_path):
+    (tmp_path / "mine.py").write_text(FORGETFUL)
+    recipe = replace(TINY, algorithm=Choice(f"{tmp_path / 'mine.py'}:Forgetful"))
+    with pytest.raises(ValueError, match=r"Forgetful has 2 generations, expected a method adopt\(probabilities"):
+        train(recipe, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -117,6 +117,14 @@ class Terminal(io.StringIO):
 RECORD = {"losses": {"labeled": 0.5, "unlabeled": 0.25}, "kept": 0.4, "imbalance": 3.21}
 
 
+def terminal(columns, monkeypatch):
+    """One that tells how wide it is."""
+    stream = Terminal()
+    monkeypatch.setattr(stream, "fileno", lambda: 2)
+    monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
+    return stream
+
+
 def test_the_progress_line_says_what_a_person_wants_to_know():
     stream = Terminal()
     with ProgressLine("digits-10", 0, 600, stream) as line:
@@ -152,9 +160,7 @@ def test_the_progress_line_says_of_what_the_time_is_left():
 )
 def test_the_progress_line_stays_on_one_line(columns, line, monkeypatch):
     """One that went over the edge would not be overwritten by the next. Where no width is told, it is the usual one."""
-    stream = Terminal()
-    monkeypatch.setattr(stream, "fileno", lambda: 2)
-    monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
+    stream = terminal(columns, monkeypatch)
     ProgressLine("digits-10", 0, 600, stream, part="run 2 of 8").show(300, RECORD)
     assert stream.getvalue() == "\r\x1b[K" + line
 
@@ -168,9 +174,7 @@ def test_the_progress_line_stays_on_one_line(columns, line, monkeypatch):
     ],
 )
 def test_the_progress_line_counts_cells_and_not_letters(columns, line, monkeypatch):
-    stream = Terminal()
-    monkeypatch.setattr(stream, "fileno", lambda: 2)
-    monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
+    stream = terminal(columns, monkeypatch)
     ProgressLine("鳥の写真", 0, 600, stream).show(300, RECORD)
     assert stream.getvalue() == "\r\x1b[K" + line
 
