@@ -36,6 +36,7 @@ def audit_command(
     """Show how imbalanced predictions are, of whatever origin, and what debiasing them would change."""
     with plain_errors():
         from debiaspl.report.audit import audit
+        from debiaspl.report.pages.replace import refuse_replacing
         from debiaspl.report.predictions import Names, parse_classes, read_predictions
         from debiaspl.training.files import refuse_missing_folder
 
@@ -43,6 +44,7 @@ def audit_command(
         _check_images(images)
         if out is not None:
             refuse_missing_folder(out)
+            refuse_replacing(out)
         named = None if classes is None else parse_classes(classes)
         found = audit(read_predictions(source, names, named), strength)
         if json_:

@@ -93,9 +93,10 @@ def train_command(
         return
     with plain_errors():
         if recipe is None or photos is not None or labels is not None or encoder is not None or allow_alike:
+            both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
             raise ValueError(
-                "expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe with the "
-                "name of an experiment; --labels, --encoder and --allow-alike are for photos."
+                f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe "
+                "with the name of an experiment; --labels, --encoder and --allow-alike are for photos."
             )
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find

@@ -17,6 +17,7 @@ def report_command(
     """Write the report of a run, or of several beside each other, as one self-contained page."""
     with plain_errors():
         from debiaspl.recipes import RECIPES
+        from debiaspl.report.pages.replace import refuse_replacing
         from debiaspl.report.runs import read_run, runs_in, runs_page
         from debiaspl.report.runs.fairness import differences
         from debiaspl.report.runs.methods import methods_of
@@ -24,8 +25,9 @@ def report_command(
 
         if out is not None:
             refuse_missing_folder(out)
-        found = [read_run(folder) for given in runs for folder in runs_in(given)]
         page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
+        refuse_replacing(page)
+        found = [read_run(folder) for given in runs for folder in runs_in(given)]
         write_text(page, runs_page(found, RECIPES))
         typer.echo(f"The report is {page}")
         unfair = differences(methods_of(found))

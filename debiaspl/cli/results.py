@@ -10,7 +10,7 @@ from debiaspl.cli.terminal import plain_errors, print_table
 CAPTION = (
     "Accuracy: mean over folds (least to largest), top-1 % on the balanced test set, of the averaged weights after the "
     "last step. Seconds: of a fold's whole process, start-up included; several at once shared the GPU. "
-    "Paper: 2^19 steps, five folds. below: less than the paper. open: not measured."
+    "Paper: 2^19 steps, five folds. reached: no less than the paper. below: less. open: not measured."
 )
 
 
@@ -34,6 +34,11 @@ def results_command(
                 "package: run this in a checkout, or name a folder that benchmarks/gain.py wrote with --folder."
             )
         found = rows(place)
+        if not any(row.accuracy for row in found):
+            raise RunError(
+                f"{place} holds no results. Expected a folder for each cell, such as {place / found[0].cell}, with "
+                "files that benchmarks/gain.py wrote."
+            )
         if json_:
             typer.echo(json.dumps([row.to_json() for row in found], indent=2))
             return

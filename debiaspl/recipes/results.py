@@ -1,13 +1,14 @@
 """What was measured beside what the paper reports: a row for every cell, method and recipe, measured or open."""
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from debiaspl.recipes import recipe
+from debiaspl.recipes import RECIPES, recipe
 from debiaspl.recipes.cifar10 import CELLS
 from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, RunError
@@ -56,7 +57,11 @@ class Row:
 def rows(folder: Path) -> list[Row]:
     """Everything under ``folder``, a folder per cell, with a file per recipe; and what is expected there and is not."""
     found: list[Row] = []
-    for cell, papers in _cells().items():
+    cells = _cells()
+    for path in (*folder.glob("*.json"), *folder.glob("*/*.json")):
+        if path.parent.name not in cells or path.parent.parent != folder:
+            raise RunError(f"{path} belongs to no cell. Expected it in a folder such as {folder / next(iter(cells))}.")
+    for cell, papers in cells.items():
         files = {path.stem: path for path in sorted((folder / cell).glob("*.json"))}
         for kind, infix in KINDS.items():
             for method, ending in METHODS.items():
@@ -90,6 +95,7 @@ def _belongs(stem: str, prefix: str, ending: str) -> bool:
 def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> Row:
     try:
         measured = json.loads(path.read_text())
+        _check(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         return Row(
             cell,
@@ -102,7 +108,29 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
             gpu=measured["device"],
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path} cannot be read as results of benchmarks/gain.py: {error!r}.") from error
+        told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise RunError(
+            f"{path} cannot be read as results of benchmarks/gain.py: {told}. Measure it again, or take it away."
+        ) from error
+
+
+def _check(measured: Any) -> None:
+    """Raise where numbers are none."""
+    if not isinstance(measured, dict) or not isinstance(measured["recipe"], dict):
+        raise ValueError("expected an object with a recipe")
+    if measured["recipe"]["name"] not in RECIPES:
+        raise ValueError(f"there is no recipe {measured['recipe']['name']!r} any more")
+    if not isinstance(measured["command"], str) or not isinstance(measured["device"], str):
+        raise ValueError("its command or device is no text")
+    if not isinstance(measured["together"], int) or measured["together"] < 1:
+        raise ValueError(f"together is {measured['together']!r}, expected a number of runs")
+    if not isinstance(measured["folds"], list) or not measured["folds"]:
+        raise ValueError("it has no folds")
+    for fold in measured["folds"]:
+        for name, most in (("accuracy", 1.0), ("seconds", math.inf)):
+            value = fold[name]
+            if not isinstance(value, int | float) or not 0 <= value <= most:
+                raise ValueError(f"the {name} of a fold is {value!r}, expected a number")
 
 
 def _changes(measured: Recipe, settings: list[str]) -> Iterator[str]:

@@ -107,7 +107,8 @@ def test_neither_photos_nor_recipe_and_both(place):
     ):
         ran = debiaspl("train", *arguments)
         assert ran.exit_code == 1
-        assert "error: expected a folder of photos (debiaspl train photos/ --labels labels.csv)" in ran.output
+        assert "expected a folder of photos (debiaspl train photos/ --labels labels.csv)" in ran.output
+        assert ("--recipe digits-10 are both given" in ran.output) == (place / "photos" in arguments)
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,43 @@ def test_a_file_that_is_no_result_is_named(tmp_path, name, text):
         rows(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"together": "3"}, "together is '3', expected a number of runs"),
+        ({"command": None}, "its command or device is no text"),
+        ({"device": ["x"]}, "its command or device is no text"),
+        ({"folds": []}, "it has no folds"),
+        ({"folds": [{"accuracy": float("nan"), "seconds": 1.0}]}, "the accuracy of a fold is nan, expected a number"),
+        ({"folds": [{"accuracy": 0.5, "seconds": "9"}]}, "the seconds of a fold is '9', expected a number"),
+        ({"folds": [{"seconds": 9.0}]}, "it lacks 'accuracy'"),
+        ({"recipe": {"name": "cifar10-41"}}, "there is no recipe 'cifar10-41' any more"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_words(change, words, tmp_path):
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5])
+    path = tmp_path / "cifar10-40" / "cifar10-40-minutes.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(RunError) as caught:
+        rows(tmp_path)
+    assert str(caught.value) == (
+        f"{path} cannot be read as results of benchmarks/gain.py: {words}. Measure it again, or take it away."
+    )
+
+
+def test_a_folder_of_something_else_is_told(tmp_path):
+    """One that is too high, or too low, or empty, is not a list of what was never measured."""
+    measured(tmp_path, "cifar10-9", "cifar10-40-minutes", [0.5])
+    for folder in (tmp_path, tmp_path / "cifar10-9"):
+        shown = CliRunner().invoke(app, ["results", "--folder", str(folder)])
+        assert shown.exit_code == 1
+        assert "belongs to no cell. Expected it in a folder such as" in shown.output
+    (tmp_path / "empty").mkdir()
+    shown = CliRunner().invoke(app, ["results", "--folder", str(tmp_path / "empty")])
+    assert shown.exit_code == 1
+    assert "holds no results. Expected a folder for each cell" in shown.output
+
+
 def test_the_command_prints_what_lies_in_the_repository():
     shown = CliRunner().invoke(app, ["results", "--json"])
     assert shown.exit_code == 0, shown.output

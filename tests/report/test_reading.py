@@ -332,3 +332,19 @@ def test_labels_alone_need_no_torch(tmp_path):
     program += f"audit(read_predictions(Path({str(path)!r}))); print('torch' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("matrix", ["probabilities", "logits", "embeddings"])
+def test_scores_that_are_asked_for_by_a_wrong_name_are_not_passed_over(matrix, tmp_path):
+    path = tmp_path / "found.csv"
+    path.write_text("file_name,label,p_a,p_b\n1.jpg,a,0.7,0.3\n")
+    with pytest.raises(PredictionsError, match=f"no {matrix} called 'x_', expected an array, or two or more columns"):
+        read_predictions(path, Names(**{matrix: "x_"}))
+
+
+def test_a_folder_of_runs_is_told_from_a_run(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "predictions.csv").touch()
+    (tmp_path / "results.json").write_text("{}")  # of a demo, or a matrix
+    with pytest.raises(PredictionsError, match=f"holds runs, expected one of them: debiaspl audit {tmp_path}/one"):
+        read_predictions(tmp_path)

@@ -16,6 +16,8 @@ def predictions_of_run(folder: Path) -> Path:
     path = folder / "predictions.csv"
     if path.exists():
         return path
+    if held := [] if (folder / "config.json").exists() else sorted(folder.glob("*/predictions.csv")):
+        raise PredictionsError(f"{folder} holds runs, expected one of them: debiaspl audit {held[0].parent}")
     if (folder / "results.json").exists():
         raise PredictionsError(
             f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Bring "

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError
+from debiaspl.report.predictions.errors import PredictionsError, listed
 from debiaspl.report.predictions.folder import classes_of_run, predictions_of_run
 from debiaspl.report.predictions.jsonl import read_jsonl
 from debiaspl.report.predictions.label_studio import read_tasks
 from debiaspl.report.predictions.npz import read_npz
 from debiaspl.report.predictions.parquet import read_parquet
 from debiaspl.report.predictions.predictions import Predictions, predictions_from
-from debiaspl.report.predictions.raw import Names, Raw
+from debiaspl.report.predictions.raw import MATRICES, Names, Raw
 from debiaspl.report.predictions.table import read_csv
 
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
@@ -47,6 +47,7 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         raw = replace(read_csv(predictions_of_run(path), names), origin=str(path))
     else:
         raw = _read_file(path, names)
+    _refuse_unfound(raw, names)
     if embeddings_file is not None:
         raw = replace(raw, matrices={**raw.matrices, "embeddings": _load_npy(embeddings_file)})
     return predictions_from(raw, names, classes)
@@ -62,6 +63,16 @@ def _read_file(path: Path, names: Names) -> Raw:
             "docs/audit.md says what such a file holds."
         )
     return reader(path, names)
+
+
+def _refuse_unfound(raw: Raw, names: Names) -> None:
+    for matrix in MATRICES:
+        given = getattr(names, matrix)
+        if given is not None and matrix not in raw.matrices:
+            raise PredictionsError(
+                f"{raw.origin} has no {matrix} called {given!r}, expected an array, or two or more columns that begin "
+                f"so. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
+            )
 
 
 def _embeddings_file(names: Names) -> Path | None:

@@ -54,7 +54,10 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
                 # With few seeds chance cannot be ruled out, however large the effect: that is not to say there is none.
                 sure = chances[-1] <= LEVEL
                 fact += f" ({told(chances[-1])})" if sure else f" ({difference['seeds']} seeds do not tell)"
-    alone = "Train the same recipe with --set algorithm=supervised and with --set correction=none, and compare."
+    alone = (
+        "Train the same recipe with --set correction=none, and once more with --set algorithm=supervised besides, and "
+        "compare."
+    )
     more = "One seed each: a difference may be chance where the intervals overlap."
     if found["seeds"] > 1:
         all_sure = chances and max(chances) <= LEVEL
