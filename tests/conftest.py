@@ -1,14 +1,17 @@
-"""One thread for each test process: two processes of two threads on two cores mostly wait for each other."""
+"""One thread for each test process unless asked otherwise: two processes of two threads on two cores mostly wait for
+each other. ``tiers.py`` holds the two tiers, ``skipped.py`` says what was skipped."""
 
 import os
 import signal
 import threading
 
-os.environ["OMP_NUM_THREADS"] = "1"  # also for the processes that tests start
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the processes that tests start
 
 import torch
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+
+pytest_plugins = ["tests.tiers", "tests.skipped"]
 
 # Where a shell starts the tests in the background, SIGINT is ignored, and would be in all that they start and stop with
 # it; elsewhere it may be blocked. A handler of our own is not handed on: what is started has the usual one again.

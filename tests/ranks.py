@@ -19,6 +19,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from tests.tiers import check_processes_are_allowed
+
 DEADLINE = 120.0
 """Seconds for one call, the start of the processes included."""
 
@@ -30,6 +32,7 @@ def on_ranks(count: int, function: Callable[..., Any], *arguments: Any, deadline
 
     An error on any rank is raised here, with that rank's traceback, and ends all of them at once.
     """
+    check_processes_are_allowed()
     _start(count)
     until = time.monotonic() + deadline
     with tempfile.TemporaryDirectory() as folder:

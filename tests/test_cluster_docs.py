@@ -48,6 +48,7 @@ def test_the_page_has_a_command_for_each_place():
     assert len(commands()) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [*SHELL, *IN_SLURM, *IN_A_POD])
 def test_shell_can_be_parsed(script):
     said = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True)
@@ -120,6 +121,7 @@ def test_messages_are_those_of_the_code():
     assert f"error on rank 0: {caught.value}\n" in PAGE
 
 
+@pytest.mark.slow
 def test_the_script_makes_shards_that_can_be_trained_from(tmp_path):
     write_folder(tmp_path / "photos", 6, ("heron", "owl"))
     script = tmp_path / "shards.py"

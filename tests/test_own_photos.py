@@ -87,6 +87,7 @@ def accuracy(predictions: Path, truth: dict[str, str], labeled: set[str]) -> flo
     return sum(ours == theirs for ours, theirs in found) / len(found)
 
 
+@pytest.mark.slow(seconds=30)
 def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
     (tmp_path / "photos").mkdir()
     truth = real_or_made(tmp_path / "photos")

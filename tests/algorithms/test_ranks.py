@@ -141,6 +141,7 @@ def assert_as_alone(results: list[dict[str, Any]], alone: dict[str, Any]) -> Non
         assert torch.equal(torch.cat([result["monitors"][name] for result in results]), whole), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("case", EXACT)
 def test_ranks_compute_what_one_process_does_on_the_joint_batch(case, count):
@@ -156,11 +157,13 @@ def test_no_algorithm_is_left_out():
     assert {name for name, _ in EXACT.values()} >= set(ALGORITHMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MIXED)
 def test_ranks_that_mix_their_own_images_stay_alike(case):
     assert_same_bits(on_ranks(3, trained, *MIXED[case]), "algorithm", "student")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["fixmatch", "adamatch", "comatch"])
 def test_with_synchronised_norms_too(case):
     results = on_ranks(2, trained, *EXACT[case], True)
@@ -174,6 +177,7 @@ def mixed() -> tuple[Tensor, Tensor]:
     return mixup(images, images, 0.75, generator)[0].flatten(), torch.rand((), generator=generator)
 
 
+@pytest.mark.slow
 def test_every_rank_mixes_its_own_images_with_numbers_of_its_own():
     generator, images = torch.Generator().manual_seed(0), torch.arange(8.0)
     one, other = torch._standard_gamma(torch.full((2, 16), 0.75), generator=generator)

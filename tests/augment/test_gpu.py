@@ -10,7 +10,7 @@ from .test_operations import SIZES, levels
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 
 PRESETS = {"fixmatch": RandAugment.fixmatch(), "benchmark": RandAugment.benchmark()}

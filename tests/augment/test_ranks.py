@@ -10,6 +10,8 @@ from debiaspl.augment.cropcolor import CropColor
 from debiaspl.debias import ranks
 from tests.ranks import on_ranks
 
+pytestmark = pytest.mark.slow
+
 
 def images() -> Tensor:
     return torch.randint(256, (6, 3, 8, 8), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)

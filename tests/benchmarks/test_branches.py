@@ -36,6 +36,7 @@ def own_run(settings: tuple[str, ...], out: Path) -> tuple[dict[str, Any], list[
     return results, [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_a_branch_is_the_run_of_its_own(tmp_path):
     begun = fold(made())
     variants = (), ("correction=none",), ("strength=2", "labeled_strength=1"), ("correction=tau-norm", "tau=2"), ()
@@ -99,6 +100,7 @@ def test_a_loss_that_is_not_finite_ends_it():
         fold(made("learning_rate=1e30"))
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_file_a_variant_and_repeats_nothing(tmp_path, monkeypatch):
     def in_this_process(options: Namespace, fold: int) -> None:
         branches.one_fold(Namespace(**{**vars(options), "fold": fold, "began": time.time()}))

@@ -324,6 +324,7 @@ def test_no_assumption_is_called_measured():
     assert not any("measured" in why for _, _, why in origin.ASSUMPTIONS.values())
 
 
+@pytest.mark.slow
 def test_the_command_of_the_page_prints_numbers_for_programs():
     assert "\n    python benchmarks/scaling_model.py " in PAGE
     said = subprocess.run([sys.executable, COMMAND, "--json"], check=True, capture_output=True, text=True).stdout

@@ -14,6 +14,7 @@ from debiaspl.cli.terminal import plain_errors
 SAID = "error on rank 1: debiaspl demo is one process. Start it without torchrun."
 
 
+@pytest.mark.slow
 def test_the_list_of_torchrun_says_what_was_wrong(tmp_path):
     told = tmp_path / "error.json"
     environment = {**os.environ, "RANK": "1", "WORLD_SIZE": "2", "TORCHELASTIC_ERROR_FILE": str(told)}

@@ -31,6 +31,7 @@ def test_they_are_scikit_learns(monkeypatch, elsewhere):
         assert torch.equal(part.labels, labels[places])
 
 
+@pytest.mark.slow
 def test_neither_scikit_learn_nor_scipy_is_imported():
     program = (
         "import sys; from debiaspl.data import load; assert len(load('digits').train) == 1297; "

@@ -378,6 +378,7 @@ def test_the_command(site, tmp_path, monkeypatch):
         assert message in wrong.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line_is_light():
     program = "import sys, debiaspl.cli.data; print('torch' in sys.modules or 'rich.progress' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -165,6 +165,7 @@ def batches(images: ImageSet, numbers: list[int], workers: int) -> list[tuple[to
     return [(part.positions, *part.pictures) for part in (drawn[number] for number in numbers)]
 
 
+@pytest.mark.slow
 def test_a_feed_gives_the_same_bits_with_any_number_of_workers_and_from_any_step(tmp_path):
     images = read_place(write_shards(tmp_path), 16)
     alone = batches(images, [0, 1, 2, 3, 4, 5], workers=0)
@@ -201,6 +202,7 @@ class Slow:
         return jpeg(patch(0, position))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_reported_and_does_not_hang_the_run(tmp_path):
     source = FileFeed(LazyImages(Slow(tmp_path), torch.arange(8), (8, 8)), IndexStream(8, 2, 0), 1, CPU, workers=1)
 
@@ -218,6 +220,7 @@ def test_a_worker_that_dies_is_reported_and_does_not_hang_the_run(tmp_path):
     assert time.monotonic() - started < 60
 
 
+@pytest.mark.slow
 def test_workers_of_a_feed_that_is_still_held_do_not_keep_python_from_ending(tmp_path):
     write_folder(tmp_path / "photos")
     program = (

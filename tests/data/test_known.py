@@ -379,7 +379,7 @@ REAL = os.environ.get("DEBIASPL_DATA", "")
 
 def real(name: str) -> TrainTest:
     if not REAL or find(SETS[name], [Path(REAL)]) is None:
-        pytest.skip(f"the real {name} is not in $DEBIASPL_DATA")
+        pytest.skip("a real set is not in $DEBIASPL_DATA")
     return load(name, REAL)
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -9,6 +10,8 @@ from debiaspl.data import feed
 from debiaspl.data.open import read_place
 from tests.data.photos import write_shards
 from tests.ranks import on_ranks
+
+pytestmark = pytest.mark.slow
 
 STEPS = 5
 """Of 6 images from 20: the end of an epoch lies inside a batch, and inside a rank's part of it."""

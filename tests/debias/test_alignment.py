@@ -122,6 +122,7 @@ def learned_on_a_rank() -> torch.Tensor:
     return alignment.prior
 
 
+@pytest.mark.slow
 def test_ranks_hold_the_mean_of_one_process_on_the_joint_batch():
     alone = DistributionAlignment(COUNTS, momentum=0.9)
     for step in range(3):

@@ -6,6 +6,8 @@ import torch
 from debiaspl.debias import Debiaser
 from tests.ranks import on_ranks
 
+pytestmark = pytest.mark.slow
+
 CLASSES, STEPS = 5, 4
 PARTS = {2: (6, 6), 3: (2, 9, 1)}  # rows of each rank: unequal parts too
 

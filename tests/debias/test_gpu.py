@@ -9,7 +9,7 @@ from debiaspl.training.parts import build
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 
 COUNTS = (50, 20, 8, 2)

@@ -114,6 +114,7 @@ def prior_on_a_rank() -> torch.Tensor:
     return held.prior
 
 
+@pytest.mark.slow
 def test_parts_of_ranks_are_one_batch_too():
     alone = Debiaser(CLASSES, momentum=0.7).double()
     for step in range(3):

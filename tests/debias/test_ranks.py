@@ -41,6 +41,7 @@ def told() -> dict[str, Tensor]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_sums_and_rows_of_all_ranks(count):
     results = on_ranks(count, told)
@@ -72,6 +73,7 @@ def gradient() -> tuple[Tensor, bool]:
     return found, ranks.gathered(own).requires_grad or ranks.summed(own).requires_grad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_gradients_are_those_of_the_mean_loss(count):
     joint = rows(6).requires_grad_()
@@ -89,6 +91,7 @@ def unequal() -> Tensor:
     return ranks.own_part(torch.arange(7))
 
 
+@pytest.mark.slow
 def test_parts_that_cannot_be_equal_are_refused():
     with pytest.raises(RuntimeError, match=r"7 rows for 2 ranks, expected equal parts\."):
         on_ranks(2, unequal)
@@ -105,6 +108,7 @@ def one_fails() -> None:
     ranks.summed(torch.zeros(1))
 
 
+@pytest.mark.slow
 def test_the_helper_ends_what_hangs_and_goes_on():
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=r"rank 1:\n(.|\n)*KeyError: 'lost'"):

@@ -189,6 +189,7 @@ def cells(text: str, bar: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip(f"{bar} ").split(bar)] for line in text.splitlines() if bar in line]
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_papers_table_1():
     declared = {row["name"]: row["traits"] for row in json.loads(printed("--json"))}
     assert {name: tuple(declared[name].values()) for name in PAPER} == PAPER
@@ -196,6 +197,7 @@ def test_the_command_prints_the_papers_table_1():
     assert all(tuple(traits) == tuple(QUESTIONS) for traits in declared.values())
 
 
+@pytest.mark.slow
 def test_the_table_and_the_page_show_what_is_declared():
     expected = [
         [name, *("yes" if answer else "no" for answer in asdict(CORRECTIONS[name].traits).values())] for name in NAMES

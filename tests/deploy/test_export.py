@@ -21,6 +21,7 @@ from tests.data.photos import jpeg, patch, photographs
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
+pytestmark = pytest.mark.slow
 
 
 def command(*arguments):

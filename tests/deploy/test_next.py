@@ -169,6 +169,7 @@ def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
     assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_page_shows_every_pick_and_asks_nobody(run, photos, tmp_path):
     odd = shutil.copytree(photos, tmp_path / "<b>&photos")

@@ -161,6 +161,7 @@ def test_bad_arguments_say_what_to_do(run, photos, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_help_answers_without_torch():
     code = "import sys; from debiaspl.cli import app; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

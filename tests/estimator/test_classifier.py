@@ -239,6 +239,7 @@ def test_a_wide_network_for_images(digits):
     assert type(fitted.model_).__name__ == "WideResNet"
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_the_package_works_and_says_what_to_install():
     program = "import sys; sys.modules['sklearn'] = None\nimport debiaspl; debiaspl.Debiaser(3)\n"
     program += "try: debiaspl.DebiasedClassifier\nexcept ImportError as error: print(error)"

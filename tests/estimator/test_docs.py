@@ -23,6 +23,7 @@ def test_there_are_three_examples():
     assert len(CODE) == 3
 
 
+@pytest.mark.slow
 def test_digits(tmp_path):
     """With a sixth of the steps: the page's own number is the benchmark's business."""
     code = CODE[0].replace("random_state=0", "random_state=0, max_iter=100")
@@ -30,6 +31,7 @@ def test_digits(tmp_path):
     assert float(runs(code, tmp_path).split()[0]) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2])
 def test_code_runs_as_printed(number, tmp_path):
     said = runs(CODE[number], tmp_path)

@@ -134,7 +134,7 @@ def test_a_second_derivative_is_refused():
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(DEVICE.type != "cuda", reason="records a CUDA graph")
+@pytest.mark.skipif(DEVICE.type != "cuda", reason="no CUDA device")
 def test_a_recorded_pool_replays_on_other_values():
     features = tensor(torch.randn(8, 48, 16, 16), torch.bfloat16).requires_grad_()
     push = tensor(torch.randn(8, 48, 8, 8), torch.bfloat16)

@@ -10,7 +10,7 @@ from tests.label.made import served, write_photos
 from tests.label.process import Labelling
 from tests.report.chromium import Chromium, Page, needs_chromium
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 HOSTILE = '<img src=x onerror="document.title=1">, "quoted"\nsecond line 鳥'
 

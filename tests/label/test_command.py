@@ -16,6 +16,7 @@ from tests.label.made import Client, write_photos
 from tests.label.process import Labelling
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
     photos, table = write_photos(tmp_path / "photos", 200), tmp_path / "labels.csv"
     acknowledged: list[str] = []

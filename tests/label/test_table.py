@@ -256,6 +256,7 @@ def test_a_second_session_is_refused_until_the_first_has_ended(photos):
         assert (photos / ".labels.csv.lock").exists()
 
 
+@pytest.mark.slow
 def test_a_lock_that_a_killed_process_left_is_no_obstacle(photos):
     program = (
         "import os, sys; from pathlib import Path; from debiaspl.label.lock import locked\n"

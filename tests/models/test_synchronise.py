@@ -74,6 +74,7 @@ def passed(name: str, synchronised: bool = True) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("name", ["norms", *SETTINGS])
 def test_outputs_gradients_and_statistics_are_those_of_the_joint_batch(name, count):
@@ -88,6 +89,7 @@ def test_outputs_gradients_and_statistics_are_those_of_the_joint_batch(name, cou
         torch.testing.assert_close(result["state"], results[0]["state"], atol=0, rtol=0)
 
 
+@pytest.mark.slow
 def test_statistics_are_local_unless_asked_for():
     results = on_ranks(2, passed, "wrn-10-1", False)
     first, second = (result["state"]["norm.running_mean"] for result in results)
@@ -126,6 +128,7 @@ def in_half_precision() -> Tensor:
     return torch.cat([active.detach().float(), gradient.float()], 1)
 
 
+@pytest.mark.slow
 def test_half_precision_goes_in_and_out_and_statistics_are_exact():
     found = torch.cat(on_ranks(2, in_half_precision))
     made, joint = NormActivate(3, 0.3, 1e-3, 0.1), images().to(torch.bfloat16).float().requires_grad_()

@@ -1,11 +1,7 @@
 """The demo: what it prints, that it resumes to the same numbers, and that its figures can be trusted."""
 
 import json
-import signal
 import statistics
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,62 +13,28 @@ from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
 from debiaspl.report import compare
 from debiaspl.training import RunError
 
-PROGRAM = """
-import sys
-from pathlib import Path
-from debiaspl.recipes import demo as module
-from debiaspl.training import Interrupted
-settings = ["steps=90", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "log_every=10"]
-module.ONE_LABEL = module.ONE_LABEL.with_settings([*settings, "checkpoint_every=20"])
-if __name__ == "__main__":
-    try:
-        module.demo(Path(sys.argv[1]), seeds=range(2), resume=True)
-    except Interrupted as stop:
-        print(stop)
-        sys.exit(128 + stop.signal)
-"""
+SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "checkpoint_every=4"]
 
 
-def numbers(folder: Path) -> dict[str, Any]:
-    values = json.loads((folder / "results.json").read_text())
+@pytest.mark.slow
+def test_a_demo_resumes_to_the_same_results(tmp_path, monkeypatch):
+    """A matrix, which is trained in the same way, is killed and stopped by signals: test_compare.py."""
+    monkeypatch.setattr(demo_module, "ONE_LABEL", ONE_LABEL.with_settings(SMALL))
+    whole = demo(tmp_path, seeds=range(1), workers=1)
+    first = (tmp_path / "results.json").read_text()
+    assert (tmp_path / "comparison.png").stat().st_size > 5000
+    # As if stopped after the last step of one run, before its results.
+    (tmp_path / "results.json").unlink()
+    (tmp_path / "debiaspl-seed0" / "results.json").unlink()
+    again = demo(tmp_path, seeds=range(1), workers=1, resume=True)
+    assert again.to_json() == whole.to_json()
+    assert without_timing((tmp_path / "results.json").read_text()) == without_timing(first)
+
+
+def without_timing(text: str) -> dict[str, Any]:
+    values = json.loads(text)
     del values["timing"]
     return values
-
-
-def start(program: Path, out: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, str(program), str(out)], text=True, stdout=subprocess.PIPE)
-
-
-def finish(program: Path, out: Path) -> None:
-    subprocess.run([sys.executable, str(program), str(out)], check=True)
-
-
-def wait_for_lines(out: Path, lines: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        if sum(len(log.read_text().splitlines()) for log in out.glob("*/log.jsonl")) >= lines:
-            return
-        time.sleep(0.01)
-    raise AssertionError("the demo ended, or logged nothing for two minutes")
-
-
-def test_a_stopped_demo_resumes_to_the_same_results(tmp_path):
-    """A matrix, which is trained in the same way, is killed: test_compare.py."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    finish(program, tmp_path / "whole")
-
-    with start(program, tmp_path / "demo") as stopped:
-        wait_for_lines(tmp_path / "demo", 15, stopped)
-        stopped.send_signal(signal.SIGTERM)
-        said, _ = stopped.communicate(timeout=60)
-    assert stopped.returncode == 128 + signal.SIGTERM
-    assert "what was trained is saved" in said
-    assert not (tmp_path / "demo" / "results.json").exists()
-
-    finish(program, tmp_path / "demo")
-    assert numbers(tmp_path / "demo") == numbers(tmp_path / "whole")
-    assert (tmp_path / "demo" / "comparison.png").stat().st_size > 5000
 
 
 @pytest.mark.parametrize("recipe", [ONE_LABEL, LONG_TAIL])

@@ -35,6 +35,7 @@ def supervised() -> float:
     return accuracy("supervised", "none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", sorted(set(ALGORITHMS) - TOO_SHORT))
 def test_it_beats_the_supervised_baseline(algorithm, supervised):
     assert accuracy(algorithm, "debiaser") > supervised + MARGIN

@@ -143,6 +143,7 @@ def stopped(patched: pytest.MonkeyPatch) -> None:
     assert "Stopped and saved at step 4 of 10" in result.output
 
 
+@pytest.mark.slow
 def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place, whole, monkeypatch):
     stopped(monkeypatch)
     kept = (place / "moco.pth").read_bytes()
@@ -160,6 +161,7 @@ def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place
     assert outcome(place / "run") == outcome(whole)
 
 
+@pytest.mark.slow
 def test_labels_are_one_of_each_class_and_all_others_are_unlabeled(whole):
     results = Run(whole).results()
     assert results["labels"] == [1] * CLASSES
@@ -167,6 +169,7 @@ def test_labels_are_one_of_each_class_and_all_others_are_unlabeled(whole):
     assert len(results["start"]) == 64
 
 
+@pytest.mark.slow
 def test_the_first_step_begins_with_the_start_and_warms_up(place):
     settings = (*SMALL, f"data={write_shards(place / 'few')}", "warm_up=0.2")
     chosen = recipe("imagenet-1pct").with_settings(settings)
@@ -197,6 +200,7 @@ def test_the_model_predicts_where_the_start_is_not(place, whole, monkeypatch):
     assert label.startswith("n0000")
 
 
+@pytest.mark.slow
 def test_tar_shards_go_through_multi_view_and_cld(place):
     shards = write_shards(place / "shards")
     sizes = [part for item in (*SMALL, "steps=2", f"data={shards}") for part in ("--set", item)]

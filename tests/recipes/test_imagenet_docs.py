@@ -30,6 +30,7 @@ def test_commands_name_recipes_settings_and_options_that_there_are(arguments):
         assert not word.startswith("--") or word in options, word
 
 
+@pytest.mark.slow
 def test_the_rehearsal_runs_as_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_shards(tmp_path / "shards", per_class=8)

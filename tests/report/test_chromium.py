@@ -19,7 +19,7 @@ from tests.report.chromium import Chromium, Page, needs_chromium
 from tests.report.made import HOSTILE, Made, made
 from tests.report.test_runs import LOG, begun
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 TEN = made(700, 10)
 TEN = replace(TEN, classes=[*TEN.classes[:-1], HOSTILE], names=[f"{HOSTILE}{row}" for row in range(700)])

@@ -13,7 +13,7 @@ from tests.report.chromium import Chromium, Page, needs_chromium
 from tests.report.made import made
 from tests.report.test_audit import audited
 
-pytestmark = needs_chromium
+pytestmark = [needs_chromium, pytest.mark.slow]
 
 TEN, THOUSAND = made(700, 10), made(3000, 1000)
 

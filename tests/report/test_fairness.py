@@ -181,6 +181,7 @@ def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatc
     assert fair.stderr == ""
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_it_is_seen_above_the_table_that_compares(tmp_path, fixmatch, chromium):
     short = made(tmp_path / "short", "steps=30", labels=[3, 3])

@@ -323,6 +323,7 @@ def test_bad_lists_in_parquet(tmp_path):
         read_predictions(tmp_path / "p.parquet")
 
 
+@pytest.mark.slow
 def test_labels_alone_need_no_torch(tmp_path):
     import subprocess
 

@@ -112,6 +112,7 @@ def test_what_is_no_run_is_not_served(tmp_path):
         WatchServer(tmp_path, RECIPES)
 
 
+@pytest.mark.slow
 def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
     folder = begun(tmp_path / "run", LOG[:2])
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}

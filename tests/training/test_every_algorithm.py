@@ -72,6 +72,7 @@ def undisturbed(tmp_path_factory) -> Callable[[str], tuple]:
     return run
 
 
+@pytest.mark.slow
 @every_algorithm
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch, undisturbed, name):
     stop_at(monkeypatch, 6)  # the checkpoint is of step 4, the next line of the log of step 5
@@ -224,7 +225,7 @@ def test_it_says_what_it_is(name):
     assert [key for key in settings_of("algorithm", name) if f" {key}: " not in explained] == []
 
 
-on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 def step_on_a_gpu(name: str, record: bool) -> Step:

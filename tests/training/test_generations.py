@@ -52,6 +52,7 @@ def watch(step: Step) -> list[Batch]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [CREST, CREST_PLUS], ids=["crest", "crest+"])
 @pytest.mark.parametrize("stop", [LENGTH, LENGTH + 1, 2 * LENGTH, 2 * LENGTH + 2])
 def test_a_run_stopped_in_a_later_generation_ends_with_the_same_bits(tmp_path, monkeypatch, recipe, stop):
@@ -77,6 +78,7 @@ def test_a_run_that_resumes_before_a_generation_begins_it_again_with_the_same_bi
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
 def test_images_in_any_place_are_adopted_and_resume_to_the_same_bits(tmp_path, monkeypatch, kind):
     data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")

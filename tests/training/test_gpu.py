@@ -15,7 +15,7 @@ from tests.training.tiny import EAGER, changed, outcome
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
 ]
 
 

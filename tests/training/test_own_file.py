@@ -99,6 +99,7 @@ def test_an_algorithm_of_a_file_trains_to_the_same_bits_as_the_one_it_copies(min
     assert outcome(mine / "scaled")[0] != theirs[0]
 
 
+@pytest.mark.slow
 def test_worker_processes_load_the_file_by_themselves(mine):
     """This process only writes the recipe down; the file says who executes it."""
     (mine / "mine.py").write_text(MINE + "import os; os.mkdir(f'by-{os.getpid()}')\n")
@@ -110,6 +111,7 @@ def test_worker_processes_load_the_file_by_themselves(mine):
     assert executed != [f"by-{os.getpid()}"]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_from_the_same_directory(mine):
     """In processes of their own, as a user would: the second knows nothing of what the first has loaded."""
     program = """
@@ -179,6 +181,7 @@ def test_settings_that_were_not_typed_execute_nothing(tmp_path):
     assert not (folder / "executed").exists()
 
 
+@pytest.mark.slow
 def test_a_report_of_a_folder_executes_nothing(mine):
     """A finished run that somebody sends, with the file that it was trained with beside it."""
     run = mine / "sent"
@@ -262,6 +265,7 @@ def test_a_file_that_failed_can_be_mended(mine):
     assert typed("algorithm=mine.py:Mine").algorithm.name == "mine.py:Mine"
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_file(mine):
     command = [sys.executable, "-m", "debiaspl", "train", "--recipe", "digits-10", "--set", "steps=3", "--out", "run"]
     said = subprocess.run(
@@ -284,6 +288,7 @@ class Broken(Supervised):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["train --recipe digits-10", "compare --algorithms mine.py:Broken"])
 def test_an_error_inside_the_file_shows_its_author_where(mine, command):
     """Unpacking is a ValueError, and of those a command shows the message alone, if they are its own."""

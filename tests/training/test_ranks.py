@@ -71,6 +71,7 @@ def plain_in_float64(recipe: Recipe, steps: int) -> dict[str, Any]:
         return in_float64(replace(recipe, network=Choice("small")), steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "ranks"),
     [
@@ -87,6 +88,7 @@ def test_ranks_compute_what_one_process_computes(settings, ranks):
     assert_close(together[0]["state"], alone["state"], ranks, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_pieces_of_a_batch_are_the_batch(ranks):
     """Of a network without norms: what else looks at a batch is the correction, which learns once, from all. One
@@ -109,6 +111,7 @@ def assert_close(one: dict[str, Any], other: dict[str, Any], ranks: int, toleran
         torch.testing.assert_close(value / shared, other[name] / 1, rtol=tolerance, atol=tolerance, msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_all_ranks_hold_the_same_bits(ranks):
     first, *others = on_ranks(ranks, trained, changed(RECIPE, "average_statistics=true"), 50)
@@ -119,6 +122,7 @@ def test_all_ranks_hold_the_same_bits(ranks):
     assert any("running_mean" in name for name in first["state"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ALGORITHMS))
 def test_all_ranks_of_every_algorithm_hold_the_same_bits(name):
     own = ALGORITHMS[name].own_correction
@@ -136,6 +140,7 @@ def joined(parts: list[list[list[int]]]) -> list[list[int]]:
     return [list(chain(*step)) for step in zip(*parts, strict=True)]
 
 
+@pytest.mark.slow
 def test_ranks_see_disjoint_parts_of_one_stream():
     alone = trained(RECIPE, 6)["seen"]
     for ranks in (2, 3):
@@ -143,6 +148,7 @@ def test_ranks_see_disjoint_parts_of_one_stream():
         assert joined(parts) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_what_three_ranks_saved_another_number_goes_on_with(ranks):
     """The same stream, no image lost or repeated, and the prior and the average where they were."""
@@ -156,6 +162,7 @@ def test_what_three_ranks_saved_another_number_goes_on_with(ranks):
     assert joined([one["seen"] for one in later]) == whole[4:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_as_many_ranks_go_on_to_the_same_bits(ranks):
     """Three too, for whom it matters in which order numbers are added."""
@@ -165,12 +172,14 @@ def test_as_many_ranks_go_on_to_the_same_bits(ranks):
     assert [name for name in whole if not name.startswith("monitor.") and not whole[name].equal(later[name])] == []
 
 
+@pytest.mark.slow
 def test_parameters_that_no_loss_reaches_are_waited_for_in_vain_by_nobody():
     recipe = replace(RECIPE, algorithm=Choice("remixmatch", {"rotation_weight": 0.0}), correction=Choice("none"))
     first, other = on_ranks(2, trained, recipe, 3)
     assert first["state"]["algorithm.rotation.weight"].equal(other["state"]["algorithm.rotation.weight"])
 
 
+@pytest.mark.slow
 def test_a_state_is_loaded_as_it_was_saved():
     saved = on_ranks(3, trained, RECIPE, 4)[0]["state"]
     for again in (trained(RECIPE, 0, saved, 4), on_ranks(2, trained, RECIPE, 0, saved, 4)[0]):
@@ -179,6 +188,7 @@ def test_a_state_is_loaded_as_it_was_saved():
             assert value.equal(again["state"][name]), name
 
 
+@pytest.mark.slow
 def test_the_means_of_the_log_are_those_of_all_ranks():
     parts = on_ranks(2, trained, RECIPE, 3)
     sums = [part["losses"][-1] for part in parts]
@@ -194,6 +204,7 @@ def refused(recipe: Recipe) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_be_divided_is_refused():
     said = on_ranks(2, refused, replace(RECIPE, labeled_batch=11))[1]
     assert said.startswith("labeled_batch is 11, which is to be divided among 2 processes: not into equal parts.")

@@ -51,32 +51,25 @@ def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> No
     raise AssertionError(f"step {step} was not reached in a minute, or the run ended before")
 
 
-def test_a_killed_run_resumes_to_the_same_bits(tmp_path, undisturbed):
-    """Defect 3, and kill -9 of a real process at several moments of one run."""
-    for step in (30, 150, 300):
-        process = subprocess.Popen(command(tmp_path / "run"), text=True)
-        wait_for_step(tmp_path / "run", step, process)
-        process.kill()
-        process.wait()
-        assert not (tmp_path / "run" / "results.json").exists()
-    subprocess.run(command(tmp_path / "run"), check=True)
-    assert outcome(tmp_path / "run") == outcome(undisturbed)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_run_saves_leaves_and_resumes_to_the_same_bits(tmp_path, undisturbed, number):
-    process = subprocess.Popen(command(tmp_path / "run"), text=True, stdout=subprocess.PIPE)
-    wait_for_step(tmp_path / "run", 45, process)
-    process.send_signal(number)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    assert "Stopped and saved at step" in said
-    assert "Go on with:" in said
-    saved = Run(tmp_path / "run").checkpoint()
-    assert saved is not None
-    assert f"at step {saved.step} of 400" in said
-    subprocess.run(command(tmp_path / "run"), check=True)
-    assert outcome(tmp_path / "run") == outcome(undisturbed)
+@pytest.mark.slow
+def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, undisturbed):
+    """Defect 3: signals, and kill -9 of a real process, at several moments of one run."""
+    folder = tmp_path / "run"
+    for step, number in ((45, signal.SIGINT), (105, signal.SIGKILL), (180, signal.SIGTERM), (270, signal.SIGKILL)):
+        with started(command(folder), stdout=subprocess.PIPE) as process:
+            wait_for_step(folder, step, process)
+            process.send_signal(number)
+            said, _ = process.communicate(timeout=60)
+        assert not (folder / "results.json").exists()
+        if number == signal.SIGKILL:
+            continue
+        assert process.returncode == 128 + number
+        assert "Go on with:" in said
+        saved = Run(folder).checkpoint()
+        assert saved is not None
+        assert f"Stopped and saved at step {saved.step} of 400" in said
+    subprocess.run(command(folder), check=True)
+    assert outcome(folder) == outcome(undisturbed)
 
 
 @pytest.mark.parametrize("moment", range(7))
@@ -251,6 +244,7 @@ def test_words_about_a_recipe_may_change(tmp_path):
     assert train(replace(TINY, cost="less", about="other words"), tmp_path / "run", resume=True) == first
 
 
+@pytest.mark.slow
 def test_a_streamed_run_in_a_terminal_saves_on_ctrl_c(tmp_path):
     """Ctrl-C reaches the whole process group, the reading workers too."""
     data = write_folder(tmp_path / "photos", per_class=30)

@@ -94,6 +94,7 @@ def photos(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_ranks_find_what_one_process_finds_and_each_reads_its_share(tmp_path, photos, count):
     alone, together = found(photos, tmp_path), on_ranks(count, found, photos, tmp_path / "words")
@@ -126,6 +127,7 @@ def one_fails(photos: Path, words: Path) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_rank_that_fails_is_named_by_those_that_wait_for_it(tmp_path, photos):
     """The second has nothing to predict, and waits for the predictions of the first."""
     failed, waited = on_ranks(2, one_fails, photos, tmp_path / "words")

@@ -31,6 +31,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
     monkeypatch.setattr(Step, "__call__", stopping)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
 def test_any_place_trains_and_resumes_to_the_same_bits(tmp_path, monkeypatch, kind):
     data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")

@@ -25,6 +25,7 @@ from tests.training.tiny import outcome
 SIZES = {"steps": 160, "width": 4, "labeled_batch": 12, "unlabeled_batch": 24, "log_every": 10, "checkpoint_every": 10}
 TESTED = {"per_class": 2, "validation": 0.5, "evaluate_every": 80}
 SETTINGS = [part for name, value in (SIZES | TESTED).items() for part in ("--set", f"{name}={value}")]
+pytestmark = pytest.mark.slow
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 COUNTING = """
 import os
@@ -140,6 +141,7 @@ def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
     assert not (folder / "results.json").exists()
 
 
+@pytest.mark.slow(seconds=30)
 def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
     folder = tmp_path / "run"
     typed = command(folder, 3, program=counting(tmp_path))
@@ -162,24 +164,19 @@ def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
         assert json.loads((place / "results.json").read_text())["timing"]["processes"] == later
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["demo"], ": debiaspl demo is one process. Start it without torchrun."),
-        (["train", "--recipe", "digits-10", "--set", "labeled_batch=9"], "--set labeled_batch=10."),
-    ],
-)
-def test_what_several_processes_cannot_do_is_said(tmp_path, arguments, message):
+def test_a_batch_that_cannot_be_divided_is_refused_by_all(tmp_path):
+    """cli/test_torchrun.py has a command that is one process."""
     run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "debiaspl"]
+    arguments = ["train", "--recipe", "digits-10", "--set", "labeled_batch=9"]
     said = subprocess.run([*run, *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert said.returncode != 0
-    assert message in said.stderr
+    assert "--set labeled_batch=10." in said.stderr
     assert "error on rank " in said.stderr
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="no second CUDA device")
 def test_two_gpus_replay_what_they_compute(tmp_path):
     for name, options in (("recorded", []), ("eager", ["--eager"])):
         said = subprocess.run(

@@ -47,6 +47,7 @@ def truth(folder: Path, count: int = COUNT) -> Path:
     return folder / "truth.csv"
 
 
+@pytest.mark.slow
 @needs_pieces
 def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predicts(photos, tmp_path):
     out = tmp_path / "run"
@@ -97,6 +98,7 @@ def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
     assert load_model(tmp_path / "out" / "taught").classes == ("flower", "temple")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["clip", "siglip"])
 def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     pytest.importorskip("transformers", reason="zero-shot models need transformers")

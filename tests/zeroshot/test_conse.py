@@ -53,6 +53,7 @@ def test_texts_of_any_length_are_unit_vectors_and_do_not_change_each_other():
     assert together[0] @ together[2] > together[0] @ together[1]
 
 
+@pytest.mark.slow
 @needs_pieces
 def test_real_photographs_find_their_names(tmp_path):
     """Beside the test of the formula, one of the whole: weights, names and their order must belong together."""

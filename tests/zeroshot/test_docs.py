@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "zeroshot.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_code_runs_as_printed(tmp_path):
     (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     ran = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, text=True, capture_output=True)
