@@ -1,6 +1,9 @@
 """Run the demo and keep what it measured: python benchmarks/record_demo.py NAME [options of debiaspl demo]
 
-Writes results/NAME: results.json, the table, the figure, and where they come from.
+Writes results/NAME: results.json, the table, the figure, and where they come from. What varies from processor to
+processor, by the numbers alone:
+
+    ATEN_CPU_CAPABILITY=default python benchmarks/record_demo.py demo-range/default --seeds 10
 """
 
 import json
@@ -24,7 +27,8 @@ def main() -> None:
         here = [sys.executable, "-m", *command, "--out", str(out)]
         print(subprocess.run(here, check=True, text=True, stdout=subprocess.PIPE).stdout)
         target.mkdir(parents=True, exist_ok=True)
-        for name in ("results.json", "table.md", "comparison.png"):
+        kept = ("results.json",) if "/" in sys.argv[1] else ("results.json", "table.md", "comparison.png")
+        for name in kept:
             shutil.copy(out / name, target / name)
     (target / "origin.json").write_text(json.dumps(origin(" ".join(command)), indent=2) + "\n")
 
@@ -40,6 +44,7 @@ def origin(command: str) -> dict[str, object]:
         "commit": git("rev-parse", "HEAD"),
         "changed_since": git("status", "--porcelain", "--", "debiaspl").splitlines(),
         "machine": f"{platform.system()} {platform.machine()}, {torch.get_num_threads()} cores, no GPU used",
+        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
         "python": platform.python_version(),
         "torch": torch.__version__,
     }

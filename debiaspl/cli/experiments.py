@@ -16,6 +16,8 @@ CAPTION = (
     "median over seeds."
 )
 
+VARIES = "Another processor rounds differently: single seeds move by a few points."
+
 
 def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
@@ -47,6 +49,7 @@ def demo_command(
                 command_to_go_on(),
             )
         console.print(_table(comparison))
+        console.print(f"{comparison.finding('DebiasPL')} {VARIES}", highlight=False)
         console.print(f"Runs, table, figure and results.json are in {out}", highlight=False, soft_wrap=True)
         console.print(f"The report is {out / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
 

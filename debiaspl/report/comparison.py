@@ -55,6 +55,22 @@ class Comparison:
             )
         return rows
 
+    def finding(self, method: str) -> str:
+        """What the seeds show of a method beside the baseline, in one sentence."""
+        each = [100 * value for value in self._methods()[method]["difference"]["per_seed"]]
+        mean, better, count = statistics.fmean(each), sum(value > 0 for value in each), len(each)
+        if count == 1:
+            return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed proves little; try more."
+        if better == count:
+            return (
+                f"{method} was better than {self.baseline} on all {count} seeds: by {mean:.1f} points on average, "
+                f"{min(each):.1f} at the least."
+            )
+        said = f"better than {self.baseline} on {better} of {count} seeds, equal on {each.count(0)}"
+        if mean > 0:
+            return f"{method} was {said}: by {mean:.1f} points on average, {min(each):+.1f} at the least."
+        return f"{method} was not better than {self.baseline} here: {mean:+.1f} points on average; {said}."
+
     def to_markdown(self) -> str:
         return markdown([self.header(), *self.rows()])
 

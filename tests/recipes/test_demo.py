@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from debiaspl.recipes import demo as demo_module
-from debiaspl.recipes.demo import METHODS, demo, jobs_of
-from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
+from debiaspl.recipes.demo import BALANCED, METHODS, demo, jobs_of
+from debiaspl.recipes.digits import LONG_TAIL
 from debiaspl.report import compare
 from debiaspl.training import RunError
 
@@ -19,7 +19,7 @@ SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "thresh
 @pytest.mark.slow
 def test_a_demo_resumes_to_the_same_results(tmp_path, monkeypatch):
     """A matrix, which is trained in the same way, is killed and stopped by signals: test_compare.py."""
-    monkeypatch.setattr(demo_module, "ONE_LABEL", ONE_LABEL.with_settings(SMALL))
+    monkeypatch.setattr(demo_module, "BALANCED", BALANCED.with_settings(SMALL))
     whole = demo(tmp_path, seeds=range(1), workers=1)
     first = (tmp_path / "results.json").read_text()
     assert (tmp_path / "comparison.png").stat().st_size > 5000
@@ -37,7 +37,7 @@ def without_timing(text: str) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.parametrize("recipe", [ONE_LABEL, LONG_TAIL])
+@pytest.mark.parametrize("recipe", [BALANCED, LONG_TAIL])
 def test_the_methods_differ_in_nothing_but_the_method(recipe):
     jobs = jobs_of(recipe, range(3), Path("out"))
     assert list(jobs) == ["supervised", "FixMatch", "DebiasPL"]
@@ -101,6 +101,27 @@ def test_the_table_shows_means_spread_and_paired_differences():
     assert comparison.to_markdown().count("\n") == 5
     with pytest.raises(ValueError, match="DebiasPL has 1 results, expected one for each of 2"):
         compare([0, 1], {**runs, "DebiasPL": runs["DebiasPL"][:1]}, "FixMatch")
+
+
+def found(*differences: float) -> str:
+    runs = {"FixMatch": [results(0.8, 0.2) for _ in differences]}
+    runs["DebiasPL"] = [results(0.8 + difference, 0.2) for difference in differences]
+    return compare(range(len(differences)), runs, "FixMatch").finding("DebiasPL")
+
+
+def test_the_demo_says_in_words_what_was_found_whichever_way_it_turns_out():
+    assert found(0.1, 0.02) == (
+        "DebiasPL was better than FixMatch on all 2 seeds: by 6.0 points on average, 2.0 at the least."
+    )
+    assert found(0.1, -0.02, 0) == (
+        "DebiasPL was better than FixMatch on 1 of 3 seeds, equal on 1: by 2.7 points on average, -2.0 at the least."
+    )
+    assert found(0.02, -0.06) == (
+        "DebiasPL was not better than FixMatch here: -2.0 points on average; "
+        "better than FixMatch on 1 of 2 seeds, equal on 0."
+    )
+    assert found(0.0, 0.0).startswith("DebiasPL was not better than FixMatch here: +0.0 points")
+    assert found(0.1).startswith("One seed: DebiasPL +10.0 points against FixMatch.")
 
 
 def test_supervised_is_always_beside_the_others():
