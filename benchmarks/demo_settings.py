@@ -40,7 +40,8 @@ class Candidate(NamedTuple):
 
 
 CANDIDATES = {
-    "threshold-0.95": Candidate([], FIXMATCH | USUAL | STRONG | FAST, 8),
+    "threshold-0.95": Candidate([], FIXMATCH | USUAL | STRONG, 16),
+    "threshold-0.95-momentum": Candidate([], FIXMATCH | FAST, 8),
     "two-labels": Candidate(["per_class=2"], FIXMATCH | USUAL, 8),
     "threshold-0.8": Candidate(["threshold=0.8"], FIXMATCH | STRONG, 16),
     "threshold-0.8-momentum": Candidate(["threshold=0.8"], FIXMATCH | FAST, 8),
