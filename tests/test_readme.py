@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from debiaspl.recipes.demo import BALANCED
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
-MARGIN = 0.02
 COMMANDS = [line for language, text in BLOCKS if language == "bash" for line in text.splitlines()]
 
 
@@ -54,23 +55,71 @@ def test_commands_run_as_printed(tmp_path):
     assert_the_effect(written)
 
 
+def gains(folder: str) -> list[float]:
+    """Of DebiasPL over FixMatch in points, a seed each, as recorded."""
+    written = json.loads((ROOT / "results" / folder / "results.json").read_text())
+    return [100 * value for value in written["methods"]["DebiasPL"]["difference"]["per_seed"]]
+
+
+TEN, TAIL = (
+    [gains(folder) for folder in (f"demo-{name}", f"demo-range/default{end}", f"demo-range/avx2{end}")]
+    for name, end in (("10-seeds", ""), ("long-tail", "-long-tail"))
+)
+"""With the vector instructions of the machine that recorded the tables, and with two other sets."""
+
+
 def assert_the_effect(written: dict) -> None:
-    """The demo's point, with the margin that any four of the ten recorded seeds keep: other processors round
-    otherwise, so that single seeds move by points. The demo's own four have 6.1."""
-    recorded = json.loads((ROOT / "results" / "demo-10-seeds" / "results.json").read_text())["methods"]
-    pairs = zip(*(recorded[name]["accuracy"]["per_seed"] for name in ("DebiasPL", "FixMatch")), strict=True)
-    assert sum(sorted(ours - theirs for ours, theirs in pairs)[:4]) / 4 > MARGIN
-    accuracy = {name: numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
-    assert accuracy["DebiasPL"] > accuracy["FixMatch"] + MARGIN
+    """The demo's point. A processor that rounds otherwise moves single seeds by points: half of the smallest mean that
+    was measured is asked for."""
+    accuracy = {name: 100 * numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
+    least = min(statistics.fmean(each[:4]) for each in TEN)
+    assert least > 2
+    assert accuracy["DebiasPL"] > accuracy["FixMatch"] + least / 2
     assert accuracy["FixMatch"] > accuracy["supervised"]
 
 
-def test_the_table_is_what_was_measured():
-    for folder in ("demo", "demo-10-seeds", "demo-long-tail"):
-        measured = json.loads((ROOT / "results" / folder / "results.json").read_text())
-        assert (ROOT / "results" / folder / "table.md").read_text() in README
-        accuracy = measured["methods"]["DebiasPL"]["accuracy"]
-        assert f"| DebiasPL | {100 * accuracy['mean']:.1f} ± {100 * accuracy['deviation']:.1f} |" in README
+@pytest.mark.parametrize("folder", ["demo-10-seeds", "demo-long-tail"])
+def test_the_table_is_what_was_measured(folder):
+    assert (ROOT / "results" / folder / "table.md").read_text() in README
+
+
+def test_what_varies_between_processors_is_what_was_measured():
+    """The sentence holds for every set of vector instructions; the quoted tables are one of them."""
+    words, first = " ".join(README.split()), [each[:4] for each in TEN]
+    moved = max(max(seed) - min(seed) for seed in zip(*TEN, strict=True))
+    assert f"DebiasPL gains {spread(TEN)} points over the ten seeds" in words
+    assert f"{spread(first)} points over the first four" in words
+    assert f"better on {most_and_least(TEN)} of 10" in words
+    assert f"better on {most_and_least(first)} of 4" in words
+    assert f"moves by up to {moved:.1f} points" in words
+    assert f"gains {spread(TAIL)} points, better on {most_and_least(TAIL)} of 4" in words
+
+
+def spread(runs: list[list[float]]) -> str:
+    means = [statistics.fmean(each) for each in runs]
+    return f"{min(means):.1f} to {max(means):.1f}"
+
+
+def most_and_least(runs: list[list[float]]) -> str:
+    better = sorted({sum(value > 0 for value in each) for each in runs})
+    return str(better[0]) if len(better) == 1 else f"{better[0]} to {better[-1]}"
+
+
+def test_the_choice_of_settings_is_what_was_measured():
+    chosen, other = (
+        json.loads((ROOT / "results" / "demo-settings" / f"threshold-{value}.json").read_text())
+        for value in (0.95, 0.6)
+    )
+    count, words = len(other["seeds"]), " ".join(README.split())
+    assert chosen["seeds"] == list(range(100, 116))
+    assert chosen["seeds"][:count] == other["seeds"]
+    least = {method: 100 * min(values) for method, values in chosen["gain"].items()}
+    assert max(least, key=lambda method: least[method]) == "strength 2"
+    assert f"the largest gain on its worst seed, {least['strength 2']:.1f} points" in words
+    for method in ("FixMatch", "strength 2"):
+        ours, theirs = (100 * statistics.fmean(one["accuracy"][method][:count]) for one in (chosen, other))
+        assert f"{theirs:.1f} % instead of {ours:.1f} %" in words
+    assert BALANCED.correction.settings == {"strength": 2}
 
 
 def test_what_two_processes_bring_is_what_was_measured():

@@ -16,7 +16,7 @@ CAPTION = (
     "median over seeds."
 )
 
-VARIES = "Another processor rounds differently: single seeds move by a few points."
+VARIES = "Another processor rounds differently: single seeds can move by ten points, the mean by one or two."
 
 
 def demo_command(
