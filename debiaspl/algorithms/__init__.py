@@ -2,6 +2,7 @@
 
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.byol import BYOL
 from debiaspl.algorithms.comatch import CoMatch
 from debiaspl.algorithms.contrastmatch import ContrastMatch
 from debiaspl.algorithms.crest import CReST, CReSTPlus
@@ -10,10 +11,13 @@ from debiaspl.algorithms.flexmatch import FlexMatch
 from debiaspl.algorithms.freematch import FreeMatch
 from debiaspl.algorithms.meanteacher import MeanTeacher
 from debiaspl.algorithms.mixmatch import MixMatch
+from debiaspl.algorithms.moco import MoCo
 from debiaspl.algorithms.pseudolabel import PseudoLabel
 from debiaspl.algorithms.remixmatch import ReMixMatch
+from debiaspl.algorithms.simclr import SimCLR
 from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
+from debiaspl.algorithms.swav import SwAV
 from debiaspl.algorithms.taught_table import TaughtByTable
 from debiaspl.algorithms.uda import UDA
 
@@ -38,9 +42,14 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 BESIDE: dict[str, type[Algorithm]] = {"taught": TaughtByTable}
 """Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
 
+STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
+"""Self-supervised algorithms: they learn features, without a label, for other runs to begin with."""
+
 __all__ = [
     "ALGORITHMS",
     "BESIDE",
+    "BYOL",
+    "STARTS",
     "UDA",
     "AdaMatch",
     "Algorithm",
@@ -54,11 +63,14 @@ __all__ = [
     "FreeMatch",
     "MeanTeacher",
     "MixMatch",
+    "MoCo",
     "Models",
     "PseudoLabel",
     "ReMixMatch",
+    "SimCLR",
     "SoftMatch",
     "Supervised",
+    "SwAV",
     "TaughtByTable",
     "Views",
 ]

@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, predict
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
 from debiaspl.algorithms.mixing import check_ramp, ramp
+from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 

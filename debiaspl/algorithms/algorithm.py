@@ -1,7 +1,6 @@
 """What every algorithm is: a small module that turns a batch of views into named losses."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -66,6 +65,8 @@ class Algorithm(nn.Module, ABC):
     """Has no meaning when the student labels for itself."""
     makes_pseudo_labels = True
     """Learns from images that nobody has labeled."""
+    learns_labels = True
+    """Trains the classifier; a self-supervised algorithm trains the features alone, and looks at no label."""
     hard_labels = True
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"
@@ -78,6 +79,10 @@ class Algorithm(nn.Module, ABC):
         self.correction = Correction() if correction is None else correction
         self.monitors: dict[str, Tensor] = {}
         name, other = type(self).__name__, type(self.correction).__name__
+        if not self.learns_labels and type(self.correction) is not Correction:
+            raise ValueError(
+                f"{name} learns without labels, so there is nothing for {other} to correct. Use correction=none."
+            )
         if self.correction.corrects_pseudo_labels_alone and not self.makes_pseudo_labels:
             raise ValueError(
                 f"{name} makes no pseudo-labels, and {other} corrects nothing else: the pair would do nothing. "
@@ -112,39 +117,3 @@ def check_threshold(threshold: float) -> float:
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold is {threshold!r}, expected a confidence in [0, 1]; FixMatch uses 0.95.")
     return threshold
-
-
-def predict(models: Models, batch: Batch, joint: bool) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Logits of the labeled, the weak and the strong views; gradients reach the labeled and the strong ones alone.
-
-    The student sees labeled and strong views in one batch. The weak views stand beside them in the same batch, so that
-    batch norm sees all of them (``joint``, as in FixMatch), or in a batch of their own, which spares a backward pass
-    through rows that have no loss. A teacher that is not the student labels the weak views by itself.
-    """
-    if not joint or not batch.weak or models.teacher is not models.student:
-        weak = predict_weak(models, batch.weak)
-        labeled, strong = predict_own(models, batch.labeled, batch.strong)
-        return labeled, weak, strong
-    own = 1 + len(batch.strong)
-    parts = _together(models.student, [batch.labeled, *batch.strong, *batch.weak])
-    return parts[0], tuple(part.detach() for part in parts[own:]), parts[1:own]
-
-
-def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Logits of weak views from whoever labels them, in a batch of their own, without gradients."""
-    if not weak:
-        return ()
-    with torch.no_grad():
-        return _together(models.teacher, weak)
-
-
-def predict_own(models: Models, labeled: Tensor, strong: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Logits of the labeled and of the strong views from the student, in one batch."""
-    parts = _together(models.student, [labeled, *strong])
-    return parts[0], parts[1:]
-
-
-def _together(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Logits of several views from one pass."""
-    logits: Tensor = model(torch.cat(list(views)))
-    return torch.split(logits, [len(images) for images in views])

@@ -3,8 +3,8 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.func import functional_call
 
+from debiaspl.algorithms.heads import AveragedHead, perceptron
 from debiaspl.algorithms.memory import write_over_oldest
 from debiaspl.debias import ranks
 from debiaspl.debias.correction import at_least_float32
@@ -37,34 +37,42 @@ class Contrast(nn.Module):
         key_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        for what, number in (("temperature", temperature), ("relation_temperature", relation_temperature)):
-            if not number >= COLDEST:
-                raise ValueError(f"{what} is {number}, expected {COLDEST} or more.")
         if not 0 <= relations <= 1:
             raise ValueError(f"relations is {relations}, expected a share of the target in [0, 1].")
-        if not 0 <= key_decay < 1:
-            raise ValueError(f"key_decay is {key_decay}, expected a number in [0, 1): 0 is no averaging.")
         if memory < 0:
             raise ValueError(f"memory is {memory}, expected a number of weak views, 0 for none.")
-        self.temperature, self.relations, self.relation_temperature = temperature, relations, relation_temperature
-        self.key_decay, self.memory = key_decay, memory
-        self.projector = nn.Sequential(
-            nn.Linear(num_features, num_features), nn.LeakyReLU(0.1), nn.Linear(num_features, width)
-        )
-        # Buffers, in float32: the parameters may be a bfloat16 copy, in which an average would not move.
-        for name, value in self.projector.named_parameters():
-            if key_decay:
-                self.register_buffer(_averaged(name), value.detach().clone())
+        self.temperature = check_temperature("temperature", temperature)
+        self.relation_temperature = check_temperature("relation_temperature", relation_temperature)
+        self.relations, self.memory = relations, memory
+        self.projector = perceptron((num_features, num_features, width), norm=False, slope=0.1)
+        self.average = AveragedHead(self.projector, key_decay) if key_decay else None
         if memory:
             self.register_buffer("remembered", torch.zeros(memory, width))
             self.register_buffer("written", torch.zeros((), dtype=torch.int64))
 
     def forward(self, strong: Tensor, weak: Tensor) -> Tensor:
         """Features of both views of the same images, (N, D); no gradient reaches the weak ones."""
-        queries = F.normalize(at_least_float32(self.projector(strong)), dim=-1)
-        with torch.no_grad():
-            keys = F.normalize(at_least_float32(self._project_weak(weak)), dim=-1)
-            everyone = ranks.gathered(keys)
+        keys = self.keys(weak)
+        everyone = ranks.gathered(keys)
+        loss = self.find(self.queries(strong), keys, everyone)
+        self.remember(everyone)
+        return loss
+
+    def queries(self, features: Tensor) -> Tensor:
+        """What searches: unit vectors of the student's features."""
+        return F.normalize(at_least_float32(self.projector(features)), dim=-1)
+
+    @torch.no_grad()
+    def keys(self, features: Tensor) -> Tensor:
+        """What is to be found: unit vectors of the teacher's features. Once a step: the averaged projector moves."""
+        if self.average is not None:
+            self.average.follow(self.projector)
+        return F.normalize(
+            at_least_float32((self.projector if self.average is None else self.average)(features)), dim=-1
+        )
+
+    def find(self, queries: Tensor, keys: Tensor, everyone: Tensor) -> Tensor:
+        """Query i must find key i among ``everyone``, the keys of all ranks, and what is remembered."""
         itself = ranks.own() * len(keys) + torch.arange(len(keys), device=keys.device)
         with torch.autocast(keys.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
             known = everyone if not self.memory else torch.cat((everyone, self.remembered.to(everyone.dtype)))
@@ -79,19 +87,12 @@ class Contrast(nn.Module):
                 near = self._there(keys @ known.T / self.relation_temperature, len(everyone))
                 near = near.scatter(1, itself[:, None], NONE).softmax(-1)
                 loss = loss.lerp(F.cross_entropy(similarity, near), self.relations)
-        if self.memory:
-            write_over_oldest(self.written, (self.remembered, everyone))
         return loss
 
-    def _project_weak(self, features: Tensor) -> Tensor:
-        if not self.key_decay:
-            projected: Tensor = self.projector(features)
-            return projected
-        averages = {name: self.get_buffer(_averaged(name)) for name, _ in self.projector.named_parameters()}
-        for name, value in self.projector.named_parameters():
-            averages[name].lerp_(value.to(averages[name].dtype), 1 - self.key_decay)
-        projected = functional_call(self.projector, averages, (features,))
-        return projected
+    def remember(self, everyone: Tensor) -> None:
+        """For the steps to come."""
+        if self.memory:
+            write_over_oldest(self.written, (self.remembered, everyone))
 
     def _there(self, similarity: Tensor, batch: int) -> Tensor:
         """Without places of the memory, which lie behind the batch, that have not been written yet."""
@@ -101,5 +102,7 @@ class Contrast(nn.Module):
         return similarity.masked_fill(empty, NONE)
 
 
-def _averaged(name: str) -> str:
-    return f"average_{name.replace('.', '_')}"
+def check_temperature(name: str, temperature: float) -> float:
+    if not temperature >= COLDEST:
+        raise ValueError(f"{name} is {temperature}, expected {COLDEST} or more.")
+    return temperature

@@ -4,17 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import (
-    Algorithm,
-    Batch,
-    Models,
-    Views,
-    check_threshold,
-    predict,
-    predict_own,
-    predict_weak,
-)
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
 from debiaspl.algorithms.cld import cld
+from debiaspl.algorithms.predict import predict, predict_own, predict_weak
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models, predict
+from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.fixmatch import FixMatch
+from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 

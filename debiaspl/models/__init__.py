@@ -5,8 +5,10 @@ from debiaspl.models.build import MODELS, build
 from debiaspl.models.network import Network
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
+from debiaspl.models.resnet18 import ResNet18
 from debiaspl.models.scale import scale
 from debiaspl.models.small import SmallNet
+from debiaspl.models.start import first_weights, start_digest
 from debiaspl.models.synchronise import synchronise_norms
 from debiaspl.models.wrn import WideResNet
 
@@ -16,9 +18,12 @@ __all__ = [
     "Network",
     "ResNet",
     "ResNet9",
+    "ResNet18",
     "SmallNet",
     "WideResNet",
     "build",
+    "first_weights",
     "scale",
+    "start_digest",
     "synchronise_norms",
 ]

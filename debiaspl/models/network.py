@@ -23,9 +23,5 @@ class Network(nn.Module, ABC):
         return logits
 
     def load_pretrained(self) -> None:
-        """Take over the weights that a training begins with, where they are not of chance. A network that is built for
+        """Take over the weights that a training begins with, where they are not random. A network that is built for
         weights of its own, those of a run, does without: its file may be gone."""
-
-    def origin(self) -> str:
-        """Which file these weights come from, by its content; empty where there is none, or it is not there."""
-        return ""

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from debiaspl.models.initial import initialise
 from debiaspl.models.network import Network
-from debiaspl.models.start import digest, first_weights
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of the colours of ImageNet: what published checkpoints were trained with."""
@@ -23,21 +22,16 @@ class ResNet(Network):
         channels: of the images.
         depth: 18 or 50 layers.
         norm_momentum: how fast the statistics of batch norm move.
-        start: a checkpoint that training begins with: of MoCo v2, of EMAN, or of any ResNet of this depth. It is read
-            when a run begins, and not when it goes on or when its model is used. Empty: begin with weights of chance.
     """
 
     gain: Tensor
     offset: Tensor
 
-    def __init__(
-        self, num_classes: int, channels: int = 3, depth: int = 50, norm_momentum: float = 0.1, start: str = ""
-    ) -> None:
+    def __init__(self, num_classes: int, channels: int = 3, depth: int = 50, norm_momentum: float = 0.1) -> None:
         super().__init__()
         if depth not in BLOCKS:
             raise ValueError(f"depth is {depth}, expected {' or '.join(map(str, BLOCKS))}.")
         block, counts = BLOCKS[depth]
-        self.start = start
         # Images come as -1..1. What they become is known without a file of weights, so it is in none.
         colour = channels == 3
         mean, deviation = (torch.tensor(values if colour else (0.5,)) for values in (MEAN, DEVIATION))
@@ -67,14 +61,6 @@ class ResNet(Network):
             active = stage(active)
         mean: Tensor = active.mean((2, 3))
         return mean
-
-    def load_pretrained(self) -> None:
-        """Begin with the weights of ``start``; the classifier stays new unless the file has one of this size."""
-        if self.start:
-            self.load_state_dict(self.state_dict() | first_weights(self.start, self.state_dict()))
-
-    def origin(self) -> str:
-        return digest(self.start) if self.start else ""
 
 
 class Basic(nn.Module):

@@ -3,16 +3,19 @@
 Checkpoints differ in how deep the weights lie and in what stands before their names: ``module.encoder_q.conv1.weight``
 (MoCo), ``module.main.backbone.conv1.weight`` (FixMatch with EMAN), ``conv1.weight``. A ResNet is recognised by the
 names of its first layers, and what stands before them is taken off.
+
+A run of debiaspl is a start as well, for a network like its own, whatever that is.
 """
 
 import hashlib
+import json
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -23,25 +26,33 @@ AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
 """Names of averages beside the network that was trained. That network is taken: its own average begins as its copy."""
 SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
+WEIGHTS = "model.safetensors"
+"""Of a run, in its folder."""
 
 
 def find_start(start: str) -> Path:
-    """The file: at its path, or by its name in a data folder."""
+    """The file: at its path, or by its name in a data folder; of a run's folder, its weights."""
     path = Path(start).expanduser()
     places = [path, *([] if path.is_absolute() else (folder / path for folder in data_folders()))]
     for place in places:
         if place.is_file():
             return place
-    found = "is a folder" if path.is_dir() else "was not found"
+        if (place / WEIGHTS).is_file():
+            return place / WEIGHTS
+    if (path / "config.json").is_file():
+        raise ValueError(f"the start {start} is a run that has not ended: it has no {WEIGHTS} yet. Resume it first.")
+    found = "is a folder without a run" if path.is_dir() else "was not found"
     raise ValueError(
-        f"the start {start} {found}: looked for a file at {', '.join(map(str, places))}. Expected a checkpoint, .pth, "
-        ".pt, .pth.tar or .safetensors; give its path with --set start=PATH, or begin with weights of chance: "
-        "--set start="
+        f"the start {start} {found}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a run, "
+        "or a checkpoint, .pth, .pt, .pth.tar or .safetensors; give its path with --set start=PATH, or begin with "
+        "random weights: --set start="
     )
 
 
-def digest(start: str) -> str:
-    """Which file this is, by its content; nothing, where it is not there."""
+def start_digest(start: str) -> str:
+    """Which file this is, by its content; nothing, where there is none or it is not there."""
+    if not start:
+        return ""
     try:
         with find_start(start).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -51,8 +62,12 @@ def digest(start: str) -> str:
 
 def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What the checkpoint holds for a network whose ``state_dict`` is ``own``. The classifier is left out, so that it
-    stays new, where it has another shape or is the projection head of a contrastive method."""
+    stays new, where it has another shape or is the projection head of a contrastive method; of a run it always is: what
+    that run knew of labels may be more than this one is to be told."""
     path = find_start(start)
+    network = _network_of_run(path)
+    if network is not None:
+        return _of_run(_read(path), own, path, network)
     tensors = _tensors(path)
     prefix = _prefix(tensors, path)
     found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -64,6 +79,34 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     _check(found, own, path)
     fits = all(value is not None and value.shape == own[name].shape for name, value in last.items())
     return found | ({name: value for name, value in last.items() if value is not None} if fits else {})
+
+
+def _network_of_run(path: Path) -> str | None:
+    """Which network a run of debiaspl has trained, in words; None for a file of another origin."""
+    if path.suffix != ".safetensors":
+        return None
+    try:
+        with safe_open(path, "pt") as file:
+            facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
+        network = facts["network"]
+        settings = " ".join(f"{key}={value}" for key, value in network["settings"].items())
+        return f"{network['name']} {settings}".strip()
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _of_run(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: str) -> dict[str, Tensor]:
+    found = {name: value for name, value in tensors.items() if not name.startswith(HEAD)}
+    expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
+    names = sorted(found.keys() ^ expected.keys())
+    shapes = sorted(name for name in found.keys() & expected.keys() if found[name].shape != expected[name].shape)
+    if names or shapes:
+        raise ValueError(
+            f"{path.parent} does not fit this network: it has trained {network}. {len(names)} tensors have other names "
+            f"and {len(shapes)} another shape, such as {_short([*shapes, *names], 2)}. Choose the start's network, "
+            "with its settings: --set network=..."
+        )
+    return found
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

@@ -1,36 +1,71 @@
 """From what was trained to what is used."""
 
+from collections.abc import Iterator
 from copy import deepcopy
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
-from debiaspl.data import ImageSet, in_order
+from debiaspl.algorithms import Algorithm
+from debiaspl.data import ImageSet, Task, in_order
 from debiaspl.debias import Correction
 from debiaspl.models import Network, scale
 from debiaspl.training.evaluate import BATCH
 from debiaspl.training.group import ALONE, Group
 
+TEMPERATURE = 0.1
+"""Of the cosines that nearest class means make probabilities of."""
 
-def finished(model: Network, correction: Correction, images: ImageSet, group: Group = ALONE) -> Network:
-    """The model with the classifier that the correction makes of its own; ``images`` are those it was trained with.
+
+def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = ALONE) -> Network:
+    """The model with the classifier that is used in the end: the one it has learned; what the correction makes of it;
+    or, where only features were learned, the nearest class mean of the labeled images.
 
     The ranks of a group share the work, so all of them must ask.
     """
-    if type(correction).classifier is Correction.classifier:
+    correction = algorithm.correction
+    if algorithm.learns_labels and type(correction).classifier is Correction.classifier:
         return model
-    final = deepcopy(model)
-    final.head = correction.classifier(final.head, mean_features(model, images, group))
+    final, mean = deepcopy(model), mean_features(model, task.unlabeled, group)
+    if algorithm.learns_labels:
+        final.head = correction.classifier(final.head, mean)
+    else:
+        final.head = nearest_class_mean(model, task.labeled, mean)
     return final
+
+
+@torch.no_grad()
+def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Linear:
+    """A classifier whose largest logit is the class whose labeled images are nearest on average: by the cosine of
+    features that ``mean``, the mean over the unlabeled images, is taken off from. A class without labels is never
+    chosen."""
+    features, labels = [], []
+    for images, drawn in _features(model, labeled):
+        features.append(images)
+        labels.append(labeled.labels[drawn.to(labeled.labels.device)])
+    centred, label = torch.cat(features) - mean, torch.cat(labels)
+    classes = torch.zeros((labeled.num_classes, centred.shape[1]), device=mean.device)
+    directions = F.normalize(classes.index_add(0, label, F.normalize(centred, dim=-1)), dim=-1)
+    head = nn.Linear(centred.shape[1], labeled.num_classes).to(mean.device).requires_grad_(False)
+    head.weight.copy_(directions / (TEMPERATURE * centred.norm(dim=-1).mean().clamp_min(1e-12)))
+    head.bias.copy_(-head.weight @ mean)
+    head.bias[torch.bincount(label, minlength=labeled.num_classes) == 0] = -torch.inf
+    return head
 
 
 @torch.no_grad()
 def mean_features(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:
     total, count = torch.zeros((), device=images.labels.device), 0
-    for drawn in in_order(images, BATCH, group.number, group.count):
-        features = model.embed(scale(drawn.pictures[0].to(images.labels.device)))
+    for features, _ in _features(model, images, group):
         total, count = total + features.double().sum(0), count + len(features)
     (total, count), *others = group.everyone((total.cpu(), count))
     for more, further in others:
         total, count = total + more, count + further
     return (total / count).float().to(images.labels.device)
+
+
+def _features(model: Network, images: ImageSet, group: Group = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
+    """Features and positions of all images that can be read, batch by batch; of a group, this rank's batches."""
+    for drawn in in_order(images, BATCH, group.number, group.count):
+        yield model.embed(scale(drawn.pictures[0].to(images.labels.device))), drawn.positions

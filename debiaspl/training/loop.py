@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl.data import PROTOCOLS, GivenLabels, ImageSet, Task, digest, open_data
+from debiaspl.models import start_digest
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.device import find_device
@@ -73,6 +74,7 @@ def train(
         task = _task(recipe, root) if images is None else _given_task(recipe, images)
         if is_frozen(recipe):
             _refuse_several(group)
+            _refuse_start(recipe)
             return train_frozen(recipe, run, task, where, go_on, end, features, part)
         begun = group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None)
         step = Step(recipe, task, where, workers, record=not eager, fresh=not begun, group=group)
@@ -86,7 +88,7 @@ def train(
 def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End, part: str) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
-    start = step.student.origin()
+    start = start_digest(recipe.start)
     # The file is read by those that begin alone: later on, some machines may not have it any more.
     _check_alike(origin if saved is not None else {**origin, "start": start}, group)
     if saved is not None:
@@ -197,6 +199,14 @@ def _refuse_several(group: Group) -> None:
         raise RunError(
             f"{group.count} processes for a frozen encoder, whose features are computed once and learned from in a "
             "minute. Train without torchrun."
+        )
+
+
+def _refuse_start(recipe: Recipe) -> None:
+    if recipe.start:
+        raise RunError(
+            f"start is {recipe.start}, but a frozen encoder keeps its own weights, so the start would not be used. "
+            "Leave it out, or train the encoder: --set frozen=false."
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from debiaspl.algorithms import ALGORITHMS, BESIDE, Algorithm
+from debiaspl.algorithms import ALGORITHMS, BESIDE, STARTS, Algorithm
 from debiaspl.augment import CropColor, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
@@ -23,7 +23,7 @@ STRONG: dict[str, Callable[..., Any]] = {
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
     "network": {**MODELS, "encoder": EncoderNetwork},
-    "algorithm": {**ALGORITHMS, **BESIDE},
+    "algorithm": {**ALGORITHMS, **BESIDE, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,
 }

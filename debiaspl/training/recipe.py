@@ -54,6 +54,10 @@ class Recipe:
     """Which of its images are labeled."""
     network: Choice = Choice("wrn")
     """The network."""
+    start: str = ""
+    """What the network begins with: the folder of a run whose network is the same, such as a self-supervised one, or,
+    for ``resnet``, a checkpoint of MoCo v2, of EMAN or of any ResNet of its depth. It is read when a run begins, and
+    not when it is resumed or used. Empty: random weights."""
     algorithm: Choice = Choice("fixmatch")
     """What is learned from a batch."""
     correction: Choice = Choice("debiaser")

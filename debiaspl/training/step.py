@@ -12,7 +12,7 @@ from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.augment import Weak
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, LazyImages, Task, feed
 from debiaspl.debias import ranks
-from debiaspl.models import Average, Network, scale, synchronise_norms
+from debiaspl.models import Average, Network, first_weights, scale, synchronise_norms
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged
@@ -204,8 +204,8 @@ class Step:
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled, cache_enabled=False)
 
     def finished(self) -> Network:
-        """The averaged student, with the classifier that the correction makes of its own."""
-        return finished(self.average.model, self.algorithm.correction, self.task.unlabeled, self.group)
+        """The averaged student, with the classifier that is used in the end."""
+        return finished(self.average.model, self.algorithm, self.task, self.group)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that changes from step to step, by name; the first rank's is that of all."""
@@ -244,6 +244,8 @@ def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
         network: Network = recipe.network.build("network", num_classes=images.num_classes, channels=images.channels)
     if fresh:
         network.load_pretrained()
+        if recipe.start:
+            network.load_state_dict(network.state_dict() | first_weights(recipe.start, network.state_dict()))
     for parameter in network.parameters():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

@@ -94,12 +94,12 @@ def test_an_average_of_bfloat16_weights_moves():
     contrast, (_, weak) = made(key_decay=0.99), views(0)
     weight = contrast.projector[0].weight
     weight.data = weight.data.to(torch.bfloat16)
-    start = contrast.average_0_weight.clone()
+    start = contrast.average.head[0].weight.clone()
     weight.data.add_(0.1)
     with torch.no_grad():
         for _ in range(20):
-            contrast._project_weak(weak)
-    moved = (contrast.average_0_weight - start).mean().item()
+            contrast.keys(weak)
+    moved = (contrast.average.head[0].weight - start).mean().item()
     assert moved == pytest.approx(0.1 * (1 - 0.99**20), rel=0.05)
 
 

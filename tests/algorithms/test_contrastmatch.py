@@ -86,9 +86,10 @@ def test_until_pseudo_labels_are_learned_from_no_correction_changes_what_is_lear
 
 
 def test_the_settings_of_the_contrast_reach_it():
-    own = {"temperature": 0.3, "memory": 16, "relations": 0.4, "relation_temperature": 0.07, "key_decay": 0.9}
-    contrast = made(width=7, **own).contrast
+    own = {"temperature": 0.3, "memory": 16, "relations": 0.4, "relation_temperature": 0.07}
+    contrast = made(width=7, key_decay=0.9, **own).contrast
     assert {name: getattr(contrast, name) for name in own} == own
+    assert contrast.average.decay == 0.9
     assert contrast.projector[-1].out_features == 7
 
 

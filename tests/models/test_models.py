@@ -150,3 +150,47 @@ def test_updating_the_average_does_not_touch_the_network():
 def test_a_wrong_decay_teaches(decay):
     with pytest.raises(ValueError, match=r"decay is .*, expected a number in"):
         Average(build("small", 3, 1), decay=decay)
+
+
+def test_resnet18_keeps_the_size_of_small_images_and_halves_them_three_times():
+    model = build("resnet18", 10, 3)
+    assert parameters(model) == 11_172_170
+    assert model.stem.stride == (1, 1)
+    features, inner = model.eval().stem(torch.zeros(1, 3, 32, 32)), None
+    shapes = []
+    for block in model.blocks:
+        features, inner = block(features, inner)
+        shapes.append(tuple(inner.shape[1:]))
+    stages = [(64, 32, 32), (128, 16, 16), (256, 8, 8), (512, 4, 4)]
+    assert shapes == [shape for shape in stages for _ in range(2)]
+    assert [block.activate_shortcut for block in model.blocks] == [True] + [False] * 7
+
+
+def test_resnet18_is_a_preactivation_network_written_out():
+    """y = shortcut(x) + conv(act(norm(conv(act(norm(x)))))), block after block, in plain torch."""
+    torch.manual_seed(0)
+    model = build("resnet18", 3, 3, widths=(4, 6), blocks=(1, 2)).double()
+
+    def active(norm: NormActivate, images: torch.Tensor) -> torch.Tensor:
+        mean, variance = images.mean((0, 2, 3), keepdim=True), images.var((0, 2, 3), correction=0, keepdim=True)
+        normal = (images - mean) / (variance + norm.eps).sqrt()
+        return nn.functional.leaky_relu(normal * norm.weight.view(-1, 1, 1) + norm.bias.view(-1, 1, 1), 0.1)
+
+    for norm in model.modules():
+        if isinstance(norm, NormActivate):
+            nn.init.normal_(norm.weight)
+            nn.init.normal_(norm.bias)
+    images = torch.randn(3, 3, 8, 8, dtype=torch.float64)
+    features = model.stem(images)
+    for number, block in enumerate(model.blocks):
+        first = active(block.norm1, features)
+        shortcut = block.shortcut(features if number else first)
+        features = shortcut + block.conv2(active(block.norm2, block.conv1(first)))
+    expected = model.head(active(model.norm, features).mean((2, 3)))
+    torch.testing.assert_close(model(images), expected)
+
+
+@pytest.mark.parametrize("settings", [{"widths": (8, 8)}, {"widths": (), "blocks": ()}, {"blocks": (1, 1, 0, 1)}])
+def test_resnet18_wants_as_many_widths_as_stages(settings):
+    with pytest.raises(ValueError, match="expected as many of each, all at least 1"):
+        build("resnet18", 10, 3, **settings)

@@ -184,9 +184,7 @@ def test_the_first_step_begins_with_the_start_and_warms_up(place):
         step(number)
         rates.append(step.learning_rate)
     assert rates == pytest.approx([0.015, 0.03, 0.03])  # a fifth of 10 steps
-    other = Step(
-        replace(chosen, network=Choice("resnet", {"depth": 18, "start": "gone"})), task, step.device, fresh=False
-    )
+    other = Step(replace(chosen, start="gone"), task, step.device, fresh=False)
     assert not torch.equal(other.student.conv1.weight, expected["conv1.weight"])
 
 
@@ -213,7 +211,7 @@ def test_tar_shards_go_through_multi_view_and_cld(place):
 def test_without_its_start_a_recipe_says_where_it_was_looked_for(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DEBIASPL_DATA", str(tmp_path))
-    named = str(PAPER.network.settings["start"])
+    named = PAPER.start
     small = [part for setting in (*SMALL, f"start={named}") for part in ("--set", setting)]
     root = ["--root", str(place / "imagenet"), "--device", "cpu", "--workers", "0"]
     result = CliRunner().invoke(app, ["train", "--recipe", "imagenet-1pct", *root, *small])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import debiaspl
-from debiaspl.algorithms import ALGORITHMS
+from debiaspl.algorithms import ALGORITHMS, STARTS
 
 ROOMS = Path(debiaspl.__file__).parent
 
@@ -44,8 +44,9 @@ def names_in(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def test_training_names_no_algorithm():
-    modules = {algorithm.__module__.rpartition(".")[2] for algorithm in ALGORITHMS.values()}
-    forbidden = {*ALGORITHMS, *(algorithm.__name__ for algorithm in ALGORITHMS.values()), *modules}
+    every = {**ALGORITHMS, **STARTS}
+    modules = {algorithm.__module__.rpartition(".")[2] for algorithm in every.values()}
+    forbidden = {*every, *(algorithm.__name__ for algorithm in every.values()), *modules}
     found = [
         f"{path.name}:{line}: {name}"
         for path in sorted((ROOMS / "training").rglob("*.py"))

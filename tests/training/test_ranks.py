@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from debiaspl.algorithms import ALGORITHMS
+from debiaspl.algorithms import ALGORITHMS, STARTS
 from debiaspl.data import PROTOCOLS, Task, open_data
 from debiaspl.models import Network
 from debiaspl.training import Choice, Recipe, RunError
@@ -123,9 +123,9 @@ def test_all_ranks_hold_the_same_bits(ranks):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", sorted({**ALGORITHMS, **STARTS}))
 def test_all_ranks_of_every_algorithm_hold_the_same_bits(name):
-    own = ALGORITHMS[name].own_correction
+    own = {**ALGORITHMS, **STARTS}[name].own_correction
     recipe = replace(RECIPE, algorithm=Choice(name), correction=Choice(own), steps=3)
     first, other = on_ranks(2, trained, recipe, 3)
     for key, value in first["state"].items():

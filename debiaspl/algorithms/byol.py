@@ -1,0 +1,59 @@
+"""BYOL (Grill et al., 2020): features without a label, and without other images to be told from."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.heads import AveragedHead, perceptron
+from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
+
+
+class BYOL(Algorithm):
+    """From one strong view the student predicts what the teacher, its average, makes of the other ones.
+
+    With two views that is BYOL. With more, what is predicted is the mean of the teacher's others (Pototzky et al.,
+    2022), which is less noisy, so that fewer steps are needed.
+
+    Args:
+        correction: none, since there are no labels to correct.
+        num_features: width of the network's features.
+        strong_views: views of each image.
+        hidden: width inside the heads.
+        width: of the space in which predictions are made.
+        key_decay: moving average of the head that the teacher's features pass through.
+    """
+
+    teacher = "average"
+    needs_average = True
+    makes_pseudo_labels = False
+    learns_labels = False
+
+    def __init__(
+        self,
+        correction: Correction | None = None,
+        num_features: int = 512,
+        strong_views: int = 2,
+        hidden: int = 1024,
+        width: int = 256,
+        key_decay: float = 0.99,
+    ) -> None:
+        super().__init__(correction)
+        if strong_views < 2:
+            raise ValueError(f"strong_views is {strong_views}, expected 2 or more: one predicts the others.")
+        self.views = Views(strong=strong_views)
+        self.projector = perceptron((num_features, hidden, width), norm=True)
+        self.predictor = perceptron((width, hidden, width), norm=True)
+        self.average = AveragedHead(self.projector, key_decay)
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        count, views = self.views.strong, torch.cat(batch.strong)
+        self.average.follow(self.projector)
+        with torch.no_grad():
+            seen = F.normalize(at_least_float32(self.average(models.teacher.embed(views))), dim=-1)
+            seen = seen.view(count, -1, seen.shape[-1])
+            target = F.normalize((seen.sum(0) - seen) / (count - 1), dim=-1)
+        predicted = self.predictor(self.projector(models.student.embed(views)))
+        predicted = F.normalize(at_least_float32(predicted), dim=-1).view_as(target)
+        return {"prediction": 2 - 2 * (predicted * target).sum(-1).mean()}

@@ -1,0 +1,73 @@
+"""Small networks on top of features, which an algorithm trains beside the student, and averages of them."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.kernels.norm import NormActivate
+
+EPS = 1e-5
+
+
+def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequential:
+    """Linear layers of these widths; between two of them a ReLU (leaky, where ``slope`` says so), and before it a batch
+    norm, where asked for. Several ranks share the statistics of that norm."""
+    layers: list[nn.Module] = []
+    for place, (incoming, outgoing) in enumerate(pairwise(widths)):
+        last = place == len(widths) - 2
+        layers.append(nn.Linear(incoming, outgoing, bias=last or not norm))
+        if not last:
+            layers.append(_NormActivateRows(outgoing) if norm else nn.LeakyReLU(slope) if slope else nn.ReLU())
+    return nn.Sequential(*layers)
+
+
+class _NormActivateRows(nn.Module):
+    """Batch norm and ReLU of rows, (N, C)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = NormActivate(width, momentum=0.1, eps=EPS, slope=0.0)
+        self.norm.synchronised = True
+
+    def forward(self, rows: Tensor) -> Tensor:
+        images = rows[:, :, None, None].contiguous(memory_format=torch.channels_last)
+        active: Tensor = self.norm(images)[1].flatten(1)
+        return active
+
+
+class AveragedHead(nn.Module):
+    """The moving average of a head, its statistics included (EMAN), in eval mode and without gradients.
+
+    Its values are float32 buffers: on a GPU the head itself computes with bfloat16 weights, in which an average would
+    not move, and an average is no parameter that is trained.
+    """
+
+    def __init__(self, head: nn.Module, decay: float) -> None:
+        super().__init__()
+        if not 0 <= decay < 1:
+            raise ValueError(f"key_decay is {decay}, expected a number in [0, 1): 0 is no averaging.")
+        self.decay = decay
+        self.head = deepcopy(head).eval()
+        for module in self.head.modules():
+            for name, value in list(module.named_parameters(recurse=False)):
+                delattr(module, name)
+                module.register_buffer(name, value.detach().clone())
+
+    def train(self, mode: bool = True) -> "AveragedHead":
+        """Stays in eval mode: the average is never trained."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def follow(self, head: nn.Module) -> None:
+        """Take in the head as it is now."""
+        now = {**dict(head.named_parameters()), **dict(head.named_buffers())}
+        for name, value in self.head.named_buffers():
+            value.lerp_(now[name].to(value.dtype), 1 - self.decay)
+
+    def forward(self, features: Tensor) -> Tensor:
+        with torch.no_grad():
+            projected: Tensor = self.head(features)
+        return projected

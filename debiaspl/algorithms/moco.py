@@ -1,0 +1,53 @@
+"""MoCo v2 (Chen et al., 2020), with the averaged statistics of EMAN (Cai et al., 2021): features without a label."""
+
+import torch
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.contrast import Contrast
+from debiaspl.debias import Correction, ranks
+
+
+class MoCo(Algorithm):
+    """The student's features of one strong view must find the teacher's of the other, among those of other images.
+
+    Both ways: each of the two views searches once. The teacher is an average of the student, and the images to be told
+    from are those of the batch, of all ranks, and of earlier batches. Labels are not looked at: this is a start, for
+    runs that learn from labels afterwards.
+
+    Args:
+        correction: none, since there are no labels to correct.
+        num_features: width of the network's features.
+        width: of the space in which views are compared, by cosine.
+        temperature: of the similarities; lower ones look at the nearest images alone.
+        memory: views of earlier batches to be told from.
+        key_decay: moving average of the head that the teacher's features pass through.
+    """
+
+    views = Views(strong=2)
+    teacher = "average"
+    needs_average = True
+    makes_pseudo_labels = False
+    learns_labels = False
+
+    def __init__(
+        self,
+        correction: Correction | None = None,
+        num_features: int = 512,
+        width: int = 128,
+        temperature: float = 0.2,
+        memory: int = 4096,
+        key_decay: float = 0.99,
+    ) -> None:
+        super().__init__(correction)
+        self.contrast = Contrast(num_features, width, temperature, memory, key_decay=key_decay)
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        views = torch.cat(batch.strong)
+        with torch.no_grad():
+            keys = self.contrast.keys(models.teacher.embed(views)).chunk(2)
+        queries = self.contrast.queries(models.student.embed(views)).chunk(2)
+        everyone = [ranks.gathered(view) for view in keys]
+        found = [self.contrast.find(queries[own], keys[1 - own], everyone[1 - own]) for own in (0, 1)]
+        self.contrast.remember(torch.cat(everyone))
+        return {"contrast": torch.stack(found).mean()}

@@ -1,0 +1,206 @@
+"""Self-supervised algorithms against slow twins, and what they have in common."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from debiaspl.algorithms import BYOL, STARTS, Algorithm, Batch, MoCo, Models, SimCLR, SwAV
+from debiaspl.algorithms.heads import AveragedHead, perceptron
+from debiaspl.debias import CORRECTIONS, Correction, Debiaser, LogitAdjustment
+from debiaspl.models import Network
+from tests.reference import starts as slow
+
+FEATURES, IMAGES, SIDE = 6, 5, 4
+
+
+class Plain(Network):
+    """Without batch norm: a view's features do not depend on its neighbours. Takes images of any size."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.num_features = FEATURES
+        self.weight = nn.Parameter(torch.randn(FEATURES, 12, generator=generator, dtype=torch.float64))
+        self.head = nn.Linear(FEATURES, 3).double()
+
+    def embed(self, images: Tensor) -> Tensor:
+        return (F.adaptive_avg_pool2d(images, 2).flatten(1) @ self.weight.T).tanh()
+
+
+def made(kind: type[Algorithm], **settings: Any) -> Any:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return kind(num_features=FEATURES, **settings).double()
+
+
+def batch(views: int, seed: int = 0) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+    image = torch.randn(IMAGES, 3, SIDE, SIDE, generator=generator, dtype=torch.float64)
+    noise = torch.randn(views, IMAGES, 3, SIDE, SIDE, generator=generator, dtype=torch.float64)
+    return Batch(image[:1], torch.zeros(1, dtype=torch.int64), strong=tuple(image + 0.5 * noise))
+
+
+def unit(rows: Tensor) -> list[list[float]]:
+    found: list[list[float]] = F.normalize(rows, dim=-1).tolist()
+    return found
+
+
+def batch_normed(head: nn.Sequential, rows: Tensor) -> Tensor:
+    """A head with its norm in training mode, written out: statistics of these rows."""
+    hidden = rows @ head[0].weight.T
+    hidden = (hidden - hidden.mean(0)) / (hidden.var(0, correction=0) + 1e-5).sqrt()
+    return hidden.relu() @ head[2].weight.T + head[2].bias
+
+
+def test_moco_is_that_of_plain_loops_while_its_memory_fills_and_is_written_over():
+    algorithm, models = made(MoCo, width=4, temperature=0.3, memory=14, key_decay=0.75), Models(Plain(0), Plain(1))
+    memory: list[list[float]] = []
+    average = [value.clone() for value in algorithm.contrast.projector.parameters()]
+    for step in range(4):
+        drawn = batch(2, step)
+        with torch.no_grad():  # the head moves, and its average after it
+            for value in algorithm.contrast.projector.parameters():
+                value.mul_(1.1)
+        current = list(algorithm.contrast.projector.parameters())
+        average = [0.75 * old + 0.25 * new for old, new in zip(average, current, strict=True)]
+        keys = [
+            unit(F.linear(F.leaky_relu(F.linear(models.teacher.embed(view), *average[:2]), 0.1), *average[2:]))
+            for view in drawn.strong
+        ]
+        queries = [unit(algorithm.contrast.projector(models.student.embed(view))) for view in drawn.strong]
+        expected = slow.moco(tuple(queries), tuple(keys), memory, temperature=0.3)
+        assert algorithm.losses(models, drawn)["contrast"].item() == pytest.approx(expected, rel=1e-9)
+        memory = (memory + keys[0] + keys[1])[-14:]
+
+
+def test_moco_does_not_tell_a_view_from_itself():
+    """The teacher's key of the very same view is neither in the batch that a query searches nor in the memory yet."""
+    algorithm, student = made(MoCo, memory=2 * IMAGES, temperature=0.01), Plain(0)
+    (view, _) = batch(2).strong
+    same = Batch(view[:1], torch.zeros(1, dtype=torch.int64), strong=(view, view))
+    # Student and teacher agree, and both views are one: a second key of the same image would cost log 2 = 0.69.
+    assert algorithm.losses(Models(student, student), same)["contrast"].item() < 0.3
+
+
+@pytest.mark.parametrize("temperature", [0.5, 0.05])
+def test_simclr_is_that_of_plain_loops(temperature):
+    algorithm, student, drawn = made(SimCLR, width=4, temperature=temperature), Plain(0), batch(2)
+    projected = batch_normed(algorithm.projector, student.embed(torch.cat(drawn.strong)))
+    first, second = unit(projected[:IMAGES]), unit(projected[IMAGES:])
+    expected = slow.simclr(first, second, temperature)
+    found = algorithm.losses(Models(student, student), drawn)["contrast"].item()
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("views", [2, 3, 4])
+def test_byol_is_that_of_plain_loops(views):
+    algorithm, models = made(BYOL, strong_views=views, hidden=8, width=4), Models(Plain(0), Plain(1))
+    drawn = batch(views)
+    seen = models.student.embed(torch.cat(drawn.strong))
+    predicted = batch_normed(algorithm.predictor, batch_normed(algorithm.projector, seen))
+    first, _, last = algorithm.projector  # the average begins as the head itself, with the statistics of no batch
+    hidden = (models.teacher.embed(torch.cat(drawn.strong)) @ first.weight.T / (1 + 1e-5) ** 0.5).relu()
+    target = hidden @ last.weight.T + last.bias
+    expected = slow.byol(predicted.view(views, IMAGES, -1).tolist(), target.view(views, IMAGES, -1).tolist())
+    assert algorithm.losses(models, drawn)["prediction"].item() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"small_views": 2}, {"temperature": 0.3, "code_temperature": 0.5}])
+def test_swav_is_that_of_plain_loops(settings):
+    algorithm, student = made(SwAV, prototypes=7, width=4, **settings), Plain(0)
+    drawn = batch(2 + settings.get("small_views", 0))
+    groups = [drawn.strong[:2], drawn.strong[2:]]
+    similarity = []
+    for number, views in enumerate(groups):
+        if not views:
+            continue
+        images = F.avg_pool2d(torch.cat(views), 2) if number else torch.cat(views)
+        projected = F.normalize(batch_normed(algorithm.projector, student.embed(images)), dim=-1)
+        cosines = projected @ F.normalize(algorithm.prototypes, dim=-1).T
+        similarity += cosines.view(len(views), IMAGES, -1).tolist()
+    temperatures = settings.get("temperature", 0.1), settings.get("code_temperature", 0.05)
+    expected = slow.swav(similarity, *temperatures, rounds=3)
+    found = algorithm.losses(Models(student, student), drawn)["clusters"].item()
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_codes_use_all_prototypes_alike():
+    generator = torch.Generator().manual_seed(0)
+    biased = torch.randn(40, 8, generator=generator, dtype=torch.float64) + 3 * torch.eye(8, dtype=torch.float64)[0]
+    algorithm = made(SwAV, prototypes=8, rounds=50, code_temperature=1.0)
+    codes = algorithm.codes(biased)
+    torch.testing.assert_close(codes.sum(1), torch.ones(40, dtype=torch.float64))
+    torch.testing.assert_close(codes.sum(0), torch.full((8,), 5.0, dtype=torch.float64), rtol=1e-6, atol=0)
+    assert biased.softmax(-1).sum(0)[0] > 15  # without them, one prototype would have taken most
+
+
+def test_codes_of_extreme_similarities_are_finite():
+    algorithm = made(SwAV, prototypes=3, code_temperature=1e-3)
+    codes = algorithm.codes(torch.tensor([[1.0, 0.9, 0.9], [1.0, 0.9, 0.91], [0.9, 1.0, 0.9]], dtype=torch.float64))
+    assert codes.isfinite().all()
+
+
+def test_an_averaged_head_follows_weights_and_statistics():
+    torch.manual_seed(0)
+    head = perceptron((FEATURES, 8, 4), norm=True)
+    average = AveragedHead(head, 0.75)
+    before = {name: value.clone() for name, value in average.head.named_buffers()}
+    head(torch.randn(20, FEATURES))  # moves the statistics of its norm
+    with torch.no_grad():
+        head[0].weight.add_(1.0)
+    average.follow(head)
+    now = {**dict(head.named_parameters()), **dict(head.named_buffers())}
+    assert before.keys() == now.keys()
+    for name, value in average.head.named_buffers():
+        torch.testing.assert_close(value, 0.75 * before[name] + 0.25 * now[name])
+    assert list(average.parameters()) == []
+
+
+def test_an_averaged_head_stays_in_eval_mode():
+    head = perceptron((FEATURES, 8, 4), norm=True)
+    average = AveragedHead(head, 0.5).train()
+    rows = torch.randn(20, FEATURES, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(average(rows)[:3], average(rows[:3]))  # no statistics of the batch
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_labels_are_not_looked_at(name):
+    algorithm, models, drawn = made(STARTS[name]), Models(Plain(0), Plain(1)), batch(2)
+    other = Batch(drawn.labeled + 9, drawn.labels + 1, strong=drawn.strong)
+    state = {key: value.clone() for key, value in algorithm.state_dict().items()}
+    found = algorithm.losses(models, drawn)
+    algorithm.load_state_dict(state)
+    assert {key: value.item() for key, value in algorithm.losses(models, other).items()} == {
+        key: value.item() for key, value in found.items()
+    }
+
+
+@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("correction", [Debiaser(3), LogitAdjustment((3, 2, 1))])
+def test_there_is_nothing_to_correct(name, correction):
+    with pytest.raises(ValueError, match=r"learns without labels, so there is nothing .* Use correction=none"):
+        STARTS[name](correction=correction)
+    assert CORRECTIONS["none"] is Correction
+    STARTS[name](correction=Correction())
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "words"),
+    [
+        (MoCo, {"temperature": 0.0}, "temperature is 0.0"),
+        (MoCo, {"key_decay": 1.0}, "key_decay is 1.0"),
+        (SimCLR, {"temperature": -1.0}, "temperature is -1.0"),
+        (SwAV, {"prototypes": 1}, "prototypes is 1"),
+        (SwAV, {"rounds": 0}, "rounds 0"),
+        (SwAV, {"small_views": -1}, "small_views -1"),
+        (SwAV, {"code_temperature": 0.0}, "code_temperature is 0.0"),
+        (BYOL, {"strong_views": 1}, "strong_views is 1, expected 2 or more"),
+        (BYOL, {"key_decay": -0.1}, "key_decay is -0.1"),
+    ],
+)
+def test_bad_settings_are_refused(kind, settings, words):
+    with pytest.raises(ValueError, match=words):
+        made(kind, **settings)
