@@ -30,8 +30,8 @@ def label_command(
 ) -> None:
     """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
     with plain_errors():
+        from debiaspl.data.class_names import class_names_in, read_class_names
         from debiaspl.label import LabelServer, open_session
-        from debiaspl.label.classes import read_classes, split_classes
         from debiaspl.training import RunError
         from debiaspl.training.files import refuse_missing_folder
 
@@ -39,8 +39,8 @@ def label_command(
             refuse_missing_folder(labels)
         if classes is not None and classes_file is not None:
             raise ValueError("--classes and --classes-file are both given, expected one of the two.")
-        named = split_classes(classes) if classes is not None else None
-        named = read_classes(classes_file) if classes_file is not None else named
+        named = read_class_names(classes) if classes is not None else None
+        named = class_names_in(classes_file) if classes_file is not None else named
         with open_session(photos, named, labels, run) as session:
             try:
                 server = LabelServer(session, port)

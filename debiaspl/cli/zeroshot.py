@@ -47,17 +47,17 @@ def zeroshot_command(
     """Classify a folder of photos by class names alone: a zero-shot model labels what it is sure of, and a student
     learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
     with plain_errors():
+        from debiaspl.data.class_names import read_class_names
         from debiaspl.training.device import find_device
         from debiaspl.training.frozen import FEATURES
         from debiaspl.zeroshot.choose import find_teacher
-        from debiaspl.zeroshot.classes import read_classes
         from debiaspl.zeroshot.experiment import Experiment
         from debiaspl.zeroshot.few_labels import CONFIDENCE
         from debiaspl.zeroshot.photos import open_photos
         from debiaspl.zeroshot.student import Student
         from debiaspl.zeroshot.templates import read_templates
 
-        names = read_classes(classes)
+        names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, steps, threshold=threshold, seed=seed)
         shape = open_photos(photos, names).images.shape

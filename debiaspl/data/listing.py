@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
@@ -11,14 +10,13 @@ from pathlib import Path, PurePath, PurePosixPath
 import torch
 from torch import Tensor
 
+from debiaspl.data.class_names import UNLABELED_NAME, composed
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import UNLABELED
 from debiaspl.data.parts import find_parts
 
 Skipped = tuple[tuple[str, str], ...]
 
-UNLABELED_NAME = "unlabeled"
-"""A class folder, or a label in a table, with this name means: no label."""
 EXTENSIONS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"),
     *(".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"),
@@ -182,7 +180,7 @@ def _from_table(
 ) -> tuple[dict[str, str | None], tuple[str, ...]]:
     """File -> class, by the rows of the table, and its rows without a file; a file that has no row has no label."""
     # macOS writes accents in two code points where most keyboards write one: both forms find the file.
-    known = {_composed(file): file for file in files} | {file: file for file in files}
+    known = {composed(file): file for file in files} | {file: file for file in files}
     labels: dict[str, str | None] = {}
     lines: dict[str, int] = {}
     missing = []
@@ -215,7 +213,7 @@ def _locate(root: Path, table: Path, line: int, name: str, known: dict[str, str]
             f"Expected a path below {root}, relative to it; for images elsewhere, link them into it."
         )
     for spelled in (PurePosixPath(name).as_posix(), PurePosixPath(bare).as_posix()):
-        file = known.get(spelled) or known.get(_composed(spelled))
+        file = known.get(spelled) or known.get(composed(spelled))
         if file is not None or os.path.isfile(root / spelled):
             return file or spelled
     return None
@@ -273,7 +271,7 @@ def _numbered(table: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> tuple[str, ...]:
-    order = tuple(sorted(found)) if classes is None else tuple(_composed(name.strip()) for name in classes)
+    order = tuple(sorted(found)) if classes is None else tuple(composed(name.strip()) for name in classes)
     # Lone surrogates stand for bytes that are no UTF-8; no report or table could be written with such a class.
     broken = [name for name in order if name in ("", UNLABELED_NAME) or any("\ud800" <= c <= "\udfff" for c in name)]
     if classes is None and len(order) < 2 and not broken:
@@ -297,11 +295,7 @@ def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> 
 
 
 def _class_name(name: str) -> str | None:
-    return None if name in ("", UNLABELED_NAME) else _composed(name)
-
-
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name)
+    return None if name in ("", UNLABELED_NAME) else composed(name)
 
 
 def _count(things: Sequence[object], noun: str) -> str:

@@ -4,12 +4,12 @@ import csv
 import io
 import json
 import os
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.listing import UNLABELED_NAME, list_folder, shown
+from debiaspl.data.class_names import UNLABELED_NAME, composed
+from debiaspl.data.listing import list_folder, shown
 from debiaspl.training import Recipe, Run, RunError
 
 ZEROSHOT = ".zeroshot"
@@ -28,8 +28,8 @@ def labeled_files(run: Path, photos: Path, files: Sequence[str], table: Path | N
         known, table = _of_run(run, photos), photos / "labels.csv"
         if not table.is_file() or known:
             return None if known is None else known & set(files)
-    by_name = {_composed(file): file for file in files}
-    named = (by_name.get(_composed(name)) for name in _named(table))
+    by_name = {composed(file.strip()): file for file in files}
+    named = (by_name.get(composed(name.strip())) for name in _named(table))
     return {file for file in named if file is not None}
 
 
@@ -91,7 +91,3 @@ def _named(table: Path) -> list[str]:
     file_at, label_at = header.index("file_name"), header.index("label")
     cells = (row + [""] * (len(header) - len(row)) for row in rows[1:])
     return [row[file_at] for row in cells if row[label_at].strip() not in ("", UNLABELED_NAME)]
-
-
-def _composed(name: str) -> str:
-    return unicodedata.normalize("NFC", name.strip())

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from debiaspl.data.class_names import UNLABELED_NAME, composed
 from debiaspl.data.errors import DataError
-from debiaspl.data.listing import UNLABELED_NAME, shown
-from debiaspl.label.classes import composed, refuse_unknown
+from debiaspl.data.listing import shown
 from debiaspl.label.names import Names
 from debiaspl.label.rows import FILE, LABEL, Row, Text, is_open, read_rows
 
@@ -53,7 +53,7 @@ def read_entries(path: Path, names: Names, classes: Sequence[str] | None) -> Ent
             f"Paths are relative to {names.root} and written with /."
         )
     if classes is not None:
-        refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)
+        _refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)
     return Entries(text, entries, cut)
 
 
@@ -92,3 +92,17 @@ def _refuse_two_labels(rows: Sequence[Row], entries: Sequence[Entry], path: Path
                 f"{path} says {label or 'no label'} for {shown([entry.file])} in line {line} "
                 f"and {entry.label or 'no label'} in line {row.line}. Keep one of the two."
             )
+
+
+def _refuse_unknown(labels: Sequence[str], classes: Sequence[str], table: Path) -> None:
+    """Labels that a table holds already must be among the classes: else half of them would never be asked for."""
+    counts: dict[str, int] = {}
+    for label in labels:
+        if label not in classes:
+            counts[label] = counts.get(label, 0) + 1
+    if counts:
+        found = shown([f"{label} ({count:,})" for label, count in sorted(counts.items())])
+        raise DataError(
+            f"{table} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
+            "Name these labels as classes too, correct them in the table, or label into another one: --labels."
+        )

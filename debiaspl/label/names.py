@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path, PurePath, PurePosixPath
 
-from debiaspl.label.classes import composed
+from debiaspl.data.class_names import composed
 
 
 class Names:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from debiaspl.data.class_names import UNLABELED_NAME, check_class_names, composed
 from debiaspl.data.errors import DataError
-from debiaspl.data.listing import UNLABELED_NAME, refuse_parts
+from debiaspl.data.listing import refuse_parts
 from debiaspl.deploy.reading import find_photos
-from debiaspl.label.classes import checked_classes, composed
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.lock import locked
 from debiaspl.label.names import Names, why_unnameable
@@ -59,7 +59,7 @@ def open_session(
 def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
     found = Table(path, names).classes_found()
     if found:
-        return checked_classes(found, str(path))
+        return check_class_names(found, str(path))
     folders = sorted({file.split("/")[0] for file in files if "/" in file} - {UNLABELED_NAME})
     if len(folders) < 2 or any("/" not in file for file in files):
         raise DataError(
@@ -67,7 +67,7 @@ def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Pat
             "with one per line."
         )
     refuse_parts(photos, folders, files)
-    return checked_classes(folders, str(photos))
+    return check_class_names(folders, str(photos))
 
 
 def _take_over_class_folders(table: Table, files: tuple[str, ...], classes: tuple[str, ...]) -> None:

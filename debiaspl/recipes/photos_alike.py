@@ -1,7 +1,7 @@
 """Classes whose names differ in capital letters and spaces alone: nearly always one class and a slip."""
 
 from debiaspl.data import DataError
-from debiaspl.data.listing import UNLABELED_NAME
+from debiaspl.data.class_names import UNLABELED_NAME
 from debiaspl.recipes.photos import Photos
 
 FEW = 5

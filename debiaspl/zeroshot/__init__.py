@@ -1,7 +1,6 @@
 """No labels at all: class names -> probabilities of every image, and what a student makes of them."""
 
 from debiaspl.zeroshot.cache import predict_once
-from debiaspl.zeroshot.classes import check_classes, read_classes
 from debiaspl.zeroshot.embeddings import ZeroShot
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Teacher
@@ -12,9 +11,7 @@ __all__ = [
     "Predictions",
     "Teacher",
     "ZeroShot",
-    "check_classes",
     "check_templates",
     "predict_once",
-    "read_classes",
     "read_templates",
 ]

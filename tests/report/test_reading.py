@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from debiaspl.report.predictions import Names, PredictionsError, parse_classes, read_predictions
+from debiaspl.report.predictions import Names, PredictionsError, read_predictions
 from debiaspl.report.predictions import table as table_module
 from tests.report.made import made, write_csv, write_npz
 
@@ -115,17 +115,6 @@ def test_a_run_folder_knows_classes_that_were_never_predicted(tmp_path):
     assert read_predictions(tmp_path).classes == ("c", "b", "a")
     (tmp_path / "model.safetensors").write_bytes(b"broken")
     assert read_predictions(tmp_path).classes == ("a", "b")
-
-
-def test_classes_as_written_on_a_command_line(tmp_path):
-    assert parse_classes("3") == ("0", "1", "2")
-    assert parse_classes("river, lake") == ("river", "lake")
-    (tmp_path / "names.txt").write_text("river\n\nlake, deep\n")
-    assert parse_classes(str(tmp_path / "names.txt")) == ("river", "lake, deep")
-    with pytest.raises(
-        PredictionsError, match="expected a number of classes, their names with commas between, or a file"
-    ):
-        parse_classes("nowhere.txt")
 
 
 def test_class_numbers_stand_for_places_where_no_class_is_called_so(tmp_path):

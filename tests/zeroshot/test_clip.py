@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet
+from debiaspl.data.class_names import check_class_names
 from debiaspl.zeroshot.cache import predict_once
-from debiaspl.zeroshot.classes import check_classes
 from debiaspl.zeroshot.photos import open_photos
 from tests.data.photos import write_folder
 from tests.zeroshot.models import LENGTH, SIZE, save_model
@@ -124,7 +124,7 @@ def test_a_second_run_reads_what_the_first_has_kept_and_a_changed_class_list_doe
     assert torch.equal(first, second)
     assert again._model is None  # not even loaded
     for classes, templates in ((CLASSES[::-1], TEMPLATES), (CLASSES[:2], TEMPLATES), (CLASSES, TEMPLATES[:1])):
-        assert not predict_once(again, images, check_classes(classes), templates, tmp_path)[2]
+        assert not predict_once(again, images, check_class_names(classes), templates, tmp_path)[2]
 
 
 def test_another_weight_is_another_model(folder, photos, tmp_path):

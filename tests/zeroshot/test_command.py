@@ -131,8 +131,8 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
     (tmp_path / "missing.csv").write_text("file_name,label\nnot-there.jpg,temple\n")
     (tmp_path / "no-model").mkdir()
     rows = [
-        (("--classes", "temple", "--model", arrays), "found 1 class: temple. Expected two or more"),
-        (("--classes", "temple,Temple", "--model", arrays), "the class 'Temple' is given twice"),
+        (("--classes", "temple", "--model", arrays), "--classes has one class, 'temple'. Expected two or more"),
+        (("--classes", "temple,Temple", "--model", arrays), "has the class 'Temple' twice (also as 'temple')"),
         ((*two, "--templates", "empty.txt"), "empty.txt is empty. Expected one template or more"),
         ((*two, "--evaluate", "missing.csv"), "names 1 file not in"),
         ((*two[:3], "nan.npz"), "hold NaN or infinity in 10 of 10 rows"),

@@ -1,11 +1,11 @@
-"""Classes, templates, arrays: what users write, and what they are told when it cannot be."""
+"""Templates and arrays: what users write, and what they are told when it cannot be."""
 
 import numpy as np
 import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet
-from debiaspl.zeroshot import TEMPLATES, check_classes, check_templates, read_classes, read_templates
+from debiaspl.zeroshot import TEMPLATES, check_templates, read_templates
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.templates import filled
 
@@ -13,34 +13,6 @@ from debiaspl.zeroshot.templates import filled
 def images(count: int = 4) -> ImageSet:
     ids = tuple(f"{number}.jpg" for number in range(count))
     return ImageSet(torch.zeros(count, 3, 2, 2, dtype=torch.uint8), torch.full((count,), -1), ("a", "b"), ids)
-
-
-def test_classes_come_from_a_list_or_a_file(tmp_path):
-    assert read_classes(" river, forest ,sea or lake") == ("river", "forest", "sea or lake")
-    file = tmp_path / "classes.txt"
-    file.write_text("river, wide\n\nf\u00f6rest\n", encoding="utf-8")
-    assert read_classes(str(file)) == ("river, wide", "f\u00f6rest")
-    assert read_classes("\u5730\u3000\u56f3,x") == ("\u5730\u3000\u56f3", "x")
-    assert read_classes("a" * 300 + "," + "b" * 300) == ("a" * 300, "b" * 300)
-
-
-@pytest.mark.parametrize(
-    ("classes", "message"),
-    [
-        (["river"], r"found 1 class: river. Expected two or more, .* add one such as"),
-        ([], "found 0 classes. Expected two or more"),
-        (["river", " River"], "the class 'River' is given twice .also as 'river'.. Expected different names"),
-        (["cafe\u0301", "caf\u00e9"], "is given twice"),
-        (["river", ""], "class 2 of 2 has no name"),
-        (["river", "unlabeled"], "a class is called 'unlabeled'. Expected names .* stands for images without a label"),
-        (["river", "sea\nlake"], r"a class is called 'sea\\nlake'. Expected names in one line of UTF-8"),
-        (["river", "caf\udce9"], r"a class is called 'caf\\udce9'. Expected names in one line of UTF-8"),
-        ("river", "classes are the text 'river', expected a list of names"),
-    ],
-)
-def test_classes_that_cannot_be(classes, message):
-    with pytest.raises(DataError, match=message):
-        check_classes(classes)
 
 
 def test_our_templates_are_templates():

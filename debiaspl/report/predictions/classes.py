@@ -1,7 +1,6 @@
 """Which classes there are, and the number of each."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -115,16 +114,9 @@ def _is_place(value: str, classes: int) -> bool:
 
 
 def parse_classes(text: str) -> tuple[str, ...]:
-    """Class names as written on a command line: a number of classes, names with commas between, or a file of names."""
+    """What was typed as ``--classes``: a number of classes, names with commas between, or a file of names."""
     if text.isascii() and text.isdecimal():
         return tuple(str(number) for number in range(int(text)))
-    if "," in text:
-        return tuple(name.strip() for name in text.split(","))
-    try:
-        lines = Path(text).read_text(encoding="utf-8-sig", errors="surrogateescape").splitlines()
-    except OSError as error:
-        raise PredictionsError(
-            f"--classes is {text!r}, expected a number of classes, their names with commas between, or a file with a "
-            f"name per line ({error.strerror})."
-        ) from error
-    return tuple(line.strip() for line in lines if line.strip())
+    from debiaspl.data.class_names import read_class_names  # with torch, which labels alone do without
+
+    return read_class_names(text)

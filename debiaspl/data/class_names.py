@@ -1,0 +1,94 @@
+"""Class names as they are typed, stand in a file or come in a list: all commands read them by the same rules."""
+
+import csv
+import io
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+from debiaspl.data.errors import DataError
+
+UNLABELED_NAME = "unlabeled"
+"""A class folder, or a label in a table, with this name means: no label."""
+TYPED = "--classes"
+
+
+def read_class_names(text: str) -> tuple[str, ...]:
+    """What was typed as ``--classes``: names with commas between, or the path of a file with one name per line.
+
+    A name that contains a comma, or begins with a quote, stands in quotes: ``owl,"heron, grey"``.
+    """
+    if _is_file(text):
+        return class_names_in(Path(text))
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        raise DataError(
+            f"{TYPED} is {text!r}: {error}. Expected names with commas between; a name that contains a comma stands in "
+            'quotes, and a quote inside quotes is written twice: \'owl,"heron, grey","the ""big"" one"\'.'
+        ) from error
+    return check_class_names([name for row in rows for name in row], TYPED)
+
+
+def class_names_in(file: Path) -> tuple[str, ...]:
+    """The lines of a text file, taken as they are: commas and quotes need no care. Empty lines are left out."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise DataError(
+            f"{file} cannot be read: {error.strerror}. Expected a text file, one class per line."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not UTF-8 (byte {error.start}). Save it as UTF-8, one class per line.") from error
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return check_class_names([line for line in lines if line.strip()], str(file))
+
+
+def check_class_names(names: Iterable[str], origin: str = "classes") -> tuple[str, ...]:
+    """The names without spaces around them and with composed accents; two or more, all different.
+
+    Capital letters do not make another class: a text model reads both alike, and so do some file systems.
+    """
+    if isinstance(names, str):
+        raise DataError(f"{origin} is the text {names!r}, expected a list of names, such as ['river', 'forest'].")
+    classes = tuple(composed(name.strip()) for name in names)
+    if "" in classes:
+        raise DataError(
+            f"{origin}: class {classes.index('') + 1} of {len(classes)} has no name. Expected names with single commas "
+            'between: "river,forest,highway".'
+        )
+    broken = [name for name in classes if name == UNLABELED_NAME or not _fits_a_line(name)]
+    if broken:
+        raise DataError(
+            f"{origin} contains {broken[0]!r}. Expected names in one line of UTF-8, none of them {UNLABELED_NAME!r}, "
+            "which stands for images without a label."
+        )
+    if len(classes) < 2:
+        raise DataError(
+            f"{origin} has {f'one class, {classes[0]!r}' if classes else 'no class'}. Expected two or more names with "
+            'commas between, or a file with one per line: a single class has nothing to be told from; add "other".'
+        )
+    seen: dict[str, str] = {}
+    for name in classes:
+        first = seen.setdefault(name.casefold(), name)
+        if first is not name:
+            also = "" if first == name else f" (also as {first!r})"
+            raise DataError(f"{origin} has the class {name!r} twice{also}. Expected different names.")
+    return classes
+
+
+def composed(name: str) -> str:
+    """With each accent on its letter; macOS writes the two as two characters, most keyboards as one."""
+    return unicodedata.normalize("NFC", name)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # a long list is no path
+        return False
+
+
+def _fits_a_line(name: str) -> bool:
+    # Bytes of the command line that are no UTF-8 come as lone surrogates, which no table could hold.
+    return not any(letter in "\r\n" or "\ud800" <= letter <= "\udfff" for letter in name)

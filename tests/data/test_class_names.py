@@ -1,0 +1,92 @@
+"""Class names as they are typed, stand in a file or come in a list."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from debiaspl.data import DataError
+from debiaspl.data.class_names import check_class_names, class_names_in, read_class_names
+from debiaspl.report.predictions import parse_classes
+
+PACKAGE = Path(__file__).parents[2] / "debiaspl"
+
+
+@pytest.mark.parametrize(
+    ("typed", "classes"),
+    [
+        ("owl,heron", ("owl", "heron")),
+        (" river, forest ,sea or lake", ("river", "forest", "sea or lake")),
+        ('owl,"heron, grey"', ("owl", "heron, grey")),
+        ('owl, "the ""big"" one"', ("owl", 'the "big" one')),
+        ('owl,5" pipe', ("owl", '5" pipe')),
+        ("Eule,Мышь,鳥", ("Eule", "Мышь", "鳥")),
+        ("\u5730\u3000\u56f3,x", ("\u5730\u3000\u56f3", "x")),
+        ("Ba\u0308r,Wolf", ("Bär", "Wolf")),
+        ("a" * 300 + "," + "b" * 300, ("a" * 300, "b" * 300)),
+        ("a\0b,c", ("a\0b", "c")),
+    ],
+)
+def test_names_with_commas_between(typed, classes):
+    assert read_class_names(typed) == classes
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (" owl , grey heron ,", "--classes: class 3 of 3 has no name. Expected names with single commas between"),
+        ("owl", "--classes has one class, 'owl'. Expected two or more names with commas between, or a file"),
+        ("nowhere.txt", "has one class, 'nowhere.txt'. Expected .* or a file with one per line"),
+        ("", "--classes has no class. Expected two or more"),
+        ("owl,owl", "--classes has the class 'owl' twice. Expected different names"),
+        ("Forest,forest", r"--classes has the class 'forest' twice \(also as 'Forest'\). Expected different names"),
+        ("cafe\u0301,caf\u00e9", "has the class 'café' twice. Expected"),
+        ("owl,unlabeled", "contains 'unlabeled'. Expected names .* which stands for images without a label"),
+        ('"two\nlines",owl', r"contains 'two\\nlines'. Expected names in one line of UTF-8"),
+        ("owl,\udce4", r"contains '\\udce4'. Expected names in one line of UTF-8"),
+        ('owl,"heron', "--classes is .* Expected names with commas between; .* stands in quotes"),
+    ],
+)
+def test_what_cannot_be_class_names(typed, message):
+    with pytest.raises(DataError, match=message):
+        read_class_names(typed)
+
+
+def test_a_file_of_names_takes_them_as_they_are(tmp_path):
+    file = tmp_path / "classes.txt"
+    file.write_bytes('\ufeffowl, snowy\r\n\r\n"quoted"\n鳥\n'.encode())
+    assert class_names_in(file) == read_class_names(str(file)) == ("owl, snowy", '"quoted"', "鳥")
+    file.write_bytes(b"owl\nB\xe4r\n")
+    with pytest.raises(DataError, match=r"not UTF-8 \(byte 5\)"):
+        read_class_names(str(file))
+    with pytest.raises(DataError, match="cannot be read: No such file"):
+        class_names_in(tmp_path / "missing.txt")
+
+
+def test_a_list_of_names():
+    assert check_class_names([" river ", "lake"]) == ("river", "lake")
+    with pytest.raises(DataError, match="classes is the text 'river', expected a list of names"):
+        check_class_names("river")
+
+
+@pytest.mark.parametrize("typed", ['owl,"heron, grey"', "Forest,forest", "owl,unlabeled", "owl,,heron"])
+def test_an_audit_reads_them_by_the_same_rules(typed):
+    """Which also takes a number of classes."""
+    found = []
+    for read in (read_class_names, parse_classes):
+        try:
+            found.append(read(typed))
+        except DataError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+    assert parse_classes("3") == ("0", "1", "2")
+
+
+def test_there_is_no_other_reader():
+    """Every command that has --classes hands it to the one function, and nobody else normalises names."""
+    commands = [path for path in (PACKAGE / "cli").glob("*.py") if re.search(r"\bclasses: Annotated", path.read_text())]
+    assert {path.stem for path in commands} == {"audit", "label", "zeroshot"}
+    for path in commands:
+        assert re.search(r"\b(read_class_names|parse_classes)\(classes\)", path.read_text()), path.name
+    normalising = {path.name for path in PACKAGE.rglob("*.py") if "unicodedata.normalize" in path.read_text()}
+    assert normalising == {"class_names.py"}
