@@ -8,10 +8,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, from_numpy
 
 Indices = NDArray[np.int64]
+Labels = Tensor | ArrayLike
+"""The class number of every image: a tensor on any device, an array or a list."""
 
 
 class Split(NamedTuple):
@@ -21,7 +23,7 @@ class Split(NamedTuple):
     unlabeled: Tensor
 
 
-def few_labels(labels: Tensor, per_class: int, seed: int, labeled_also_unlabeled: bool = True) -> Split:
+def few_labels(labels: Labels, per_class: int, seed: int, labeled_also_unlabeled: bool = True) -> Split:
     """``per_class`` labels of every class; every other image is unlabeled.
 
     The literature's default is that labeled images also serve as unlabeled ones (FixMatch and its successors).
@@ -35,11 +37,10 @@ def few_labels(labels: Tensor, per_class: int, seed: int, labeled_also_unlabeled
             )
     random = np.random.RandomState(seed)
     labeled = [random.permutation(positions)[:per_class] for positions in classes]
-    everything = np.arange(len(labels), dtype=np.int64)
-    return _split(np.concatenate(labeled), everything, labeled_also_unlabeled)
+    return _split(np.concatenate(labeled), np.concatenate(classes), labeled_also_unlabeled)
 
 
-def label_share(labels: Tensor, share: float, seed: int, labeled_also_unlabeled: bool = False) -> Split:
+def label_share(labels: Labels, share: float, seed: int, labeled_also_unlabeled: bool = False) -> Split:
     """Of every class this share of its images, rounded, but at least one, is labeled; every other image is unlabeled.
 
     The rule of the authors' code for ImageNet, whose classes have 732 to 1,300 images.
@@ -53,7 +54,7 @@ def label_share(labels: Tensor, share: float, seed: int, labeled_also_unlabeled:
 
 
 def long_tail(
-    labels: Tensor, gamma: float, labeled_fraction: float, seed: int, labeled_also_unlabeled: bool = False
+    labels: Labels, gamma: float, labeled_fraction: float, seed: int, labeled_also_unlabeled: bool = False
 ) -> Split:
     """Class c keeps ``int(n * gamma ** (-c / (C - 1)))`` images, n the size of the smallest class; of those,
     ``ceil(labeled_fraction * kept)`` are labeled. The others are unlabeled: here the literature's default (CReST,
@@ -64,7 +65,7 @@ def long_tail(
     return _split(np.concatenate(labeled), kept, labeled_also_unlabeled)
 
 
-def mismatch(labels: Tensor, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
+def mismatch(labels: Labels, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
     """The paper's mismatch: labels as in ``long_tail``, and unlabeled images either of the same ``long-tail`` or
     ``balanced``: of every class the same number, as many as the class with the fewest left has."""
     if unlabeled not in ("long-tail", "balanced"):
@@ -79,7 +80,7 @@ def mismatch(labels: Tensor, gamma: float, labeled_fraction: float, seed: int, u
 
 
 def two_tails(
-    labels: Tensor,
+    labels: Labels,
     labeled_max: int,
     unlabeled_max: int,
     gamma: float,
@@ -115,13 +116,13 @@ def two_tails(
     return _split(known, np.concatenate([known, *rest]), labeled_also_unlabeled)
 
 
-def hold_out_labels(labels: Tensor, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
+def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
     """The split with fewer labels, and the positions of those taken away to validate with: of each class this share,
     rounded, but never the last label. They stay what they were among the unlabeled images."""
     if not 0 < fraction < 1:
         raise ValueError(f"fraction is {fraction}, expected a share of the labels in (0, 1).")
     random = np.random.RandomState(seed)
-    known, positions = labels.cpu().numpy(), split.labeled.cpu().numpy()
+    known, positions = _numbers(labels), split.labeled.cpu().numpy()
     taken = []
     for number in np.unique(known[positions]):
         own = positions[known[positions] == number]
@@ -135,7 +136,7 @@ def hold_out_labels(labels: Tensor, split: Split, fraction: float, seed: int) ->
     return Split(from_numpy(np.setdiff1d(positions, validation)), split.unlabeled), from_numpy(validation)
 
 
-def held_out(labels: Tensor, per_class: int, seed: int) -> tuple[Tensor, Tensor]:
+def held_out(labels: Labels, per_class: int, seed: int) -> tuple[Tensor, Tensor]:
     """The others, and ``per_class`` images of every class that are held out as a balanced test set."""
     classes = _positions(labels)
     if per_class >= min(map(len, classes)):
@@ -146,7 +147,7 @@ def held_out(labels: Tensor, per_class: int, seed: int) -> tuple[Tensor, Tensor]
     return _hold_out(classes, [per_class] * len(classes), seed)
 
 
-def held_out_share(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
+def held_out_share(labels: Labels, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """The others, and this share of every class, rounded, at least one image: a test set like the set itself."""
     classes = _positions(labels)
     short = [number for number, positions in enumerate(classes) if len(positions) < 2]
@@ -166,7 +167,7 @@ def _hold_out(classes: list[Indices], numbers: list[int], seed: int) -> tuple[Te
 
 
 def _long_tail_parts(
-    labels: Tensor, gamma: float, labeled_fraction: float, seed: int
+    labels: Labels, gamma: float, labeled_fraction: float, seed: int
 ) -> tuple[list[Indices], list[Indices]]:
     """Of each class, the labeled images and the others it keeps."""
     if not 0 < labeled_fraction <= 1:
@@ -194,12 +195,22 @@ def _tail(largest: int, gamma: float, classes: int) -> list[int]:
     return sizes
 
 
-def _positions(labels: Tensor) -> list[Indices]:
+def _positions(labels: Labels) -> list[Indices]:
     """Positions of the images of each class."""
-    known = labels.cpu().numpy()
+    known = _numbers(labels)
     if known.min() < 0:
         raise ValueError(f"{(known < 0).sum()} images have no label; a protocol that hides labels needs all of them.")
     return [np.flatnonzero(known == number).astype(np.int64) for number in range(known.max() + 1)]
+
+
+def _numbers(labels: Labels) -> Indices:
+    known = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if known.ndim != 1 or not len(known) or not np.issubdtype(known.dtype, np.integer):
+        raise ValueError(
+            f"labels have shape {known.shape} and type {known.dtype}, expected one whole number for each image. "
+            "Of names: np.unique(names, return_inverse=True)[1]."
+        )
+    return known.astype(np.int64)
 
 
 def _split(labeled: Indices, kept: Indices, labeled_also_unlabeled: bool) -> Split:

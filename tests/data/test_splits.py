@@ -140,3 +140,26 @@ def test_folds_of_the_real_cifar10_are_the_same_on_every_machine():
 def test_impossible_protocols_teach(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+PROTOCOLS = {
+    "few_labels": lambda labels: few_labels(labels, 2, 0),
+    "long_tail": lambda labels: long_tail(labels, 5, 0.5, 0),
+    "mismatch": lambda labels: mismatch(labels, 5, 0.5, 0),
+    "two_tails": lambda labels: two_tails(labels, 4, 8, 2, 0),
+    "hold_out_labels": lambda labels: hold_out_labels(labels, few_labels(labels, 4, 0), 0.5, 0)[1:],
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_labels_may_be_a_tensor_an_array_or_a_list(name):
+    labels = torch.arange(60) % 3
+    expected = [part.tolist() for part in PROTOCOLS[name](labels)]
+    for same in (labels.numpy(), labels.numpy().astype("int8"), labels.tolist(), tuple(labels.tolist())):
+        assert [part.tolist() for part in PROTOCOLS[name](same)] == expected
+
+
+@pytest.mark.parametrize("labels", [["owl", "heron"], [0.0, 1.0], [[0, 1]], [], torch.zeros(3), 5])
+def test_what_are_no_labels(labels):
+    with pytest.raises(ValueError, match=r"labels have shape .* and type .*, expected one whole number for each image"):
+        few_labels(labels, 1, 0)
