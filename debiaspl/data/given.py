@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from debiaspl.data.splits import Split
 class GivenLabels:
     """Every label that was given is used, but for those of one fold, which the run is checked with."""
 
+    takes_further: ClassVar[bool] = False
     table: str = ""
     """The table of labels (file_name,label); without it, labels.csv in the folder, or class folders."""
     folds: int = 0

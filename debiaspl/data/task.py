@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -17,6 +17,12 @@ from debiaspl.data.splits import Split, few_labels, hold_out_labels, label_share
 class Splitter(Protocol):
     """Decides which images of a labeled set keep their label, and which images are unlabeled ones."""
 
+    @property
+    def takes_further(self) -> bool:
+        """Whether images that the set's authors publish without labels join the unlabeled ones. Not where a protocol
+        says how many unlabeled images of each class there are."""
+        ...
+
     def split(self, labels: Tensor, seed: int) -> Split: ...
 
 
@@ -24,6 +30,7 @@ class Splitter(Protocol):
 class FewLabels:
     """So many labels of every class."""
 
+    takes_further: ClassVar[bool] = True
     per_class: int = 4
     """Labels per class."""
     labeled_also_unlabeled: bool = True
@@ -37,6 +44,7 @@ class FewLabels:
 class LabelShare:
     """A share of every class."""
 
+    takes_further: ClassVar[bool] = True
     share: float = 0.01
     """Labeled share of each class, rounded, but at least one image."""
     labeled_also_unlabeled: bool = False
@@ -50,6 +58,7 @@ class LabelShare:
 class LongTail:
     """Class sizes that fall exponentially, and a labeled share of each class."""
 
+    takes_further: ClassVar[bool] = False
     gamma: float = 100.0
     """Images of the largest class over those of the smallest."""
     labeled_fraction: float = 0.1
@@ -65,6 +74,7 @@ class LongTail:
 class Mismatch:
     """Labels of a long tail, and unlabeled images that are balanced or of the same tail."""
 
+    takes_further: ClassVar[bool] = False
     gamma: float = 200.0
     """Labels: images of the largest class over those of the smallest."""
     labeled_fraction: float = 0.1
@@ -80,6 +90,7 @@ class Mismatch:
 class TwoTails:
     """The N1/M1 protocol: labels and unlabeled images each of a tail of their own."""
 
+    takes_further: ClassVar[bool] = False
     labeled_max: int = 500
     """Labels of the largest class (N1)."""
     unlabeled_max: int = 4000
@@ -125,12 +136,10 @@ class Task:
         if validation:
             split, positions = hold_out_labels(train.labels, split, validation, seed)
             held_out = train.select(positions)
-        return cls(
-            labeled=train.select(split.labeled),
-            unlabeled=train.select(split.unlabeled).without_labels(),
-            test=whole.test,
-            validation=held_out,
-        )
+        unlabeled = train.select(split.unlabeled).without_labels()
+        if whole.unlabeled is not None and protocol.takes_further:
+            unlabeled = unlabeled.joined(whole.unlabeled)
+        return cls(train.select(split.labeled), unlabeled, whole.test, held_out)
 
     @classmethod
     def of_given(cls, images: ImageSet, protocol: GivenLabels, seed: int) -> "Task":
