@@ -6,6 +6,7 @@ import signal
 import threading
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # also for the processes that tests start
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # two threads that wait for each other leave the core to others
 
 import torch
 

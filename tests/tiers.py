@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 LIMIT = 5.0
-"""Seconds of the processor's time, all threads together; the clock's would also be that of other programs."""
+"""Seconds of the processor's time, of the test's own thread; the clock's would also be that of other programs."""
 
 _fast: str | None = None
 """The test that is running, fixtures included, if it has no mark."""
@@ -44,9 +44,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    before = time.process_time()
+    before = time.thread_time()
     result = yield
-    seconds = time.process_time() - before
+    seconds = time.thread_time() - before
     if _fast is not None and seconds > LIMIT:
         pytest.fail(
             f"{_fast} took {seconds:.1f} s of processor time, and a test without a mark may take {LIMIT:g}. Make it "
