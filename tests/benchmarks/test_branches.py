@@ -46,7 +46,7 @@ def test_a_branch_is_the_run_of_its_own(tmp_path):
         results, log = own_run(settings, tmp_path / f"run{number}")
         assert found["accuracy"] == results["accuracy"]
         assert found["recall"] == results["recall"]
-        assert found["seconds"] > found["training_seconds"] > begun.seconds
+        assert found["seconds"] >= found["training_seconds"] >= round(begun.seconds, 1)  # tenths: a short run has few
         assert [line["step"] for line in found["log"]] == [8, 12, 16, 24]
         for line, expected in zip(found["log"], log, strict=True):
             assert line["losses"] == {name: float(f"{loss:.4g}") for name, loss in expected["losses"].items()}
