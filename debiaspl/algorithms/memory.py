@@ -9,7 +9,9 @@ def write_over_oldest(written: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
     (buffer, rows), *_ = pairs
     memory, count = len(buffer), len(rows)
     if count > memory:
-        raise ValueError(f"memory is {memory}, but a batch has {count} images; expected at least as many.")
+        raise ValueError(
+            f"memory is {memory}, but a batch has {count} images or views to remember; expected at least as many."
+        )
     places = (written + torch.arange(count, device=rows.device)) % memory
     for buffer, rows in pairs:
         buffer.index_copy_(0, places, rows.to(buffer.dtype))

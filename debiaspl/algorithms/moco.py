@@ -1,4 +1,4 @@
-"""MoCo v2 (Chen et al., 2020), with the averaged statistics of EMAN (Cai et al., 2021): features without a label."""
+"""MoCo v2 (Chen et al., 2020): features without a label. With average_statistics=true the teacher is that of EMAN."""
 
 import torch
 from torch import Tensor

@@ -80,9 +80,9 @@ class SwAV(Algorithm):
     def codes(self, similarity: Tensor) -> Tensor:
         """This rank's rows of the codes of all ranks: every row sums to 1, and every prototype has as large a share."""
         whole = ranks.gathered(similarity)
-        # The largest is taken off before the exponential, which would overflow at low temperatures.
-        code = ((whole - whole.amax()) / self.code_temperature).exp()
+        # In logs: at low temperatures an exponential would overflow, or leave a prototype with nothing.
+        code = whole / self.code_temperature
         for _ in range(self.rounds):
-            code = code / code.sum(0, keepdim=True) / code.shape[1]
-            code = code / code.sum(1, keepdim=True) / code.shape[0]
-        return ranks.own_part(code * code.shape[0])
+            code = code - code.logsumexp(0, keepdim=True)
+            code = code - code.logsumexp(1, keepdim=True)
+        return ranks.own_part(code.exp())

@@ -27,7 +27,12 @@ def read_class_names(text: str) -> tuple[str, ...]:
             f"{TYPED} is {text!r}: {error}. Expected names with commas between; a name that contains a comma stands in "
             'quotes, and a quote inside quotes is written twice: \'owl,"heron, grey","the ""big"" one"\'.'
         ) from error
-    return check_class_names([name for row in rows for name in row], TYPED)
+    names = [name for row in rows for name in row]
+    if len(names) == 1 and (Path(text).suffix or Path(text).parent.name):
+        raise DataError(
+            f"{TYPED} is {text!r}, and there is no such file. Expected names with commas between, or a file."
+        )
+    return check_class_names(names, TYPED)
 
 
 def class_names_in(file: Path) -> tuple[str, ...]:
@@ -44,14 +49,19 @@ def class_names_in(file: Path) -> tuple[str, ...]:
     return check_class_names([line for line in lines if line.strip()], str(file))
 
 
-def check_class_names(names: Iterable[str], origin: str = "classes") -> tuple[str, ...]:
+def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool = False) -> tuple[str, ...]:
     """The names without spaces around them and with composed accents; two or more, all different.
 
-    Capital letters do not make another class: a text model reads both alike, and so do some file systems.
+    Capital letters do not make another class, unless ``alike`` names are allowed: a text model reads both alike, and so
+    do some file systems.
     """
     if isinstance(names, str):
         raise DataError(f"{origin} is the text {names!r}, expected a list of names, such as ['river', 'forest'].")
-    classes = tuple(composed(name.strip()) for name in names)
+    given = list(names)
+    strange = [name for name in given if not isinstance(name, str)]
+    if strange:
+        raise DataError(f"{origin} contains {strange[0]!r}, expected names as text, such as ['river', 'forest'].")
+    classes = tuple(composed(name.strip()) for name in given)
     if "" in classes:
         raise DataError(
             f"{origin}: class {classes.index('') + 1} of {len(classes)} has no name. Expected names with single commas "
@@ -70,10 +80,11 @@ def check_class_names(names: Iterable[str], origin: str = "classes") -> tuple[st
         )
     seen: dict[str, str] = {}
     for name in classes:
-        first = seen.setdefault(name.casefold(), name)
-        if first is not name:
-            also = "" if first == name else f" (also as {first!r})"
+        key = name if alike else name.casefold()
+        if key in seen:
+            also = "" if seen[key] == name else f" (also as {seen[key]!r})"
             raise DataError(f"{origin} has the class {name!r} twice{also}. Expected different names.")
+        seen[key] = name
     return classes
 
 

@@ -59,7 +59,7 @@ def open_session(
 def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
     found = Table(path, names).classes_found()
     if found:
-        return check_class_names(found, str(path))
+        return check_class_names(found, str(path), alike=True)
     folders = sorted({file.split("/")[0] for file in files if "/" in file} - {UNLABELED_NAME})
     if len(folders) < 2 or any("/" not in file for file in files):
         raise DataError(
@@ -67,7 +67,7 @@ def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Pat
             "with one per line."
         )
     refuse_parts(photos, folders, files)
-    return check_class_names(folders, str(photos))
+    return check_class_names(folders, str(photos), alike=True)
 
 
 def _take_over_class_folders(table: Table, files: tuple[str, ...], classes: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ A run of debiaspl is a start as well, for a network like its own, whatever that 
 
 import hashlib
 import json
+import os
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +33,7 @@ WEIGHTS = "model.safetensors"
 
 def find_start(start: str) -> Path:
     """The file: at its path, or by its name in a data folder; of a run's folder, its weights."""
-    path = Path(start).expanduser()
+    path = Path(os.path.expanduser(start))  # a user that does not exist stays as it is written
     places = [path, *([] if path.is_absolute() else (folder / path for folder in data_folders()))]
     for place in places:
         if place.is_file():
@@ -91,7 +92,7 @@ def _network_of_run(path: Path) -> str | None:
         network = facts["network"]
         settings = " ".join(f"{key}={value}" for key, value in network["settings"].items())
         return f"{network['name']} {settings}".strip()
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

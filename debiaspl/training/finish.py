@@ -45,12 +45,13 @@ def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Li
         features.append(images)
         labels.append(labeled.labels[drawn.to(labeled.labels.device)])
     centred, label = torch.cat(features) - mean, torch.cat(labels)
-    classes = torch.zeros((labeled.num_classes, centred.shape[1]), device=mean.device)
-    directions = F.normalize(classes.index_add(0, label, F.normalize(centred, dim=-1)), dim=-1)
-    head = nn.Linear(centred.shape[1], labeled.num_classes).to(mean.device).requires_grad_(False)
+    # A product, not index_add: on a GPU that adds in no fixed order.
+    members = F.one_hot(label, labeled.num_classes).to(centred.dtype)
+    directions = F.normalize(members.T @ F.normalize(centred, dim=-1), dim=-1)
+    head = deepcopy(model.head).requires_grad_(False)  # a new one would draw from the user's random numbers
     head.weight.copy_(directions / (TEMPERATURE * centred.norm(dim=-1).mean().clamp_min(1e-12)))
     head.bias.copy_(-head.weight @ mean)
-    head.bias[torch.bincount(label, minlength=labeled.num_classes) == 0] = -torch.inf
+    head.bias[members.sum(0) == 0] = -torch.inf
     return head
 
 

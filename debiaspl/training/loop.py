@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,8 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
     predict = partial(evaluate, model, group=group)
     # Every rank measures, though the first alone needs it: each predicts its share.
     ending = end(predict, step.task)
+    if not step.algorithm.learns_labels:
+        ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
     history = run.log() if group.first else []
     results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
     if group.first:

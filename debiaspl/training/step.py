@@ -54,7 +54,11 @@ class Step:
         self.group = group
         batches = recipe.labeled_batch, recipe.unlabeled_batch
         check_parts(*batches, ranks.count(), recipe.accumulate)
-        self.student = _network(recipe, task, recipe.seed, fresh).to(device)
+        self.student = _network(recipe, task, recipe.seed, fresh)
+        self.start = first_weights(recipe.start, self.student.state_dict()) if fresh and recipe.start else {}
+        if self.start:
+            self.student.load_state_dict(self.student.state_dict() | self.start)
+        self.student.to(device)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = _algorithm(recipe, task, self.student).to(device)
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
@@ -172,7 +176,7 @@ class Step:
         # Ranks on different hardware might draw the line at another image.
         adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
         self._adopt(ranks.of_first(adopted))
-        first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict()
+        first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
         self.update.load_exact(self.student, first)
         self.average.model.load_state_dict(first)
         for momentum in self.update.momenta().values():
@@ -217,6 +221,7 @@ class Step:
         state |= {f"monitor.{name}": value for name, value in self.monitor.sums.items()}
         if self.algorithm.generations > 1:
             state["adopted"] = self.adopted
+            state |= {f"start.{name}": value for name, value in self.start.items()}  # its file may be gone by then
         return state | {"generator": self.generator.get_state()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
@@ -229,6 +234,7 @@ class Step:
             self.generator.set_state(state["generator"])
             if self.algorithm.generations > 1:
                 self._adopt(state["adopted"])
+                self.start = _under("start.", state)
         except (KeyError, RuntimeError, ValueError) as error:
             raise RunError(f"the checkpoint does not fit this recipe: {error}") from error
         self.monitor.load(_under("monitor.", state), self.device)
@@ -244,8 +250,6 @@ def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
         network: Network = recipe.network.build("network", num_classes=images.num_classes, channels=images.channels)
     if fresh:
         network.load_pretrained()
-        if recipe.start:
-            network.load_state_dict(network.state_dict() | first_weights(recipe.start, network.state_dict()))
     for parameter in network.parameters():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

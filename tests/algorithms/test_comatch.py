@@ -276,7 +276,7 @@ def test_wrong_settings_teach(settings, message):
 
 
 def test_a_memory_smaller_than_a_batch_teaches_at_the_first_step():
-    with pytest.raises(ValueError, match="memory is 20, but a batch has 21 images"):
+    with pytest.raises(ValueError, match="memory is 20, but a batch has 21 images or views"):
         comatch(memory=20).losses(models(), batch())
 
 

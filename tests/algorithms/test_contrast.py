@@ -147,7 +147,7 @@ def test_bad_settings_are_refused(settings, words):
 
 
 def test_a_batch_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="memory is 3, but a batch has 7 images"):
+    with pytest.raises(ValueError, match="memory is 3, but a batch has 7 images or views"):
         made(memory=3)(*views(0))
     strong, weak = views(0)
     with pytest.raises(ValueError, match="two or more in a batch; found 1"):

@@ -138,9 +138,12 @@ def test_codes_use_all_prototypes_alike():
 
 
 def test_codes_of_extreme_similarities_are_finite():
-    algorithm = made(SwAV, prototypes=3, code_temperature=1e-3)
-    codes = algorithm.codes(torch.tensor([[1.0, 0.9, 0.9], [1.0, 0.9, 0.91], [0.9, 1.0, 0.9]], dtype=torch.float64))
+    algorithm = made(SwAV, prototypes=64, code_temperature=1e-3)
+    generator = torch.Generator().manual_seed(0)
+    rows, prototypes = (F.normalize(torch.randn(64, 3, generator=generator), dim=-1) for _ in range(2))
+    codes = algorithm.codes(rows @ prototypes.T)  # float32, cosines from -1 to 1
     assert codes.isfinite().all()
+    torch.testing.assert_close(codes.sum(1), torch.ones(64))
 
 
 def test_an_averaged_head_follows_weights_and_statistics():

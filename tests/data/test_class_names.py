@@ -36,8 +36,13 @@ def test_names_with_commas_between(typed, classes):
     [
         (" owl , grey heron ,", "--classes: class 3 of 3 has no name. Expected names with single commas between"),
         ("owl", "--classes has one class, 'owl'. Expected two or more names with commas between, or a file"),
-        ("nowhere.txt", "has one class, 'nowhere.txt'. Expected .* or a file with one per line"),
+        (
+            "nowhere.txt",
+            "--classes is 'nowhere.txt', and there is no such file. Expected names with commas between, or",
+        ),
+        ("lists/birds", "--classes is 'lists/birds', and there is no such file"),
         ("", "--classes has no class. Expected two or more"),
+        ("a,b,a", "--classes has the class 'a' twice. Expected different names"),
         ("owl,owl", "--classes has the class 'owl' twice. Expected different names"),
         ("Forest,forest", r"--classes has the class 'forest' twice \(also as 'Forest'\). Expected different names"),
         ("cafe\u0301,caf\u00e9", "has the class 'café' twice. Expected"),
@@ -67,6 +72,16 @@ def test_a_list_of_names():
     assert check_class_names([" river ", "lake"]) == ("river", "lake")
     with pytest.raises(DataError, match="classes is the text 'river', expected a list of names"):
         check_class_names("river")
+    with pytest.raises(DataError, match=r"'river' twice\. Expected different names"):
+        check_class_names(["river", "river"])
+    with pytest.raises(DataError, match="contains 1, expected names as text"):
+        check_class_names([1, 2])
+
+
+def test_what_is_found_may_differ_in_capitals_where_it_is_allowed():
+    assert check_class_names(["Forest", "forest"], alike=True) == ("Forest", "forest")
+    with pytest.raises(DataError, match="'Forest' twice"):
+        check_class_names(["Forest", "forest", "Forest"], alike=True)
 
 
 @pytest.mark.parametrize("typed", ['owl,"heron, grey"', "Forest,forest", "owl,unlabeled", "owl,,heron"])

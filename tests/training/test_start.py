@@ -62,6 +62,27 @@ def test_its_digest_is_recorded_and_the_start_is_not_needed_again(tmp_path, monk
     assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
 
 
+@pytest.mark.slow
+def test_every_generation_begins_with_the_start_which_is_read_once(tmp_path, monkeypatch, start):
+    own, recipe = tmp_path / "start", ("algorithm=crest", "generations=2", "threshold=0.1")
+    shutil.copytree(start, own)
+    train(begun_with(own, *recipe), tmp_path / "whole")
+    train(begun_with(own, *recipe, "start="), tmp_path / "alone")
+    assert outcome(tmp_path / "whole")[0] != outcome(tmp_path / "alone")[0]
+    stop_at(monkeypatch, 5)  # the second generation begins with step 6
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(begun_with(own, *recipe), tmp_path / "stopped")
+    monkeypatch.undo()
+    shutil.rmtree(own)
+    train(begun_with(own, *recipe), tmp_path / "stopped", resume=True)
+    assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
+    step = first_step(begun_with(start, *recipe))
+    step._begin_generation(1)
+    learned = load_file(start / "model.safetensors")
+    state = step.student.state_dict()
+    assert all(torch.equal(state[name], value) for name, value in learned.items() if not name.startswith("head."))
+
+
 def test_another_start_is_another_run(tmp_path, start):
     train(begun_with(start), tmp_path / "begun")
     train(EAGER, tmp_path / "alone")
@@ -75,6 +96,16 @@ def test_a_start_of_another_network_is_refused_before_anything_is_written(tmp_pa
     ):
         train(begun_with(start, *settings), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_what_a_start_is_measured_with_is_said(start):
+    assert results(start)["evaluated"].startswith("nearest class mean of the labeled images; the averaged weights")
+
+
+@pytest.mark.parametrize("named", ["~nobody-of-that-name/run", "no\\such\\place"])
+def test_a_start_that_is_nowhere(tmp_path, named):
+    with pytest.raises(ValueError, match="was not found: looked for a file at"):
+        train(begun_with(Path(named)), tmp_path / "run")
 
 
 def test_a_run_that_has_not_ended_is_no_start(tmp_path, start):
@@ -124,7 +155,9 @@ def test_the_classifier_of_a_start_is_the_nearest_class_mean_written_out():
         centres.append(direction(sum(own) / len(own)))
     features = model.embed(scale(task.test.images[:100]))
     expected = [max(range(10), key=lambda label: float(direction(image - mean) @ centres[label])) for image in features]
+    drawn = torch.get_rng_state()
     head = nearest_class_mean(model, task.labeled, mean)
+    assert torch.equal(torch.get_rng_state(), drawn)  # the user's own random numbers
     assert head(features).argmax(-1).tolist() == expected
     assert not any(parameter.requires_grad for parameter in head.parameters())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from debiaspl.algorithms import ALGORITHMS
+from debiaspl.algorithms import ALGORITHMS, STARTS
 from debiaspl.report.chance import paired
 from debiaspl.report.interval import wilson
 from debiaspl.report.runs.record import RunRecord
@@ -90,7 +90,8 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
     """Runs put together by recipe: supervised baselines first, then what has no correction, then the rest."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
-        computed = {name: value for name, value in run.recipe.items() if name not in APART}
+        # Runs from before there were starts began without one.
+        computed = {"start": ""} | {name: value for name, value in run.recipe.items() if name not in APART}
         groups.setdefault(json.dumps(computed, sort_keys=True), []).append(run)
     members = [sorted(group, key=lambda run: int(run.recipe["seed"])) for group in groups.values()]
     members.sort(key=lambda group: _rank(group[0].recipe))
@@ -105,7 +106,8 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
 def method_name(recipe: Mapping[str, Any]) -> str:
     """FixMatch without a correction is FixMatch, with the paper's it is DebiasPL."""
     algorithm, correction = str(recipe["algorithm"]["name"]), str(recipe["correction"]["name"])
-    own = ALGORITHMS[algorithm].__name__ if algorithm in ALGORITHMS else algorithm
+    known = {**ALGORITHMS, **STARTS}
+    own = known[algorithm].__name__ if algorithm in known else algorithm
     title = TITLES.get(algorithm, own)
     if algorithm == "supervised" or plain(recipe):
         return title
