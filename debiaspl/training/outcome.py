@@ -69,7 +69,7 @@ def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def timing(seconds: float, device: torch.device) -> dict[str, Any]:
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
 
 
