@@ -23,11 +23,13 @@ def train_on_photos(
 ) -> None:
     """Choose, say what was chosen, train, and say what came out."""
     with plain_errors():
+        from debiaspl.photos.alike import refuse_alike
+        from debiaspl.photos.check import check_for
+        from debiaspl.photos.choose import choose
+        from debiaspl.photos.describe import caption, verdict
+        from debiaspl.photos.run import BASELINE, train_photos, with_check
+        from debiaspl.photos.survey import survey
         from debiaspl.recipes import RECIPES
-        from debiaspl.recipes.photos import check_for, choose, survey
-        from debiaspl.recipes.photos_alike import refuse_alike
-        from debiaspl.recipes.photos_run import BASELINE, train_photos, with_check
-        from debiaspl.recipes.photos_table import caption, verdict
         from debiaspl.report.runs import write_report
         from debiaspl.training import Run
 
@@ -64,7 +66,7 @@ def _machine(device: str | None) -> str:
 
 def _encoder(photos: Any, machine: str, name: str) -> Any:
     from debiaspl.encoders import load_encoder
-    from debiaspl.recipes.photos import working_size
+    from debiaspl.photos.choose import working_size
 
     encoder = load_encoder(name)
     if encoder.any_size:
@@ -75,8 +77,8 @@ def _encoder(photos: Any, machine: str, name: str) -> Any:
 def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool) -> str:
     """The second line: what will be trained, how it is checked and how long it takes."""
     from debiaspl.encoders import lite0_is_installed
-    from debiaspl.recipes.photos_run import count_runs
-    from debiaspl.recipes.photos_time import cores, estimate, in_words
+    from debiaspl.photos.duration import cores, estimate, in_words
+    from debiaspl.photos.run import count_runs
 
     runs = count_runs(recipe, check)
     took = in_words(estimate(recipe, photos, check, machine, encoder, eager))
@@ -97,7 +99,7 @@ def _print_table(outcome: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from debiaspl.recipes.photos_table import HEADER, rows
+    from debiaspl.photos.describe import HEADER, rows
 
     first, *others = HEADER
     table = Table(first, *others, box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -13,8 +13,10 @@ pytest.importorskip("transformers")
 from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.given import fold_of
 from debiaspl.encoders import load_encoder
-from debiaspl.recipes.photos import Check, Photos, check_for, choose, survey, working_size
-from tests.recipes.user import SIDE
+from debiaspl.photos.check import Check, check_for
+from debiaspl.photos.choose import choose, working_size
+from debiaspl.photos.survey import Photos, survey
+from tests.photos.user import SIDE
 
 
 def made(*counts, unlabeled=100, side=64):

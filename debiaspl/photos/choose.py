@@ -3,129 +3,16 @@
 debiaspl train photos/ --labels labels.csv
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import median
+from dataclasses import replace
 
-import torch
-from torch import Tensor
-
-from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.decode import BadImage, open_image
-from debiaspl.data.given import fold_of
-from debiaspl.data.listing import list_folder
 from debiaspl.encoders import Encoder
+from debiaspl.photos.survey import Photos
 from debiaspl.recipes.cifar10 import MINUTES
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.parts import find
 
-FEWEST_IMAGES = 10
-LOOKED_AT = 32
-"""Photos that are opened to see how large they are."""
 MEMORY = 2e9
 """Bytes of photos from which on they are read while training."""
-HELD_OUT = 5
-"""One label in so many is held out, where there are enough."""
-ENOUGH = 10
-"""Labels of the rarest class from which on there are,"""
-ENOUGH_IN_ALL = 50
-"""if so many can be held out."""
-
-
-@dataclass(frozen=True, eq=False)
-class Photos:
-    """What lies in a folder."""
-
-    folder: Path
-    table: Path | None
-    labels: Tensor
-    """int64, (N,); -1 for none."""
-    classes: tuple[str, ...]
-    side: int
-    """The shorter side of a usual photo, in pixels."""
-
-    @property
-    def counts(self) -> list[int]:
-        return torch.bincount(self.labels[self.labels >= 0], minlength=len(self.classes)).tolist()
-
-    @property
-    def unlabeled(self) -> int:
-        return int((self.labels == UNLABELED).sum())
-
-    def headline(self) -> str:
-        """What is there, in a line."""
-        counts = self.counts
-        rarest = min(range(len(counts)), key=counts.__getitem__)
-        even = len(set(counts)) == 1
-        spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
-        return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
-
-    @property
-    def source(self) -> Path:
-        """Where the labels come from: a table, or the folder with a folder for each class."""
-        beside = self.folder / "labels.csv"
-        return self.table or (beside if beside.is_file() else self.folder)
-
-    @property
-    def in_folders(self) -> bool:
-        return self.source == self.folder
-
-
-def survey(folder: Path, table: Path | None) -> Photos:
-    """Look at a folder; no photo is read but a few, for their size."""
-    listing = list_folder(folder, table)
-    if len(listing.files) < FEWEST_IMAGES:
-        raise DataError(
-            f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Put the photos that have "
-            "no label there too: most of what is learned comes from them."
-        )
-    step = max(len(listing.files) // LOOKED_AT, 1)
-    sides = [side for name in listing.files[::step] if (side := _side(folder / name))]
-    if not sides:
-        raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were looked at can be read.")
-    return Photos(folder, table, listing.labels, listing.classes, int(median(sides)))
-
-
-def _side(path: Path) -> int | None:
-    try:
-        return min(open_image(path, None).size)
-    except BadImage:
-        return None
-
-
-@dataclass(frozen=True)
-class Check:
-    """How a run on photos is checked with labels it did not learn from."""
-
-    folds: int
-    """Parts that the labels are cut in; 0: there are too few."""
-    all_in_turn: bool
-    """Each part is held out once, by a run of its own; else one part alone, by the run itself."""
-    labels: int
-    """Labels that are checked."""
-
-    def words(self) -> str:
-        """For the user, before it begins."""
-        if not self.folds:
-            return "Every class has one label only: nothing can be checked. Two of each would do."
-        if self.all_in_turn:
-            return f"Too few labels to hold any out: {self.labels} are cross-checked in {self.folds} folds."
-        return f"{self.labels} labels are held out to check with."
-
-
-def check_for(photos: Photos, folds: int = 3, seed: int = 0) -> Check:
-    """Held-out labels where there are enough, else cross-checked ones."""
-    counts = photos.counts
-    if min(counts) >= ENOUGH and sum(counts) >= HELD_OUT * ENOUGH_IN_ALL:
-        return Check(HELD_OUT, False, int((fold_of(photos.labels, HELD_OUT, seed) == 0).sum()))
-    return cross_check(counts, folds)
-
-
-def cross_check(counts: Sequence[int], folds: int = 3) -> Check:
-    """Every label but for the only one of a class, in so many folds that none of them is empty."""
-    again = sum(count for count in counts if count > 1)
-    return Check(min(folds, again), True, again)
 
 
 def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = None) -> Recipe:

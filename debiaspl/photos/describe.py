@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from debiaspl.recipes.photos_run import BASELINE, Outcome
+from debiaspl.photos.run import BASELINE, Outcome
 from debiaspl.report.interval import wilson
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")

@@ -14,15 +14,17 @@ pytest.importorskip("transformers")
 from debiaspl.data.decode import decode
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
-from debiaspl.recipes import photos as photos_module
-from debiaspl.recipes import photos_run, photos_time
-from debiaspl.recipes.photos import Check, check_for, choose, survey
-from debiaspl.recipes.photos_run import Outcome
-from debiaspl.recipes.photos_table import caption
+from debiaspl.photos import check, duration, run
+from debiaspl.photos import survey as survey_module
+from debiaspl.photos.check import Check, check_for
+from debiaspl.photos.choose import choose
+from debiaspl.photos.describe import caption
+from debiaspl.photos.run import Outcome
+from debiaspl.photos.survey import survey
 from debiaspl.training import frozen
 from debiaspl.training.log import ProgressLine
 from tests.encoders.tiny import save
-from tests.recipes.user import CLASSES, debiaspl, train
+from tests.photos.user import CLASSES, debiaspl, train
 
 
 def test_two_lines_before_and_a_table_after(trained):
@@ -94,7 +96,7 @@ def test_a_moved_run_predicts_the_same_without_the_encoder_it_came_from(trained,
 
 
 def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, monkeypatch):
-    real, calls = photos_run.train, []
+    real, calls = run.train, []
 
     def stopped(*arguments, **named):
         calls.append(arguments)
@@ -103,9 +105,9 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
         return real(*arguments, **named)
 
     out = place / "runs" / "second"
-    monkeypatch.setattr(photos_run, "train", stopped)
+    monkeypatch.setattr(run, "train", stopped)
     assert "somebody pulled the plug" in train(place, out).output
-    monkeypatch.setattr(photos_run, "train", real)
+    monkeypatch.setattr(run, "train", real)
     assert "already holds a run" in train(place, out).output
     said = []
     monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
@@ -132,8 +134,8 @@ def test_features_are_computed_once_for_all_runs(trained, place):
 
 def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
     """Without an encoder; and with labels enough to hold some out."""
-    monkeypatch.setattr(photos_module, "ENOUGH", 3)
-    monkeypatch.setattr(photos_module, "ENOUGH_IN_ALL", 1)
+    monkeypatch.setattr(check, "ENOUGH", 3)
+    monkeypatch.setattr(check, "ENOUGH_IN_ALL", 1)
     for number, source in enumerate(sorted((place / "photos").iterdir())):
         folder = tmp_path / "photos" / (("owl", "heron")[number % 2] if number < 10 else "unlabeled")
         folder.mkdir(parents=True, exist_ok=True)
@@ -216,7 +218,7 @@ def test_what_a_gpu_would_do_fine_tunes_the_encoder(kind, place, tmp_path):
     photos = survey(place / "photos", place / "labels.csv")
     chosen = choose(photos, "cuda", (str(folder), encoder))
     few = ["steps=2", "labeled_batch=4", "unlabeled_batch=6", "learning_rate=0.001", "seed=1"]
-    outcome = photos_run.train_photos(chosen.with_settings(few), check_for(photos), tmp_path / "run", device="cpu")
+    outcome = run.train_photos(chosen.with_settings(few), check_for(photos), tmp_path / "run", device="cpu")
     assert outcome.semi["mode"] == "fast"
     model = load_model(tmp_path / "run")
     before = dict(encoder.named_parameters())
@@ -236,8 +238,8 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
         told.append(not eager)
         raise ValueError("trained")
 
-    monkeypatch.setattr(photos_time, "Step", timed)
-    monkeypatch.setattr(photos_run, "train", trained)
+    monkeypatch.setattr(duration, "Step", timed)
+    monkeypatch.setattr(run, "train", trained)
     where = "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
     for more in ((), ("--eager",)):
         ran = debiaspl("train", place / "photos", *where, "--resume", *more)
@@ -246,8 +248,8 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
     photos = survey(place / "photos", place / "labels.csv")
     for eager in (False, True):
         with pytest.raises(ValueError, match="trained"):
-            photos_run.train_photos(choose(photos, "cpu"), check_for(photos), tmp_path / f"{eager}", eager=eager)
-    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+            run.train_photos(choose(photos, "cpu"), check_for(photos), tmp_path / f"{eager}", eager=eager)
+    monkeypatch.setattr(duration, "estimate", lambda *_: 1.0)
     assert debiaspl("train", place / "photos", *where, "--eager").stderr == "error: trained\n"
     ran = debiaspl("train", place / "photos", *where, "--eager", "--resume")
     assert f"Going on with {tmp_path / 'run'}." in ran.output
@@ -261,12 +263,12 @@ def test_ctrl_c_at_any_time_says_how_to_go_on(place, tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(photos_run, "train", stopped)
+    monkeypatch.setattr(run, "train", stopped)
     monkeypatch.setattr("sys.argv", ["debiaspl", "train", "photos"])
     ran = train(place, tmp_path / "run")
     assert ran.exit_code == 130
     assert ran.stderr == "Stopped. Go on with: debiaspl train photos --resume\n"
-    monkeypatch.setattr(photos_module, "list_folder", stopped)
+    monkeypatch.setattr(survey_module, "list_folder", stopped)
     ran = train(place, tmp_path / "other")
     assert (ran.exit_code, ran.stderr) == (130, "Stopped.\n")
     assert not (tmp_path / "other").exists()
@@ -275,7 +277,7 @@ def test_ctrl_c_at_any_time_says_how_to_go_on(place, tmp_path, monkeypatch):
 def test_an_algorithm_of_ones_own(place, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("from debiaspl.algorithms import FixMatch\n\n\nclass Mine(FixMatch): pass\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+    monkeypatch.setattr(duration, "estimate", lambda *_: 1.0)
     where = "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
     ran = debiaspl("train", place / "photos", *where, "--set", "algorithm=mine.py:Mine", "--set", "steps=2")
     assert ran.exit_code == 0, ran.output

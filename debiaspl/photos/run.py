@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
-from debiaspl.recipes.photos import Check, cross_check, supervised
+from debiaspl.photos.check import Check, cross_check
+from debiaspl.photos.choose import supervised
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError, train
 from debiaspl.training.ending import Ending, Predict
 from debiaspl.training.frozen import FEATURES, every_image

@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from debiaspl.recipes import photos_time
-from debiaspl.recipes.photos_alike import alike
+from debiaspl.photos import duration
+from debiaspl.photos.alike import alike
 from tests.data.photos import jpeg, patch
-from tests.recipes.user import SIDE, debiaspl, train
+from tests.photos.user import SIDE, debiaspl, train
 
 
 def bad(change):
@@ -148,7 +148,7 @@ def test_names_that_are_alike(classes, groups):
 
 
 def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allowed(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(photos_time, "estimate", lambda *_: 1.0)
+    monkeypatch.setattr(duration, "estimate", lambda *_: 1.0)
     names = ["Owl", "Owl", "owl ", "grey  owl", "grey owl", "Unlabeled"]
     table, out = tmp_path / "labels.csv", tmp_path / "run"
     table.write_text("file_name,label\n" + "".join(f"{number:02d}.jpg,{name}\n" for number, name in enumerate(names)))

@@ -2,7 +2,7 @@
 
 from debiaspl.data import DataError
 from debiaspl.data.class_names import UNLABELED_NAME
-from debiaspl.recipes.photos import Photos
+from debiaspl.photos.survey import Photos
 
 FEW = 5
 """Classes that a message names."""

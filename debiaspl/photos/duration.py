@@ -9,7 +9,8 @@ from debiaspl.augment import RandAugment, Weak
 from debiaspl.data import GivenLabels, ImageSet, LazyImages, Task
 from debiaspl.encoders import Encoder
 from debiaspl.models import scale
-from debiaspl.recipes.photos import Check, Photos
+from debiaspl.photos.check import Check
+from debiaspl.photos.survey import Photos
 from debiaspl.training import Recipe
 from debiaspl.training.frozen import is_frozen, views_of
 from debiaspl.training.step import Step

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from tests.data.photos import jpeg, patch
-from tests.recipes.user import CLASSES, PER_CLASS, SIDE, train
+from tests.photos.user import CLASSES, PER_CLASS, SIDE, train
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from debiaspl.recipes.photos import Check
-from debiaspl.recipes.photos_run import Outcome
-from debiaspl.recipes.photos_table import caption, rows, verdict
-from debiaspl.recipes.photos_time import in_words
+from debiaspl.photos.check import Check
+from debiaspl.photos.describe import caption, rows, verdict
+from debiaspl.photos.duration import in_words
+from debiaspl.photos.run import Outcome
 
 
 def outcome(ours, theirs, total, folds=3):

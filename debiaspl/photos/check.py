@@ -1,0 +1,48 @@
+"""How a run on photos is checked with labels it did not learn from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from debiaspl.data.given import fold_of
+from debiaspl.photos.survey import Photos
+
+HELD_OUT = 5
+"""One label in so many is held out, where there are enough."""
+ENOUGH = 10
+"""Labels of the rarest class from which on there are,"""
+ENOUGH_IN_ALL = 50
+"""if so many can be held out."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a run on photos is checked with labels it did not learn from."""
+
+    folds: int
+    """Parts that the labels are cut in; 0: there are too few."""
+    all_in_turn: bool
+    """Each part is held out once, by a run of its own; else one part alone, by the run itself."""
+    labels: int
+    """Labels that are checked."""
+
+    def words(self) -> str:
+        """For the user, before it begins."""
+        if not self.folds:
+            return "Every class has one label only: nothing can be checked. Two of each would do."
+        if self.all_in_turn:
+            return f"Too few labels to hold any out: {self.labels} are cross-checked in {self.folds} folds."
+        return f"{self.labels} labels are held out to check with."
+
+
+def check_for(photos: Photos, folds: int = 3, seed: int = 0) -> Check:
+    """Held-out labels where there are enough, else cross-checked ones."""
+    counts = photos.counts
+    if min(counts) >= ENOUGH and sum(counts) >= HELD_OUT * ENOUGH_IN_ALL:
+        return Check(HELD_OUT, False, int((fold_of(photos.labels, HELD_OUT, seed) == 0).sum()))
+    return cross_check(counts, folds)
+
+
+def cross_check(counts: Sequence[int], folds: int = 3) -> Check:
+    """Every label but for the only one of a class, in so many folds that none of them is empty."""
+    again = sum(count for count in counts if count > 1)
+    return Check(min(folds, again), True, again)

@@ -1,0 +1,77 @@
+"""What lies in a folder of somebody's own photos."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import UNLABELED, DataError
+from debiaspl.data.decode import BadImage, open_image
+from debiaspl.data.listing import list_folder
+
+FEWEST_IMAGES = 10
+LOOKED_AT = 32
+"""Photos that are opened to see how large they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Photos:
+    """What lies in a folder."""
+
+    folder: Path
+    table: Path | None
+    labels: Tensor
+    """int64, (N,); -1 for none."""
+    classes: tuple[str, ...]
+    side: int
+    """The shorter side of a usual photo, in pixels."""
+
+    @property
+    def counts(self) -> list[int]:
+        return torch.bincount(self.labels[self.labels >= 0], minlength=len(self.classes)).tolist()
+
+    @property
+    def unlabeled(self) -> int:
+        return int((self.labels == UNLABELED).sum())
+
+    def headline(self) -> str:
+        """What is there, in a line."""
+        counts = self.counts
+        rarest = min(range(len(counts)), key=counts.__getitem__)
+        even = len(set(counts)) == 1
+        spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
+        return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
+
+    @property
+    def source(self) -> Path:
+        """Where the labels come from: a table, or the folder with a folder for each class."""
+        beside = self.folder / "labels.csv"
+        return self.table or (beside if beside.is_file() else self.folder)
+
+    @property
+    def in_folders(self) -> bool:
+        return self.source == self.folder
+
+
+def survey(folder: Path, table: Path | None) -> Photos:
+    """Look at a folder; no photo is read but a few, for their size."""
+    listing = list_folder(folder, table)
+    if len(listing.files) < FEWEST_IMAGES:
+        raise DataError(
+            f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Put the photos that have "
+            "no label there too: most of what is learned comes from them."
+        )
+    step = max(len(listing.files) // LOOKED_AT, 1)
+    sides = [side for name in listing.files[::step] if (side := _side(folder / name))]
+    if not sides:
+        raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were looked at can be read.")
+    return Photos(folder, table, listing.labels, listing.classes, int(median(sides)))
+
+
+def _side(path: Path) -> int | None:
+    try:
+        return min(open_image(path, None).size)
+    except BadImage:
+        return None
