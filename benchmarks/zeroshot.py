@@ -23,7 +23,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, ImageSet, Task, load
 from debiaspl.debias import Correction, Debiaser
-from debiaspl.encoders import Views, cached_features, load_encoder
+from debiaspl.encoders import EncodedViews, cached_features, load_encoder
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
@@ -79,7 +79,7 @@ class Frozen:
         self.classes, self.steps = images.num_classes, steps
         encoder = load_encoder("efficientnet-lite0", image_size=SIZE)
         encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-        self.found = cached_features(encoder, images, KEPT / "features", Views(views, views))
+        self.found = cached_features(encoder, images, KEPT / "features", EncodedViews(views, views))
 
     def __call__(self, labels: Tensor, correction: Correction, seed: int) -> Tensor:
         found = self.found

@@ -18,7 +18,7 @@ from debiaspl.algorithms.simclr import SimCLR
 from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
 from debiaspl.algorithms.swav import SwAV
-from debiaspl.algorithms.taught_table import TaughtByTable
+from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -39,7 +39,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "adamatch": AdaMatch,
 }
 
-BESIDE: dict[str, type[Algorithm]] = {"taught": TaughtByTable}
+BESIDE: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch}
 """Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
@@ -71,6 +71,6 @@ __all__ = [
     "SoftMatch",
     "Supervised",
     "SwAV",
-    "TaughtByTable",
+    "TaughtFixMatch",
     "Views",
 ]

@@ -55,7 +55,8 @@ class Algorithm(nn.Module, ABC):
     It is a pure tensor program: static shapes, no ``.item()``, nothing that waits for the device. Whatever it learns
     across steps is a buffer, what it trains beside the student a parameter. What it wants to be seen it hands to
     ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (of
-    ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes`` and ``unlabeled_ids``.
+    ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes``, ``unlabeled_ids``
+    and ``hints`` (what another model says of the unlabeled images, or None).
     """
 
     views = Views()
@@ -67,6 +68,8 @@ class Algorithm(nn.Module, ABC):
     """Learns from images that nobody has labeled."""
     learns_labels = True
     """Trains the classifier; a self-supervised algorithm trains the features alone, and looks at no label."""
+    needs_pictures = ""
+    """Why it cannot learn from the vectors of a frozen encoder, in a sentence; empty where it can."""
     hard_labels = True
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"

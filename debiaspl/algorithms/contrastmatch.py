@@ -1,19 +1,17 @@
 """FixMatch that also learns to tell images apart, which needs no label, before there are labels to learn from."""
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import consistency, report_labels
 from debiaspl.algorithms.contrast import Contrast
-from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
 
-class ContrastMatch(FixMatch):
+class ContrastMatch(Algorithm):
     """FixMatch, and each strong view must find its own weak view among those of the batch, of all ranks and of earlier
     batches.
 
@@ -36,8 +34,12 @@ class ContrastMatch(FixMatch):
         relation_temperature: of the teacher's similarities.
         key_decay: weak views are compared through an average of what strong ones are compared through; 0: the same. It
             moves with each piece of a batch that is accumulated.
-        **others: FixMatch's own settings.
+        threshold: labels less confident than this are not used (tau).
+        unlabeled_weight: weight of the unlabeled loss (lambda_u).
     """
+
+    views = Views(weak=1, strong=1)
+    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,
@@ -52,11 +54,11 @@ class ContrastMatch(FixMatch):
         relations: float = 0.0,
         relation_temperature: float = 0.05,
         key_decay: float = 0.0,
-        **others: Any,
+        threshold: float = 0.95,
+        unlabeled_weight: float = 1.0,
     ) -> None:
-        super().__init__(correction, **others)
-        if self.views.weak != 1 or self.strong_share < 1 or self.cld_weight:
-            raise ValueError("the contrast needs all strong views: expected views=1, strong_share=1 and cld_weight=0.")
+        super().__init__(correction)
+        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
         if not 0 < contrast_until <= 1:
             raise ValueError(f"contrast_until is {contrast_until}, expected a share of the training in (0, 1].")
         if not 0 <= labels_from < 1:
@@ -81,12 +83,14 @@ class ContrastMatch(FixMatch):
         logits, logits_strong = torch.split(models.student.head(features), sizes)
 
         probabilities = self.correction(logits_weak)
-        self._report(at_least_float32(logits_weak), probabilities)
+        report_labels(self, logits_weak, probabilities, self.threshold)
         weight = self.contrast_weight * (1 - batch.progress / self.contrast_until).clamp_min(0)
         learned = batch.progress >= self.labels_from
         known = torch.where(learned, self.correction.labeled_margin(logits, batch.labels), at_least_float32(logits))
         return {
             "labeled": F.cross_entropy(known, batch.labels),
-            "unlabeled": learned * self.unlabeled_weight * self._consistency(probabilities, logits_strong),
+            "unlabeled": learned
+            * self.unlabeled_weight
+            * consistency(self.correction, probabilities, logits_strong, self.threshold),
             "contrast": weight * self.contrast(features[sizes[0] :], features_weak),
         }

@@ -1,12 +1,11 @@
 """FixMatch (Sohn et al., 2020); with a Debiaser as correction it is DebiasPL (Wang et al., 2022)."""
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.cld import cld
-from debiaspl.algorithms.predict import predict, predict_own, predict_weak
+from debiaspl.algorithms.fixmatch_options import several_views, share_of_strong_views
+from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
@@ -45,8 +44,6 @@ class FixMatch(Algorithm):
         super().__init__(correction)
         if views not in (1, 2):
             raise ValueError(f"views is {views}, expected 1 (FixMatch) or 2 (the paper's multi-view).")
-        self.views = Views(weak=views, strong=views)
-        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
         if not 0 < strong_share <= 1:
             raise ValueError(f"strong_share is {strong_share}, expected a share in (0, 1]; 1 learns from all.")
         if strong_share < 1 and (joint or views > 1 or cld_weight):
@@ -54,55 +51,32 @@ class FixMatch(Algorithm):
                 f"strong_share is {strong_share}: labels must be known before the strong views are chosen, and CLD and "
                 "several label sets need them all. Use joint=false, views=1 and cld_weight=0 with it."
             )
+        self.views = Views(weak=views, strong=views)
+        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
         self.cld_weight, self.joint, self.strong_share = cld_weight, joint, strong_share
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        if self.views.weak > 1 or self.cld_weight:
+            return several_views(self, models, batch)
         if self.strong_share < 1:
-            return self._losses_of_a_share(models, batch)
-        logits, logits_weak, logits_strong = predict(models, batch, self.joint)
-        mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
+            return share_of_strong_views(self, models, batch)
+        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+        logits_weak = at_least_float32(logits_weak)
 
-        # Every label set is made with the correction from before this batch; only then does it learn.
-        label_sets = [self.correction.probabilities(view) for view in logits_weak] if len(logits_weak) > 1 else []
-        label_sets.insert(0, self.correction(mean_weak))
-
-        terms = [self._consistency(probabilities, view) for probabilities in label_sets for view in logits_strong]
-        losses = {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * torch.stack(terms).mean(),
-        }
-        if self.cld_weight:
-            mean_strong = at_least_float32(torch.stack(logits_strong)).mean(0)
-            losses["cld"] = self.cld_weight * cld(mean_weak.softmax(-1), mean_strong.softmax(-1))
-
-        self._report(mean_weak, label_sets[0])
-        return losses
-
-    def _losses_of_a_share(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        """The same, when the labels decide which strong views are looked at: a fixed number, so that shapes stay."""
-        (logits_weak,) = predict_weak(models, batch.weak)
+        # Labels with the bias taken out. The correction learns from what the model predicts, after it has been used.
         probabilities = self.correction(logits_weak)
-        count = max(1, round(self.strong_share * len(probabilities)))
-        rows = probabilities.amax(-1).topk(count).indices
-        logits, (logits_strong,) = predict_own(models, batch.labeled, [batch.strong[0].index_select(0, rows)])
-        share = count / len(probabilities)
-        self._report(at_least_float32(logits_weak), probabilities)
-        return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * share * self._consistency(probabilities[rows], logits_strong),
-        }
-
-    def _report(self, logits_weak: Tensor, probabilities: Tensor) -> None:
         confidence, label = probabilities.max(-1)
+        kept = confidence >= self.threshold
+
+        # A margin that is wider where the bias is strong; the mean is over the whole batch, kept or not.
+        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none")
         self.report(
-            kept=confidence >= self.threshold,
+            kept=kept,
             confidence=confidence.mean(),
             pseudo_label=label,
             marginal=logits_weak.softmax(-1).mean(0),
         )
-
-    def _consistency(self, probabilities: Tensor, logits_strong: Tensor) -> Tensor:
-        """Cross-entropy with the hard labels, over the confident ones, divided by the size of the whole batch."""
-        confidence, label = probabilities.max(-1)
-        keep = confidence >= self.threshold
-        return (F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep).mean()
+        return {
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "unlabeled": self.unlabeled_weight * (unlabeled * kept).mean(),
+        }

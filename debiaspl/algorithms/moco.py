@@ -29,6 +29,7 @@ class MoCo(Algorithm):
     needs_average = True
     makes_pseudo_labels = False
     learns_labels = False
+    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,

@@ -57,6 +57,8 @@ class ReMixMatch(Algorithm):
         self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
         self.unmixed_weight, self.rotation_weight = unmixed_weight, rotation_weight
         self.rotation = nn.Linear(num_features, 4)
+        if rotation_weight:
+            self.needs_pictures = "it turns pictures by quarters. With rotation_weight=0 it can."
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         guess = self._guess(models, batch)

@@ -26,6 +26,7 @@ class SimCLR(Algorithm):
     views = Views(strong=2)
     makes_pseudo_labels = False
     learns_labels = False
+    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,

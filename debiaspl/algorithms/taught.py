@@ -1,36 +1,51 @@
-"""FixMatch beside a zero-shot model: where the student is not sure, the model's label stands in for its own."""
+"""FixMatch beside another model: where the student is not sure, the label of the other one stands in for its own."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models
-from debiaspl.algorithms.fixmatch import FixMatch
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.predict import predict
+from debiaspl.data import Hints
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
 
 
-class TaughtFixMatch(FixMatch):
-    """FixMatch whose discarded images take a given label, where there is one: few labels and a vision-language model.
+class TaughtFixMatch(Algorithm):
+    """FixMatch whose discarded images take a label of another model, where that is sure of it: a few labels and a
+    zero-shot model. What the other model says are the hints of the task; they are part of the run's state.
 
     Args:
-        taught: int64, (N,): a label for each unlabeled image, by its position; -1 where the model is not sure either.
-        correction, threshold, unlabeled_weight, joint: as in FixMatch.
+        hints: a label for each unlabeled image, and how sure the other model is of it.
+        correction: what is done to the predictions before they become labels; nothing, if not given.
+        sure: confidence at which a hint is taken; the authors' scripts use 0.4.
+        threshold: labels of the student less confident than this are not used (tau).
+        unlabeled_weight: weight of the unlabeled loss (lambda_u).
+        joint: weak views share the student's batch, and so its batch norm, with the others.
     """
 
+    views = Views(weak=1, strong=1)
     taught: Tensor
 
     def __init__(
         self,
-        taught: Tensor,
+        hints: Hints | None = None,
         correction: Correction | None = None,
+        sure: float = 0.4,
         threshold: float = 0.95,
         unlabeled_weight: float = 1.0,
         joint: bool = True,
     ) -> None:
-        super().__init__(correction, threshold, unlabeled_weight, joint=joint)
-        self.register_buffer("taught", taught.clone())
+        super().__init__(correction)
+        if hints is None:
+            raise ValueError(
+                "taught learns from the hints of another model, and this task has none. They come with "
+                "debiaspl zeroshot --labels, or in Python with Task(..., hints=Hints(label, confidence))."
+            )
+        if not 0 <= sure <= 1:
+            raise ValueError(f"sure is {sure}, expected a confidence in [0, 1]; the authors' scripts use 0.4.")
+        self.threshold, self.unlabeled_weight, self.joint = check_threshold(threshold), unlabeled_weight, joint
+        self.register_buffer("taught", torch.where(hints.confidence >= sure, hints.label, -1))
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
@@ -40,10 +55,10 @@ class TaughtFixMatch(FixMatch):
         label = torch.where(~sure & (taught >= 0), taught, own)
         keep = sure | (taught >= 0)
 
-        self._report(at_least_float32(logits_weak), probabilities)
+        report_labels(self, logits_weak, probabilities, self.threshold)
         self.monitors |= {"kept": keep, "pseudo_label": label, "taught": (keep & ~sure).float().mean()}
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none")
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
             "unlabeled": self.unlabeled_weight * (unlabeled * keep).mean(),
         }

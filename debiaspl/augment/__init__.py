@@ -5,8 +5,22 @@ owns, and every operation of RandAugment gives the bits that Pillow gives.
 """
 
 from debiaspl.augment.cropcolor import CropColor
+from debiaspl.augment.hide import Hide
 from debiaspl.augment.operations import OPERATIONS, operation
 from debiaspl.augment.randaugment import Draws, RandAugment
+from debiaspl.augment.views import ImageViews, VectorViews, ViewMaker
 from debiaspl.augment.weak import Crops, Weak
 
-__all__ = ["OPERATIONS", "CropColor", "Crops", "Draws", "RandAugment", "Weak", "operation"]
+__all__ = [
+    "OPERATIONS",
+    "CropColor",
+    "Crops",
+    "Draws",
+    "Hide",
+    "ImageViews",
+    "RandAugment",
+    "VectorViews",
+    "ViewMaker",
+    "Weak",
+    "operation",
+]

@@ -15,6 +15,15 @@ CAPTION = (
 
 
 def compare_command(
+    photos: Annotated[
+        Path | None, typer.Argument(help="A folder of photos with labels, instead of --data; see: debiaspl train.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Its table of labels (file_name,label), if it lies elsewhere.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="A pretrained network for the photos, which stays as it is: efficientnet-lite0.")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="A known set or a folder; that of the recipe unless given.")] = None,
     algorithms: Annotated[
         str | None, typer.Option(help="Names with commas between, PATH.py:ClassName among them; all unless given.")
@@ -40,12 +49,12 @@ def compare_command(
         from rich.console import Console
 
         from debiaspl.algorithms import ALGORITHMS
-        from debiaspl.recipes.compare import base_recipe, compare, plan
+        from debiaspl.recipes.compare import compare, plan
 
-        base = base_recipe(data, recipe)
+        base = _base(photos, labels, encoder, data, recipe)
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
         planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
-        folder = out or Path("runs") / f"compare-{Path(data or recipe or 'digits').name}"
+        folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console()
         if not json_:
             console.print(_headline(planned), highlight=False)
@@ -68,6 +77,24 @@ def compare_command(
         for note in [CAPTION, *matrix.notes(), *planned.notes()]:
             console.print(note, highlight=False, markup=False)
         console.print(f"Runs, table.md and results.json are in {folder}", highlight=False, soft_wrap=True)
+
+
+def _base(photos: Path | None, labels: Path | None, encoder: str | None, data: str | None, recipe: str | None) -> Any:
+    """What all runs have in common."""
+    from debiaspl.recipes.compare import base_recipe
+
+    if photos is None:
+        if labels is not None or encoder is not None:
+            raise ValueError("--labels and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
+        return base_recipe(data, recipe)
+    if data is not None or recipe is not None:
+        raise ValueError(f"{photos} is given, and --data or --recipe too; expected one of them.")
+    from debiaspl.cli.photos import load_named
+    from debiaspl.photos.matrix import base_recipe as base_on_photos
+    from debiaspl.photos.survey import survey
+
+    found = survey(photos, labels)
+    return base_on_photos(found, None if encoder is None else (encoder, load_named(found, "cpu", encoder)))
 
 
 def _names(text: str) -> list[str]:

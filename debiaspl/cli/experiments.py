@@ -104,8 +104,9 @@ def train_command(
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find
         from debiaspl.report.runs import write_report
-        from debiaspl.training import Run, train
+        from debiaspl.training import Run
         from debiaspl.training.group import TIMEOUT
+        from debiaspl.training.loop import Face, train_as
 
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
@@ -113,7 +114,8 @@ def train_command(
         if resume:
             warn_of_new_run(folder, chosen)
         limit = TIMEOUT if timeout is None else timeout
-        results = train(chosen, folder, resume, device, workers, root, command_to_go_on(), eager=eager, timeout=limit)
+        face = Face(command_to_go_on())
+        results = train_as(face, chosen, folder, None, resume, device, workers, root, eager, limit)
         if rank():
             return  # the first one speaks for all
         if ended:

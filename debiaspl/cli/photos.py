@@ -37,7 +37,7 @@ def train_on_photos(
         if not allow_alike:
             refuse_alike(photos)
         machine = _machine(device)
-        loaded = None if encoder is None else _encoder(photos, machine, encoder)
+        loaded = None if encoder is None else load_named(photos, machine, encoder)
         named = None if encoder is None or loaded is None else (encoder, loaded)
         recipe = choose(photos, machine, named).with_settings(settings, load_files=True)
         check = check_for(photos, seed=recipe.seed)
@@ -64,7 +64,8 @@ def _machine(device: str | None) -> str:
     return find_device(device).type
 
 
-def _encoder(photos: Any, machine: str, name: str) -> Any:
+def load_named(photos: Any, machine: str, name: str) -> Any:
+    """The encoder of this name, at the size that it looks at these photos with."""
     from debiaspl.encoders import load_encoder
     from debiaspl.photos.choose import working_size
 

@@ -52,9 +52,8 @@ def zeroshot_command(
         from debiaspl.training.frozen import FEATURES
         from debiaspl.zeroshot.choose import find_teacher
         from debiaspl.zeroshot.experiment import Experiment
-        from debiaspl.zeroshot.few_labels import CONFIDENCE
         from debiaspl.zeroshot.photos import open_photos
-        from debiaspl.zeroshot.student import Student
+        from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.templates import read_templates
 
         names = read_class_names(classes)
@@ -69,7 +68,7 @@ def zeroshot_command(
             classes=names,
             teacher=teacher,
             templates=chosen or read_templates(teacher.default_templates),
-            confidence=confidence if confidence is not None else 0.95 if labels is None else CONFIDENCE,
+            confidence=confidence if confidence is not None else 0.95 if labels is None else HINTED,
             student=learner,
             labels=labels,
             cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",

@@ -4,6 +4,7 @@ import atexit
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
@@ -15,6 +16,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
 from debiaspl.data.lazy import LazyImages
 from debiaspl.data.stream import IndexStream
+from debiaspl.data.vectors import Vectors
 from debiaspl.debias import ranks
 
 AHEAD = 2
@@ -82,10 +84,24 @@ def in_order(images: ImageSet, batch: int, first: int = 0, every: int = 1) -> It
             yield Drawn(positions[own], (pictures[own],), reasons)
 
 
+def loaded(images: ImageSet) -> tuple[ImageSet, dict[str, str]]:
+    """The same images in memory, but for those that cannot be read, which are named with the reason."""
+    if not isinstance(images.images, LazyImages):
+        return images, {}
+    drawn = list(in_order(images, 512))
+    skipped = {images.ids[place]: reason for part in drawn for place, reason in part.skipped.items()}
+    positions = torch.cat([part.positions for part in drawn])
+    if not len(positions):
+        raise DataError(f"none of {len(images):,} images can be read; the first: {next(iter(skipped.values()))}.")
+    return replace(images.select(positions), images=torch.cat([part.pictures[0] for part in drawn])), skipped
+
+
 class MemoryFeed:
     """Images that lie in memory, on the device where they fit there: every view starts from the same pixels."""
 
-    def __init__(self, images: Tensor | StoredImages, stream: IndexStream, views: int, device: torch.device) -> None:
+    def __init__(
+        self, images: Tensor | StoredImages | Vectors, stream: IndexStream, views: int, device: torch.device
+    ) -> None:
         self.images, self.stream, self.views, self.device = images, stream, views, device
 
     @property

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from debiaspl.data.vectors import Vectors
 
 UNLABELED = -1
 
@@ -34,10 +37,10 @@ class ImageSet:
     it. For images whose label is hidden from the method the two differ, and for photos nobody labeled truth is -1 too.
     """
 
-    images: Tensor | StoredImages
-    """uint8, (N, C, H, W), C = 1 or 3."""
+    images: Tensor | StoredImages | Vectors
+    """uint8, (N, C, H, W), C = 1 or 3, as a tensor or as whatever becomes one; or the vectors of a frozen encoder."""
     labels: Tensor
-    """int64, (N,); -1 where the image has no label that a method may use."""
+    """int64, (N,), as a tensor or as whatever becomes one; -1 where the image has no label that a method may use."""
     classes: tuple[str, ...]
     """Class names; label k is classes[k]."""
     ids: tuple[str, ...] = ()
@@ -46,6 +49,11 @@ class ImageSet:
     """int64, (N,), for monitors alone; the labels, if not given."""
 
     def __post_init__(self) -> None:
+        for name in ("images", "labels", "truth"):
+            if isinstance(getattr(self, name), np.ndarray | list | tuple):
+                made = _tensor(name, getattr(self, name))
+                whole = name != "images" and not made.is_floating_point() and made.dtype != torch.bool
+                object.__setattr__(self, name, made.long() if whole else made)
         self._check_images()
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
@@ -60,6 +68,23 @@ class ImageSet:
 
     def __len__(self) -> int:
         return self.images.shape[0]
+
+    @classmethod
+    def of(cls, images: Any, labels: Any, classes: Sequence[str] = ()) -> "ImageSet":
+        """Arrays as people have them: images (N, H, W), (N, H, W, C) or (N, C, H, W) of bytes, or of numbers from 0 to
+        1; a class number for each, -1 for none. Classes are called by their numbers, if they have no names."""
+        pixels, numbers = _pixels(_tensor("images", images)), _tensor("labels", labels)
+        if numbers.is_floating_point() or numbers.dtype == torch.bool:
+            raise ValueError(f"labels have dtype {numbers.dtype}, expected class numbers from 0 on, -1 for no label.")
+        if numbers.numel() == 0:
+            raise ValueError("there are no labels, expected a class number for each image, -1 for none.")
+        names = tuple(classes) or tuple(str(number) for number in range(int(numbers.max()) + 1))
+        return cls(pixels, numbers.long(), names)
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether it holds vectors in the place of pictures."""
+        return isinstance(self.images, Vectors)
 
     @property
     def num_classes(self) -> int:
@@ -84,14 +109,17 @@ class ImageSet:
 
     def joined(self, other: "ImageSet") -> "ImageSet":
         """These images, then the other ones: another part of the same set."""
-        images: Tensor | StoredImages
-        if isinstance(self.images, Tensor):
+        images: Tensor | StoredImages | Vectors
+        if isinstance(self.images, Vectors):
+            assert isinstance(other.images, Vectors)
+            images = self.images.joined(other.images)
+        elif isinstance(self.images, Tensor):
             assert isinstance(other.images, Tensor)
             # A part that did not fit beside the training stayed where it was; then both are there.
             where = self.images.device if self.images.device == other.images.device else torch.device("cpu")
             images = torch.cat((self.images.to(where), other.images.to(where)))
         else:
-            assert not isinstance(other.images, Tensor)
+            assert not isinstance(other.images, Tensor | Vectors)
             images = self.images.joined(other.images)
         labels, truth = (torch.cat(pair) for pair in ((self.labels, other.labels), (self.truth, other.truth)))
         return replace(self, images=images, labels=labels, truth=truth, ids=self.ids + other.ids)
@@ -103,11 +131,13 @@ class ImageSet:
     def to(self, device: torch.device) -> "ImageSet":
         """On the device: labels always, images where they lie in memory and fit beside the training itself."""
         images = self.images
-        if isinstance(images, Tensor) and _fits(images, device):
+        if isinstance(images, Tensor | Vectors) and _fits(images, device):
             images = images.to(device)
         return replace(self, images=images, labels=self.labels.to(device), truth=self.truth.to(device))
 
     def _check_images(self) -> None:
+        if self.is_encoded:
+            return
         shape, dtype = tuple(self.images.shape), self.images.dtype
         if dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
             raise ValueError(
@@ -131,6 +161,25 @@ class ImageSet:
             )
 
 
-def _fits(images: Tensor, device: torch.device) -> bool:
+def _fits(images: Tensor | Vectors, device: torch.device) -> bool:
     """Whether half of the device's free memory holds them."""
-    return device.type != "cuda" or images.numel() < torch.cuda.mem_get_info(device)[0] / 2
+    size = torch.Size(images.shape).numel() * images.dtype.itemsize
+    return device.type != "cuda" or size < torch.cuda.mem_get_info(device)[0] / 2
+
+
+def _tensor(name: str, values: Any) -> Tensor:
+    try:
+        return torch.as_tensor(values if isinstance(values, Tensor) else np.asarray(values))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} cannot be made a tensor: {error} Expected one number type and one shape.") from error
+
+
+def _pixels(images: Tensor) -> Tensor:
+    """As uint8, (N, C, H, W)."""
+    if images.ndim == 3:
+        images = images.unsqueeze(1)
+    elif images.ndim == 4 and images.shape[1] not in (1, 3) and images.shape[3] in (1, 3):
+        images = images.permute(0, 3, 1, 2)
+    if images.is_floating_point() and images.numel() and bool(((images >= 0) & (images <= 1)).all()):
+        images = (images * 255).round().to(torch.uint8)
+    return images.contiguous()

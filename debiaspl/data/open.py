@@ -39,11 +39,11 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
     if data in SETS or data == "digits" or not place.exists():
         return _sized(load(data, root), image_size)
     if (place / INDEX).exists():
-        return _with_test_set(open_packed(place))
+        return with_test_set(open_packed(place))
     images = read_place(place, image_size)
     if isinstance(images.images, LazyImages) and isinstance(images.images.files, FolderFiles) and not stream:
         images, _ = read_folder(place, images.images.size)
-    return _with_test_set(images)
+    return with_test_set(images)
 
 
 def _sized(whole: TrainTest, image_size: int) -> TrainTest:
@@ -85,7 +85,7 @@ def _by_number(name: str) -> tuple[int, int, str]:
     return (0, int(name), "") if name.isdecimal() else (1, 0, name)
 
 
-def _with_test_set(images: ImageSet) -> TrainTest:
+def with_test_set(images: ImageSet) -> TrainTest:
     if int(images.labels.min()) == UNLABELED:
         unlabeled = int((images.labels == UNLABELED).sum())
         raise DataError(

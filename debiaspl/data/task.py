@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -117,15 +117,37 @@ PROTOCOLS: dict[str, Callable[..., Splitter]] = {
 }
 
 
+class Hints(NamedTuple):
+    """What another model, such as a zero-shot one, says of the unlabeled images."""
+
+    label: Tensor
+    """int64, (N,)."""
+    confidence: Tensor
+    """Of that label, 0 to 1, (N,)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Labeled images, images whose labels are hidden, and the images a result is measured on."""
+    """What goes into a run: labeled images, images whose labels are hidden, and the images a result is measured on.
+
+    ``Task.of`` makes one of a set and a protocol, ``Task.of_given`` of images of which some are labeled, and
+    ``debiaspl.encoders.encode`` makes one of vectors of another.
+    """
 
     labeled: ImageSet
     unlabeled: ImageSet
     test: ImageSet
     validation: ImageSet | None = None
     """Labeled images held out from training, for choosing settings."""
+    hints: Hints | None = None
+    """For algorithms that also learn from another model."""
+
+    def __post_init__(self) -> None:
+        sets = (self.labeled, self.unlabeled, self.test, *([self.validation] if self.validation else []))
+        if len({images.classes for images in sets}) > 1 or len({images.is_encoded for images in sets}) > 1:
+            raise ValueError("the sets of a task have different classes, or some are encoded: expected parts of one.")
+        if self.hints is not None and {tuple(part.shape) for part in self.hints} != {(len(self.unlabeled),)}:
+            raise ValueError(f"hints for other images: expected one for each of {len(self.unlabeled)} unlabeled ones.")
 
     @classmethod
     def of(cls, whole: TrainTest, protocol: Splitter, seed: int, validation: float = 0.0) -> "Task":
@@ -142,20 +164,38 @@ class Task:
         return cls(train.select(split.labeled), unlabeled, whole.test, held_out)
 
     @classmethod
-    def of_given(cls, images: ImageSet, protocol: GivenLabels, seed: int) -> "Task":
-        """Photos with the labels that somebody gave. What is held out is the test set; without folds, the labels
+    def of_given(
+        cls, images: ImageSet, protocol: GivenLabels | None = None, seed: int = 0, validation: float = 0.0
+    ) -> "Task":
+        """Images with the labels that somebody gave. What is held out is the test set; without folds, the labels
         themselves stand in for one, which tells nothing of other photos.
 
         The truth of the other images is not known; that of held-out ones is for monitors.
         """
+        protocol = protocol or GivenLabels()
         split, held_out = protocol.split(images.labels, seed), protocol.held_out(images.labels, seed)
+        validated = None
+        if validation:
+            split, positions = hold_out_labels(images.labels, split, validation, seed)
+            validated = images.select(positions)
         labeled = images.select(split.labeled)
         test = images.select(held_out) if len(held_out) else labeled
-        return cls(labeled, images.select(split.unlabeled).without_labels(), test)
+        return cls(labeled, images.select(split.unlabeled).without_labels(), test, validated)
 
     def to(self, device: torch.device) -> "Task":
-        moved = None if self.validation is None else self.validation.to(device)
-        return Task(self.labeled.to(device), self.unlabeled.to(device), self.test.to(device), moved)
+        hints = None if self.hints is None else Hints(*(part.to(device) for part in self.hints))
+        return replace(self.with_sets(lambda images: images.to(device)), hints=hints)
+
+    def with_sets(self, change: Callable[[ImageSet], ImageSet]) -> "Task":
+        """The same task with each of its sets changed."""
+        validation = None if self.validation is None else change(self.validation)
+        return Task(change(self.labeled), change(self.unlabeled), change(self.test), validation, self.hints)
+
+    def every_image(self) -> ImageSet:
+        """All images that it learns from, each once, by name: an order that stays when more of them are labeled."""
+        both = self.labeled.joined(self.unlabeled)
+        first = {name: position for position, name in reversed(list(enumerate(both.ids)))}
+        return both.select([first[name] for name in sorted(first)])
 
 
 def digest(task: Task) -> str:
@@ -164,4 +204,6 @@ def digest(task: Task) -> str:
     for images in (task.labeled, task.unlabeled, task.test, *([] if task.validation is None else [task.validation])):
         found.update("\0".join([*images.classes, *images.ids]).encode(errors="surrogateescape"))
         found.update(images.labels.cpu().numpy().tobytes())
+    for hint in task.hints or ():
+        found.update(hint.cpu().numpy().tobytes())
     return found.hexdigest()

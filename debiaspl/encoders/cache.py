@@ -4,8 +4,9 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -23,18 +24,43 @@ CHUNK = 512
 BATCH = {"cpu": 16, "cuda": 256}
 """Images at a time: on a CPU so few that what lies between two layers stays in its cache."""
 SKIPPED = "skipped"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
-class Views:
-    """How many views of every image are computed beside the image as it is."""
+class EncodedViews:
+    """Which views of every image are computed beside the image as it is."""
 
     weak: int = 0
     strong: int = 0
     flip: bool = True
     """Whether a mirrored image is the same thing."""
-    seed: int = 0
+    change: Callable[[Tensor, torch.Generator], Tensor] = field(default_factory=RandAugment.fixmatch)
+    """What makes a weak view a strong one; its settings are told by its ``repr``."""
+
+    def key(self) -> list[Any]:
+        """What decides them."""
+        flip = self.flip and self.weak + self.strong > 0
+        return [self.weak, self.strong, flip, repr(self.change) if self.strong else ""]
+
+
+class Shared(Protocol):
+    """Processes that share the work, such as the ranks of a run; one alone, unless told otherwise."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def count(self) -> int: ...
+
+    def everyone(self, own: Any) -> list[Any]: ...
+
+
+class _Alone:
+    number, count = 0, 1
+
+    def everyone(self, own: Any) -> list[Any]:
+        return [own]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +82,20 @@ def cached_features(
     encoder: Encoder,
     images: ImageSet,
     folder: Path | str,
-    views: Views | None = None,
+    views: EncodedViews | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    shared: Shared | None = None,
 ) -> Features:
     """Features of every image; what lies in ``folder`` for the same encoder, views and image contents is not computed
-    again. ``progress(done, total)`` counts images."""
-    views, place = views or Views(), Path(folder)
+    again. ``progress(done, total)`` counts images. Of processes that share the work, all must ask."""
+    views, place, group = views or EncodedViews(), Path(folder), shared or _Alone()
     # A GPU draws other views and computes in half precision.
     device = next(encoder.parameters()).device.type
-    key = hashlib.sha256(json.dumps([_FORMAT, fingerprint(encoder), asdict(views), device]).encode()).hexdigest()
-    parts: list[dict[str, Tensor]] = []
-    skipped: dict[int, str] = {}
-    for number, chunk in enumerate(torch.split(torch.arange(len(images)), CHUNK)):
+    key = hashlib.sha256(json.dumps([_FORMAT, fingerprint(encoder), views.key(), device]).encode()).hexdigest()
+    chunks = torch.split(torch.arange(len(images)), CHUNK)
+    own: dict[int, tuple[dict[str, Tensor], dict[int, str]]] = {}
+    for number in range(group.number, len(chunks), group.count):
+        chunk = chunks[number]
         part = images.select(chunk)
         path = place / f"{_key_of(key, part, number)}.safetensors"
         kept = _read(path)
@@ -76,10 +104,14 @@ def cached_features(
             # A file that could not be opened may be there the next time; what is damaged stays so.
             if not any(reason.startswith("cannot be opened") for reason in kept[1].values()):
                 _write(path, *kept)
-        parts.append(kept[0])
-        skipped |= {int(chunk[position]): reason for position, reason in kept[1].items()}
+        own[number] = kept
         progress(int(chunk[-1]) + 1, len(images))
-    joined = {name: torch.cat([part[name] for part in parts], dim=-2) for name in parts[0]}
+    whole: dict[int, tuple[dict[str, Tensor], dict[int, str]]] = {}
+    for parts in group.everyone(own):
+        whole |= parts
+    found = [whole[number] for number in range(len(chunks))]
+    skipped = {int(chunk[at]): why for chunk, (_, bad) in zip(chunks, found, strict=True) for at, why in bad.items()}
+    joined = {name: torch.cat([part[name] for part, _ in found], dim=-2) for name in ("plain", "weak", "strong")}
     return Features(joined["plain"].float(), joined["weak"].float(), joined["strong"].float(), skipped)
 
 
@@ -99,10 +131,12 @@ def _key_of(key: str, images: ImageSet, number: int) -> str:
     return found.hexdigest()
 
 
-def _compute(encoder: Encoder, images: ImageSet, views: Views, number: int) -> tuple[dict[str, Tensor], dict[int, str]]:
+def _compute(
+    encoder: Encoder, images: ImageSet, views: EncodedViews, number: int
+) -> tuple[dict[str, Tensor], dict[int, str]]:
     device = next(encoder.parameters()).device
     # Each chunk draws from a generator of its own, so that one can be computed without those before it.
-    generator = torch.Generator(device).manual_seed((views.seed << 32) + number)
+    generator = torch.Generator(device).manual_seed(number)
     width, count = encoder.num_features, len(images)
     # Views in half precision: the error is far below what two views of an image differ by.
     made = {
@@ -110,7 +144,7 @@ def _compute(encoder: Encoder, images: ImageSet, views: Views, number: int) -> t
         "weak": torch.zeros((views.weak, count, width), dtype=torch.float16),
         "strong": torch.zeros((views.strong, count, width), dtype=torch.float16),
     }
-    weak, strong = Weak(flip=views.flip), RandAugment.fixmatch()
+    weak = Weak(flip=views.flip)
     skipped: dict[int, str] = {}
     for parameter in encoder.parameters():
         if parameter.ndim == 4:
@@ -124,7 +158,7 @@ def _compute(encoder: Encoder, images: ImageSet, views: Views, number: int) -> t
         for view in range(views.weak):
             made["weak"][view, drawn.positions] = _embedded(encoder, weak(pictures, generator)).half()
         for view in range(views.strong):
-            changed = strong(weak(pictures, generator), generator)
+            changed = views.change(weak(pictures, generator), generator)
             made["strong"][view, drawn.positions] = _embedded(encoder, changed).half()
     return made, skipped
 

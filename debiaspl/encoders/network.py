@@ -7,14 +7,21 @@ from torch import Tensor, nn
 
 from debiaspl.encoders.efficientnet import NAME, EfficientNetLite0
 from debiaspl.encoders.load import build_encoder, load_encoder
-from debiaspl.models import Network
+from debiaspl.models import Network, Scaling
 
 
 class EncoderNetwork(Network):
-    """Built from its architecture alone, with weights of chance: those of a run are in the run's own file.
+    """Built from its architecture alone, with random weights: those of a run are in the run's own file.
 
-    ``load_pretrained`` is what a training begins with. A ``frozen`` encoder keeps these weights: its features are
-    computed once, and the classifier alone is trained.
+    ``load_pretrained`` is what a training begins with.
+
+    Args:
+        num_classes: number of classes.
+        channels: of the images.
+        source: whose weights: efficientnet-lite0, a vision model of the hub, or a folder of one.
+        architecture: of the encoder, as ``encoder.architecture`` gives it; efficientnet-lite0's, if not given.
+        frozen: the encoder keeps its weights. Its features are computed once, centred and divided by their length, and
+            the classifier alone is trained.
     """
 
     def __init__(
@@ -29,10 +36,12 @@ class EncoderNetwork(Network):
         self.source, self.channels, self.frozen = source, channels, frozen
         self.encoder = EfficientNetLite0() if architecture is None else build_encoder(architecture)
         self.num_features = self.encoder.num_features
+        self.scaling = Scaling(self.num_features, unit=True) if frozen else None
         self.head = nn.Linear(self.num_features, num_classes)
 
     def embed(self, images: Tensor) -> Tensor:
-        return self.encoder.embed(images)
+        features = self.encoder.embed(images)
+        return features if self.scaling is None else self.scaling(features)
 
     def load_pretrained(self) -> None:
         """Take over the weights of the encoder's source."""

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,12 +15,11 @@ try:
 except ImportError as error:
     raise ImportError("DebiasedClassifier needs scikit-learn 1.6 or newer: pip install 'debiaspl[sklearn]'") from error
 
-from debiaspl.debias import Debiaser
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.estimator.pictures import Pictures
 from debiaspl.estimator.train import STEPS, predict, recipe_of, train_network
-from debiaspl.models import Network
-from debiaspl.vectors import FittedHead, fit_head
+from debiaspl.models import LinearNetwork, Network
+from debiaspl.training.vectors import fit_vectors, probabilities
 
 
 class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -165,20 +163,21 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise ValueError(
                 f"network is {self.network!r}, expected 'auto' or 'linear' for features; X has shape {rows.shape}."
             )
-        fitted: FittedHead = fit_head(
+        fitted = fit_vectors(
             torch.tensor(rows),
             torch.from_numpy(labels.codes),
             len(labels.classes),
-            correction=Debiaser(len(labels.classes), self.strength, self.momentum),
+            strength=self.strength,
+            momentum=self.momentum,
             threshold=self.threshold,
             steps=self._steps(),
             seed=seed,
             device=self._device(),
         )
         self._pictures: Pictures | None = None
-        self.model_: nn.Module = fitted.head
+        self.model_: Network = fitted.network
         self.prior_ = fitted.prior.numpy()
-        self.n_iter_: int = fitted.history[-1]["step"]
+        self.n_iter_: int = fitted.steps
 
     def _fit_images(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
         settings = self.network, self.strength, self.momentum, self.threshold, self.flip
@@ -191,12 +190,10 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _probabilities(self, rows: NDArray[Any]) -> NDArray[Any]:
         if self._pictures is None:
-            assert isinstance(self.model_, nn.Linear)
-            head = FittedHead(self.model_, torch.from_numpy(self.prior_), [])
-            return np.asarray(head.probabilities(torch.tensor(rows)))
+            assert isinstance(self.model_, LinearNetwork)
+            return np.asarray(probabilities(self.model_, torch.tensor(rows)))
         where = self._device()
         network = self.model_ if where.type == "cpu" else deepcopy(self.model_).to(where)
-        assert isinstance(network, Network)
         return np.asarray(predict(network, self._pictures(rows), where))
 
     def _steps(self) -> int | None:

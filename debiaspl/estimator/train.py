@@ -10,7 +10,7 @@ from debiaspl.data import ImageSet, Task
 from debiaspl.debias import Debiaser
 from debiaspl.models import Network, scale
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.step import Step
+from debiaspl.training.loop import fit
 
 STEPS = 600
 BATCH = 500
@@ -59,12 +59,7 @@ def train_network(pixels: Tensor, codes: Tensor, num_classes: int, recipe: Recip
     """Every image also serves as an unlabeled one, as in FixMatch."""
     everything = ImageSet(pixels, codes, tuple(map(str, range(num_classes))))
     labeled = everything.select((codes >= 0).nonzero().flatten())
-    step = Step(recipe, Task(labeled, everything.without_labels(), test=labeled), device)
-    for number in range(recipe.steps):
-        step(number)
-    bad = int(step.first_bad_step)
-    if bad >= 0:
-        raise ValueError(f"the loss of step {bad} is not a finite number, expected one: images of other values?")
+    step = fit(recipe, Task(labeled, everything.without_labels(), test=labeled), device)
     # A network of its own: the weights of the trained one are views of one memory, which pickle would store for each.
     network: Network = recipe.network.build("network", num_classes=num_classes, channels=pixels.shape[1])
     network.load_state_dict(step.finished().state_dict())

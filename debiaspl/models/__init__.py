@@ -2,11 +2,13 @@
 
 from debiaspl.models.average import Average
 from debiaspl.models.build import MODELS, build
+from debiaspl.models.linear import LinearNetwork
 from debiaspl.models.network import Network
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.resnet18 import ResNet18
 from debiaspl.models.scale import scale
+from debiaspl.models.scaling import Scaling
 from debiaspl.models.small import SmallNet
 from debiaspl.models.start import first_weights, start_digest
 from debiaspl.models.synchronise import synchronise_norms
@@ -15,10 +17,12 @@ from debiaspl.models.wrn import WideResNet
 __all__ = [
     "MODELS",
     "Average",
+    "LinearNetwork",
     "Network",
     "ResNet",
     "ResNet9",
     "ResNet18",
+    "Scaling",
     "SmallNet",
     "WideResNet",
     "build",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from debiaspl.encoders import Encoder
 from debiaspl.photos.survey import Photos
 from debiaspl.recipes.cifar10 import MINUTES
+from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.parts import find
 
@@ -40,19 +41,14 @@ def supervised(recipe: Recipe) -> Recipe:
 
 
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
-    """Seconds on a CPU, once the features are there. A linear classifier of fixed features is less sure of itself than
-    a network that learns its own, so the threshold is lower; and all of its bias is taken out, not half of it."""
-    network = {"source": name, "architecture": encoder.architecture, "frozen": True}
-    return replace(
+    """All of the bias is taken out, not half of it: the features do not change with the labels."""
+    own = replace(
         base,
         image_size=min(photos.side, encoder.image_size),
-        network=Choice("encoder", network),
-        algorithm=Choice("fixmatch", {"threshold": 0.8}),
+        algorithm=Choice("fixmatch", {"threshold": 0.8, "joint": False}),
         correction=Choice("debiaser", {"strength": 1.0}),
-        steps=min(max(len(photos.labels) // 50, 300), 800),
-        learning_rate=1.0,
-        weight_decay=1e-4,
     )
+    return frozen(own, len(photos.labels), name, encoder.architecture)
 
 
 def _fine_tuned(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:

@@ -6,15 +6,15 @@ from dataclasses import replace
 import torch
 
 from debiaspl.augment import RandAugment, Weak
-from debiaspl.data import GivenLabels, ImageSet, LazyImages, Task
+from debiaspl.data import GivenLabels, ImageSet, LazyImages, Task, Vectors
 from debiaspl.encoders import Encoder
+from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.models import scale
 from debiaspl.photos.check import Check
 from debiaspl.photos.survey import Photos
 from debiaspl.training import Recipe
-from debiaspl.training.frozen import is_frozen, views_of
+from debiaspl.training.frozen import BY_HIDING, is_frozen
 from debiaspl.training.step import Step
-from debiaspl.vectors import fit_head
 
 AROUND = 2.0
 """Seconds to load the encoder and the features and to write a run, on top of its steps."""
@@ -31,11 +31,12 @@ def estimate(
     # A run of the baseline sees the labeled images alone.
     baseline = 0.0 if recipe.algorithm.name == "supervised" else batch[0] / (batch[0] + 2 * batch[1])
     if encoder is not None and is_frozen(recipe):
-        chosen = views_of(len(photos.labels))
-        views = len(photos.labels) * (1 + chosen.weak + chosen.strong)
-        fits = runs * (1 + baseline) * recipe.steps * _seconds_a_fit(encoder)
+        each = 1 if recipe.strong.name == BY_HIDING else 1 + WEAK + STRONG
+        views = len(photos.labels) * each
+        task = _vectors(encoder.num_features, len(photos.classes), each)
+        fits = runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, task, torch.device(device), eager)
         return views * _seconds_a_view(recipe, encoder) + fits + 2 * runs * AROUND
-    return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, torch.device(device), eager)
+    return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, _few(recipe), torch.device(device), eager)
 
 
 def in_words(seconds: float) -> str:
@@ -58,23 +59,21 @@ def _seconds_a_view(recipe: Recipe, encoder: Encoder) -> float:
     return min(seconds) / len(pictures)
 
 
-def _seconds_a_fit(encoder: Encoder) -> float:
-    rows = torch.randn((512, encoder.num_features), generator=torch.Generator().manual_seed(0))
-    labels = torch.arange(512) % 2
-    seconds = []
-    for steps in (1, 1, 41):  # what is done once, before the first step, is not counted, and the first is slower
-        started = time.perf_counter()
-        fit_head(rows, labels, 2, steps=steps, device="cpu")
-        seconds.append(time.perf_counter() - started)
-    return max(seconds[2] - seconds[1], 1e-3) / 40
+def _vectors(width: int, classes: int, views: int) -> Task:
+    """A task like the whole one, of a few vectors."""
+    values = torch.randn((512, views, width), generator=torch.Generator().manual_seed(0))
+    strong = STRONG if views > 1 else 0
+    labels, names = torch.arange(512) % classes, tuple(map(str, range(classes)))
+    images = ImageSet(Vectors(values, strong), labels, names)
+    return Task(images, images.without_labels(), images)
 
 
-def _seconds_a_step(recipe: Recipe, device: torch.device, eager: bool) -> float:
+def _seconds_a_step(recipe: Recipe, task: Task, device: torch.device, eager: bool) -> float:
     """Of the steps after the first few, which prepare things; on a GPU they record, unless ``eager``."""
-    step = Step(replace(recipe, steps=max(recipe.steps, 100)), _few(recipe), device, record=not eager)
+    step = Step(replace(recipe, steps=max(recipe.steps, 100)), task, device, record=not eager)
     for number in range(3):
         step(number)
-    timed = 20 if device.type == "cuda" else 2
+    timed = 20 if device.type == "cuda" or task.labeled.is_encoded else 2
     _wait(device)
     started = time.perf_counter()
     for number in range(3, 3 + timed):

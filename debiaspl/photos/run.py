@@ -13,10 +13,11 @@ import torch
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
 from debiaspl.photos.check import Check, cross_check
 from debiaspl.photos.choose import supervised
-from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError, train
-from debiaspl.training.ending import Ending, Predict
-from debiaspl.training.frozen import FEATURES, every_image
+from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
+from debiaspl.training.frozen import FEATURES
 from debiaspl.training.log import ProgressLine
+from debiaspl.training.loop import Face, train_as
+from debiaspl.training.results import Ending, Predict
 
 BASELINE, CHECKS = "supervised", "check"
 """Folders below the run's own."""
@@ -54,13 +55,13 @@ def train_photos(
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     features = out.resolve().parent / FEATURES
-    start = partial(train, resume=True, device=device, workers=workers, go_on=go_on, eager=eager)
-    start = partial(start, features=features, images=images)
+    start = partial(train_as, data=images, resume=True, device=device, workers=workers, eager=eager)
+    face = Face(go_on, features=features)
     alone = recipe.algorithm.name == "supervised"
     methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
     numbered = _Numbered(count_runs(recipe, check))
     try:
-        results = [_trained(each, place, start, check, images, out, numbered) for each, place in methods]
+        results = [_trained(each, place, start, face, check, images, out, numbered) for each, place in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
     return Outcome(results[-1], None if alone else results[0], check)
@@ -88,6 +89,7 @@ def _trained(
     recipe: Recipe,
     place: Path,
     start: Callable[..., dict[str, Any]],
+    face: Face,
     check: Check,
     images: ImageSet | None,
     out: Path,
@@ -98,10 +100,11 @@ def _trained(
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
         part = _with_fold(recipe, check.folds, fold)
-        parts.append(start(part, below, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}")))
+        told = replace(face, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"))
+        parts.append(start(told, part, below))
         _check_labels(parts[-1], part, images, out)
         _keep_results_only(below)
-    return start(recipe, place, end=partial(_end, check, parts), part=numbered.next(recipe))
+    return start(replace(face, end=partial(_end, check, parts), part=numbered.next(recipe)), recipe, place)
 
 
 def _read(recipe: Recipe) -> ImageSet:
@@ -162,7 +165,7 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     """Predictions of every photo; measured on labels that were not trained with, wherever there are some."""
     labeled = task.labeled
     hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
-    found = predict(every_image(replace(task, labeled=hidden)))
+    found = predict(replace(task, labeled=hidden).every_image())
     if parts:
         confusion = [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*_matrices(parts), strict=True)]
         how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"

@@ -51,7 +51,6 @@ MINUTES = Recipe(
     algorithm=Choice(
         "contrastmatch",
         {
-            "joint": False,
             "contrast_until": 1.0,
             "labels_from": 0.5,
             "temperature": 0.1,

@@ -13,15 +13,18 @@ from typing import Any
 
 import torch
 
-from debiaspl.data import Task, open_data
 from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.folder import prepare_folder
 from debiaspl.report.matrix import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, train_all
 from debiaspl.training.files import write_json, write_text
+from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
+from debiaspl.training.group import ALONE
 from debiaspl.training.parts import find
 from debiaspl.training.step import Step
+from debiaspl.training.tasks import task_of
+from debiaspl.training.views import NeedsPictures
 
 SETTINGS: dict[str, tuple[str, ...]] = {
     "mean-teacher": ("unlabeled_weight=0.3", "ramp_up=1", "average_decay=0.95"),
@@ -160,19 +163,26 @@ def _pair(recipe: Recipe) -> str:
 
 def _refused(cells: Mapping[str, Mapping[str, Recipe]]) -> dict[str, dict[str, str]]:
     """The pairs that cannot be built, with the reason."""
-    first = next(iter(next(iter(cells.values())).values()))
-    whole = open_data(first.data, first.image_size, first.stream)
-    task = Task.of(whole, first.protocol.build("protocol"), first.seed, first.validation)
+    task = task_of(next(iter(next(iter(cells.values())).values())))
+
+    def build(recipe: Recipe) -> None:
+        if is_frozen(recipe):
+            check_frozen(recipe, task)
+        else:
+            Step(recipe, task, CPU)
+
     refused: dict[str, dict[str, str]] = {algorithm: {} for algorithm in cells}
     for algorithm, row in cells.items():
         for correction, recipe in row.items():
             try:
-                Step(recipe, task, CPU)
+                build(recipe)
+            except NeedsPictures as error:
+                refused[algorithm][correction] = str(error)
             except ValueError as error:
                 # A setting that is wrong by itself, of either part, is raised here: it is no matter of the pair.
                 own = find("algorithm", algorithm).own_correction
-                Step(replace(recipe, correction=Choice(own)), task, CPU)
-                Step(replace(recipe, algorithm=Choice("fixmatch")), task, CPU)
+                build(replace(recipe, correction=Choice(own)))
+                build(replace(recipe, algorithm=Choice("fixmatch", {"joint": False})))
                 refused[algorithm][correction] = str(error)
     return refused
 
@@ -196,6 +206,8 @@ def compare(
     different = list({job.out: job for job in jobs.values()}.values())
     for job in different:
         Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
+    if is_frozen(planned.base):  # once, before several processes would each compute the same
+        encoded(planned.base, task_of(planned.base), CPU, out.resolve() / FEATURES, ALONE, go_on)
     total = sum(job.recipe.steps for job in different)
     started = time.monotonic()
     ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)

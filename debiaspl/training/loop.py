@@ -2,44 +2,57 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from debiaspl.data import PROTOCOLS, GivenLabels, ImageSet, Task, digest, open_data
+import torch
+
+from debiaspl.data import Task, digest
+from debiaspl.encoders import Encoded
 from debiaspl.models import start_digest
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.device import find_device
-from debiaspl.training.ending import End, on_the_test_set
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import evaluate
-from debiaspl.training.frozen import is_frozen, train_frozen
+from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.log import Log, NoLog, ProgressLine
 from debiaspl.training.monitor import imbalance
-from debiaspl.training.outcome import about, measured, mode, timing
 from debiaspl.training.recipe import Recipe
+from debiaspl.training.results import End, about, measured, mode, on_the_test_set, timing
 from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
+from debiaspl.training.tasks import Data, handed_over, task_of
+
+
+@dataclass(frozen=True)
+class Face:
+    """What whoever starts a run tells it, beside what to compute."""
+
+    go_on: str = "debiaspl.train with resume=True"
+    """How the message of an interrupted run tells its user to go on."""
+    end: End = on_the_test_set
+    """How it is measured when it has ended."""
+    part: str = ""
+    """For the progress line, where this is one of several runs: ``run 2 of 8``."""
+    features: Path | None = None
+    """Where the features of a frozen encoder are kept; beside the run, unless given."""
 
 
 def train(
     recipe: Recipe,
     out: str | Path,
+    data: Data | None = None,
     resume: bool = False,
     device: str | None = None,
     workers: int = 2,
     root: str | Path | None = None,
-    go_on: str = "debiaspl.train with resume=True",
     eager: bool = False,
-    end: End = on_the_test_set,
-    features: Path | None = None,
-    images: ImageSet | None = None,
     timeout: float = TIMEOUT,
-    part: str = "",
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
 
@@ -49,19 +62,35 @@ def train(
     Args:
         recipe: what to compute.
         out: the run's folder; it must be free, unless ``resume``.
+        data: what to learn from, instead of what the recipe names: a ``Task``; an ``ImageSet``; or a pair of arrays,
+            images and class numbers. Where every image has a label, the recipe's protocol hides some, and a fifth of
+            each class is held out to test with; where some have -1, the others are what is learned from.
         resume: go on from the newest checkpoint; the end is the same, bit for bit, as without the stop. A run that has
             ended is not repeated, and one that had not begun begins.
         device: ``cuda`` if there is one, else ``cpu``, unless named.
         workers: processes that read images from files, where the images are not in memory; they do not change a bit.
         root: a further folder to look for known sets in, after $DEBIASPL_DATA and ~/.cache/debiaspl.
-        go_on: how the message of an interrupted run tells its user to go on.
         eager: on a GPU, do not record the step; the same bits, more slowly, for code that cannot be recorded.
-        end: how it is measured when it has ended.
-        features: where the features of a frozen encoder are kept; beside the run, unless given.
-        images: for labels that were given, the recipe's images, where they have been read already.
         timeout: seconds after which a process that does not answer the others ends the run, where there are several.
-        part: for the progress line, where this is one of several runs: ``run 2 of 8``.
     """
+    if data is not None:
+        recipe, data = handed_over(recipe, data)
+    return train_as(Face(), recipe, out, data, resume, device, workers, root, eager, timeout)
+
+
+def train_as(
+    face: Face,
+    recipe: Recipe,
+    out: str | Path,
+    data: Data | None = None,
+    resume: bool = False,
+    device: str | None = None,
+    workers: int = 2,
+    root: str | Path | None = None,
+    eager: bool = False,
+    timeout: float = TIMEOUT,
+) -> dict[str, Any]:
+    """``train`` for the other rooms. Data that they hand over are those that the recipe names, read before."""
     where = find_device(device)
     with joined(where, timeout) as group, group.watched():
         run = Run(Path(out))
@@ -72,21 +101,45 @@ def train(
         if ended is not None:
             return ended
 
-        task = _task(recipe, root) if images is None else _given_task(recipe, images)
+        task = task_of(recipe, data, root)
+        facts = about(recipe, task.labeled)
+        claim = partial(run.begin, recipe) if group.first else nullcontext
+        begun = bool(group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None))
+        build = partial(Step, device=where, workers=workers, record=not eager, fresh=not begun, group=group)
         if is_frozen(recipe):
-            _refuse_several(group)
-            _refuse_start(recipe)
-            return train_frozen(recipe, run, task, where, go_on, end, features, part)
-        begun = group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None)
-        step = Step(recipe, task, where, workers, record=not eager, fresh=not begun, group=group)
+            check_frozen(recipe, task)
+            with claim():
+                folder = face.features or run.folder.resolve().parent / FEATURES
+                vectors = encoded(recipe, task, where, folder, group, face.go_on)
+                return _train(recipe, run, build(recipe, vectors.task), group, face, facts, vectors)
+        step = build(recipe, task)
         try:
-            with run.begin(recipe) if group.first else nullcontext():
-                return _train(recipe, run, step, group, go_on, end, part)
+            with claim():
+                return _train(recipe, run, step, group, face, facts)
         finally:
             del step  # it must be gone when the group is left
 
 
-def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: End, part: str) -> dict[str, Any]:
+def fit(recipe: Recipe, task: Task, device: torch.device) -> Step:
+    """The same in memory, without a folder: the step after the last one, whose ``finished()`` is the model."""
+    step = Step(recipe, task, device)
+    for number in range(recipe.steps):
+        step(number)
+    bad = int(step.first_bad_step)
+    if bad >= 0:
+        raise ValueError(f"the loss of step {bad} is not a finite number, expected one: data of other values?")
+    return step
+
+
+def _train(
+    recipe: Recipe,
+    run: Run,
+    step: Step,
+    group: Group,
+    face: Face,
+    facts: dict[str, str],
+    vectors: Encoded | None = None,
+) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
     start = start_digest(recipe.start)
@@ -97,6 +150,8 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
         start = saved.facts.get("start", "")
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
+    elif vectors is not None and group.first:
+        step.skipped = dict(vectors.skipped)
     number, seconds_before, log_length = _place(saved)
     started = time.monotonic()
 
@@ -112,7 +167,7 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
-        ProgressLine(recipe.name, number, recipe.steps, part=part) as progress,
+        ProgressLine(recipe.name, number, recipe.steps, part=face.part) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
     ):
@@ -135,13 +190,13 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
                 save()
             if not last and (asked := group.agreed_stop(number, stop_requested())):
                 save()
-                reached = f"step {number} of {recipe.steps}" + (f" of {part}" if part else "")
-                raise Interrupted(f"Stopped and saved at {reached}. Go on with: {go_on}", asked)
+                reached = f"step {number} of {recipe.steps}" + (f" of {face.part}" if face.part else "")
+                raise Interrupted(f"Stopped and saved at {reached}. Go on with: {face.go_on}", asked)
 
     model = step.finished()
     predict = partial(evaluate, model, group=group)
     # Every rank measures, though the first alone needs it: each predicts its share.
-    ending = end(predict, step.task)
+    ending = face.end(predict, step.task)
     if not step.algorithm.learns_labels:
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
     history = run.log() if group.first else []
@@ -149,20 +204,9 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, go_on: str, end: 
     if group.first:
         results |= {"start": start} if start else {}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
-        run.finish(model.state_dict(), about(recipe, step.task.labeled), ending.predictions, results)
+        whole = model if vectors is None else vectors.whole(model)
+        run.finish(whole.state_dict(), facts, ending.predictions, results)
     return group.from_first(results)
-
-
-def _task(recipe: Recipe, root: str | Path | None) -> Task:
-    protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
-    if isinstance(protocol, GivenLabels):
-        return _given_task(recipe, protocol.read(recipe.data, recipe.image_size, recipe.stream))
-    whole = open_data(recipe.data, recipe.image_size, recipe.stream, root)
-    return Task.of(whole, protocol, recipe.seed, recipe.validation)
-
-
-def _given_task(recipe: Recipe, images: ImageSet) -> Task:
-    return Task.of_given(images, GivenLabels(**recipe.protocol.settings), recipe.seed)
 
 
 def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
@@ -194,22 +238,6 @@ def _check_alike(origin: dict[str, str], group: Group) -> None:
         raise RunError(
             "the ranks do not train on the same device and data: their images or labels differ, or the start does. "
             "Give every machine the same files; in folders, names and contents count."
-        )
-
-
-def _refuse_several(group: Group) -> None:
-    if group.count > 1:
-        raise RunError(
-            f"{group.count} processes for a frozen encoder, whose features are computed once and learned from in a "
-            "minute. Train without torchrun."
-        )
-
-
-def _refuse_start(recipe: Recipe) -> None:
-    if recipe.start:
-        raise RunError(
-            f"start is {recipe.start}, but a frozen encoder keeps its own weights, so the start would not be used. "
-            "Leave it out, or train the encoder: --set frozen=false."
         )
 
 

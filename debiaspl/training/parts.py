@@ -7,22 +7,26 @@ from functools import partial
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, BESIDE, STARTS, Algorithm
-from debiaspl.augment import CropColor, RandAugment
+from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
 from debiaspl.encoders import EncoderNetwork
-from debiaspl.models import MODELS
+from debiaspl.models import MODELS, LinearNetwork
 from debiaspl.training.own_file import is_loaded, load_class, names_file
 
 STRONG: dict[str, Callable[..., Any]] = {
     "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
     "benchmark": partial(RandAugment, **asdict(RandAugment.benchmark())),
     "cropcolor": CropColor,
+    "hide": Hide,
 }
+
+LINEAR = "linear"
+"""The network that is for vectors, and not for pictures."""
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
-    "network": {**MODELS, "encoder": EncoderNetwork},
+    "network": {**MODELS, "encoder": EncoderNetwork, LINEAR: LinearNetwork},
     "algorithm": {**ALGORITHMS, **BESIDE, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,
@@ -35,7 +39,7 @@ OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 # one cannot know it: what a correction needs of the true class counts is seen in its signature.
 SUPPLIED = (
     *("num_classes", "num_features", "num_unlabeled", "class_counts", "channels", "correction"),
-    *("classes", "unlabeled_ids"),
+    *("classes", "unlabeled_ids", "hints"),
 )
 
 

@@ -9,22 +9,23 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms import Algorithm, Batch, Models
-from debiaspl.augment import Weak
-from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, LazyImages, Task, feed
+from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
-from debiaspl.models import Average, Network, first_weights, scale, synchronise_norms
+from debiaspl.models import Average, LinearNetwork, Network, first_weights, synchronise_norms
+from debiaspl.training.classifier import finished
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged
-from debiaspl.training.finish import finished
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
+from debiaspl.training.parts import LINEAR
 from debiaspl.training.pieces import pieces
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.recording import Recording
 from debiaspl.training.schedule import rate
 from debiaspl.training.update import Update
+from debiaspl.training.views import refuse_for_vectors, view_maker
 
 
 class Step:
@@ -52,6 +53,8 @@ class Step:
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
         self.group = group
+        if int(task.labeled.labels.min()) < 0:
+            raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
         batches = recipe.labeled_batch, recipe.unlabeled_batch
         check_parts(*batches, ranks.count(), recipe.accumulate)
         self.student = _network(recipe, task, recipe.seed, fresh)
@@ -61,6 +64,8 @@ class Step:
         self.student.to(device)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = _algorithm(recipe, task, self.student).to(device)
+        if task.labeled.is_encoded:
+            refuse_for_vectors(recipe, self.algorithm)
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
         self.models = Models(self.student, self.average.model if teacher == "average" else self.student)
         together = recipe.synchronise_norm and ranks.count() > 1
@@ -77,22 +82,12 @@ class Step:
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
-        # Images that come from files are cropped where they are decoded.
-        self.weak = Weak(flip=recipe.flip, pad=0 if isinstance(task.labeled.images, LazyImages) else 1 / 8)
-        self.strong = recipe.strong.build("strong")
+        self.views = view_maker(recipe, task.labeled, torch.bfloat16 if device.type == "cuda" else None)
         self.monitor = Monitor()
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
-        if recipe.steps < self.algorithm.generations:
-            raise ValueError(
-                f"{self.algorithm.generations} generations in {recipe.steps} steps, expected one each or more."
-            )
-        if self.algorithm.generations > 1 and type(self.algorithm).adopt is Algorithm.adopt:
-            raise ValueError(
-                f"{type(self.algorithm).__name__} has {self.algorithm.generations} generations, expected a method "
-                "adopt(probabilities, generation) that says which labels the next one takes over."
-            )
+        _check_generations(recipe, self.algorithm)
         recorded = record and device.type == "cuda"
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
 
@@ -144,19 +139,18 @@ class Step:
 
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
-        views, dtype = self.algorithm.views, torch.bfloat16 if self.device.type == "cuda" else None
-        known, (picture,) = self._pictures("labeled", self.labeled)
-        images = self.weak(picture, self.generator)
+        asked = self.algorithm.views
+        known, pictures = self._pictures("labeled", self.labeled)
+        (images,) = self.views.weak(pictures, self.generator)
         weak: list[Tensor] = []
         strong: list[Tensor] = []
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
-        if any(views):
+        if any(asked):
             positions, pictures = self._pictures("unlabeled", self.unlabeled)
-            weak = [scale(self.weak(picture, self.generator), dtype) for picture in pictures[: views.weak]]
-            rest = [self.weak(picture, self.generator) for picture in pictures[views.weak :]]
-            strong = [scale(self.strong(picture, self.generator), dtype) for picture in rest]
+            weak = self.views.weak(pictures[: asked.weak], self.generator)
+            strong = self.views.strong(pictures[asked.weak :], self.generator)
         batch = Batch(
-            labeled=scale(images, dtype),
+            labeled=images,
             labels=self.labeled_images.labels[known],
             weak=tuple(weak),
             strong=tuple(strong),
@@ -242,8 +236,30 @@ class Step:
             self._recording.forget()
 
 
+def check(recipe: Recipe, task: Task) -> None:
+    """Raise where a step of vectors would raise; nothing is computed."""
+    algorithm = _algorithm(recipe, task, _network(recipe, task, recipe.seed, fresh=False))
+    _check_generations(recipe, algorithm)
+    refuse_for_vectors(recipe, algorithm)
+    view_maker(recipe, task.labeled, None)
+
+
+def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
+    if recipe.steps < algorithm.generations:
+        raise ValueError(f"{algorithm.generations} generations in {recipe.steps} steps, expected one each or more.")
+    if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
+        raise ValueError(
+            f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
+            "adopt(probabilities, generation) that says which labels the next one takes over."
+        )
+
+
 def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
     images = task.labeled
+    if isinstance(images.images, Vectors):
+        return LinearNetwork(images.images.shape[-1], images.num_classes)
+    if recipe.network.name == LINEAR:
+        raise ValueError("network is linear, which is for vectors, and these are pictures. Choose another network.")
     # First weights come from torch's global generator; a copy of it is seeded, the user's own is left alone.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -264,6 +280,7 @@ def _algorithm(recipe: Recipe, task: Task, student: Network) -> Algorithm:
         "class_counts": tuple(task.labeled.counts()),
         "classes": task.labeled.classes,
         "unlabeled_ids": task.unlabeled.ids,
+        "hints": task.hints,
     }
     correction = recipe.correction.build("correction", **known)
     with torch.random.fork_rng(devices=[]):  # heads have first weights too

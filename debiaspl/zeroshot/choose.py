@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from debiaspl.encoders import Views
+from debiaspl.encoders import EncodedViews
 from debiaspl.zeroshot.arrays import ENDINGS, ArraysTeacher
 from debiaspl.zeroshot.teacher import Teacher
 
@@ -12,7 +12,7 @@ CONSE = "conse"
 
 
 def find_teacher(
-    name: str | None, side: int, features: Path, views: Views | None = None, device: torch.device | None = None
+    name: str | None, side: int, features: Path, views: EncodedViews | None = None, device: torch.device | None = None
 ) -> Teacher:
     """``conse``, which is also what nothing means; a file of arrays; or a CLIP or SigLIP by hub name or folder.
 

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import ImageSet
-from debiaspl.encoders import Views, cached_features, fingerprint, load_encoder
+from debiaspl.encoders import EncodedViews, cached_features, fingerprint, load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
 from debiaspl.zeroshot.pixels import sized
 from debiaspl.zeroshot.sentences import SentenceEncoder
@@ -50,7 +50,7 @@ class ConseTeacher:
         self,
         image_size: int,
         features: Path,
-        views: Views | None = None,
+        views: EncodedViews | None = None,
         device: torch.device | None = None,
         top: int = TOP,
     ) -> None:

@@ -15,13 +15,13 @@ from debiaspl._version import __version__
 from debiaspl.data import ImageSet
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
-from debiaspl.training import RunError, train
+from debiaspl.training import RunError
 from debiaspl.training.files import write_bytes, write_json, write_text
+from debiaspl.training.loop import Face, train_as
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
-from debiaspl.zeroshot.few_labels import taught_by, taught_labels, train_taught
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
-from debiaspl.zeroshot.student import Student, labels_table, on_every_image
+from debiaspl.zeroshot.student import Student, labels_table, on_every_image, student_task, taught_by
 from debiaspl.zeroshot.table import Row, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
 
@@ -87,28 +87,17 @@ class Experiment:
         self._write_teacher(out, predictions, labels)
 
         found = {f"{self.teacher.name} alone": predictions.label}
-        for method, recipe in recipes.items():
-            progress(f"training + {method}", 0, None)
-            place = out / method.lower()
-            train(recipe, place, resume=resume, device=device, go_on=go_on, end=on_every_image)
-            found[f"+ {method}"] = self._labels_of(place, predictions)
+        places = {f"+ {method}": (recipe, out / method.lower()) for method, recipe in recipes.items()}
         if given is not None:
-            method, place, recipe = f"DebiasPL + {self.teacher.name}", out / "taught", recipes["DebiasPL"]
-            progress(f"training + {method}", 0, None)
-            if self.student.is_frozen:
-                read = images.select(self._positions(images, predictions))
-                taught = taught_labels(predictions.probabilities, self.confidence)
-                found[f"+ {method}"] = train_taught(recipe, read, labels, taught, place).argmax(-1)
-            else:
-                recipe = taught_by(recipe, out / "zeroshot.csv", self.confidence)
-                train(recipe, place, resume=resume, device=device, go_on=go_on, end=on_every_image)
-                found[f"+ {method}"] = self._labels_of(place, predictions)
+            taught = taught_by(recipes["DebiasPL"], self.confidence)
+            places[f"+ DebiasPL + {self.teacher.name}"] = taught, out / "taught"
+        task = student_task(recipes["DebiasPL"], images, labels, predictions)
+        for method, (recipe, place) in places.items():
+            progress(f"training {method}", 0, None)
+            train_as(Face(go_on, end=on_every_image), recipe, place, task, resume=resume, device=device)
+            found[method] = self._labels_of(place, predictions)
         write_bytes(out / "predictions.csv", (place / "predictions.csv").read_bytes())
         return self._finish(out, predictions, found, evaluate)
-
-    def _positions(self, images: ImageSet, predictions: Predictions) -> list[int]:
-        """Of the images that could be read."""
-        return [position for position, name in enumerate(images.ids) if name not in predictions.skipped]
 
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:

@@ -2,24 +2,28 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from debiaspl.data import Task
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task, loaded
 from debiaspl.deploy.tables import cell
-from debiaspl.encoders import Views, load_encoder
+from debiaspl.encoders import EncodedViews, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
+from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.models import MODELS
+from debiaspl.recipes.frozen import VIEWED, frozen
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.ending import Ending, Predict
-from debiaspl.training.frozen import every_image, views_of
-from debiaspl.vectors.checks import checked_steps
+from debiaspl.training.results import Ending, Predict
+from debiaspl.zeroshot.pixels import sized
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
+HINTED = 0.4
+"""What the authors' scripts ask of a zero-shot model that stands beside a few labels; lower than for labels that
+training begins with."""
 SMALL = 128
 """Small photos are not blown up beyond this by an encoder of any size: four times the speed for little."""
 METHODS: dict[str, Callable[[float, float], Choice]] = {
@@ -61,25 +65,31 @@ class Student:
     def is_frozen(self) -> bool:
         return self.is_encoder and not self.fine_tune
 
-    def views(self, images: int) -> Views | None:
+    def views(self, images: int) -> EncodedViews | None:
         """Views that a frozen efficientnet-lite0 will ask for; ConSE, which has the same eyes, makes them too."""
-        return views_of(images) if self.is_frozen and self.name == LITE0 else None
+        if not self.is_frozen or self.name != LITE0:
+            return None
+        return EncodedViews(WEAK, STRONG) if images <= VIEWED else EncodedViews()
 
     def recipes(self, photos: Path, table: Path, images: int, side: int) -> dict[str, Recipe]:
-        """A recipe for each method; they differ in the correction alone. ``side`` is that of the photos."""
+        """A recipe for each method; they differ in the correction alone. ``side`` is that of the photos, and ``table``
+        is where the labels are that it learns from."""
         size, network = self._network(side)
-        shared: dict[str, Any] = {
-            "data": str(photos),
-            "image_size": size,
-            "stream": self.is_encoder,
-            "protocol": Choice("given", {"table": str(table)}),
-            "network": network,
-            "algorithm": Choice("fixmatch", {"threshold": self.threshold, "joint": False}),
-            "seed": self.seed,
-            **self._schedule(images),
-        }
+        shared = Recipe(
+            "zeroshot",
+            data=str(photos),
+            image_size=size,
+            stream=self.is_encoder,
+            protocol=Choice("given", {"table": str(table)}),
+            network=network,
+            algorithm=Choice("fixmatch", {"threshold": self.threshold, "joint": False}),
+            seed=self.seed,
+        )
+        shared = self._scheduled(shared, images)
         return {
-            method: Recipe(f"zeroshot-{method.lower()}", correction=correction(self.strength, self.momentum), **shared)
+            method: replace(
+                shared, name=f"zeroshot-{method.lower()}", correction=correction(self.strength, self.momentum)
+            )
             for method, correction in METHODS.items()
         }
 
@@ -94,26 +104,53 @@ class Student:
         settings = {"source": self.name, "architecture": encoder.architecture, "frozen": not self.fine_tune}
         return self.image_size or encoder.image_size, Choice("encoder", settings)
 
-    def _schedule(self, images: int) -> dict[str, Any]:
+    def _scheduled(self, recipe: Recipe, images: int) -> Recipe:
         if self.is_frozen:
-            steps = self.steps or checked_steps(None, images)
-            return {"steps": steps, "learning_rate": 1.0, "weight_decay": 1e-4}
+            settings = recipe.network.settings
+            recipe = frozen(recipe, images, settings["source"], settings["architecture"])
+            steps = self.steps or recipe.steps
+            return replace(recipe, steps=steps, log_every=max(steps // 20, 1))
         steps = self.steps or (2**14 if torch.cuda.is_available() else 1000)
-        shared = {"steps": steps, "average_statistics": True, "teacher": "average", "log_every": max(steps // 20, 1)}
+        recipe = replace(recipe, steps=steps, average_statistics=True, teacher="average", log_every=max(steps // 20, 1))
         if self.fine_tune:
-            return shared | {"learning_rate": 0.003, "weight_decay": 1e-4, "unlabeled_batch": 320}
-        return shared
+            return replace(recipe, learning_rate=0.003, weight_decay=1e-4, unlabeled_batch=320)
+        return recipe
 
 
 def lite0_size(side: int) -> int:
     return SMALL if side <= SMALL else 224
 
 
-def labels_table(predictions: Predictions, labels: Tensor) -> str:
-    """``file_name,label`` of the images that have one: all that a student is told.
+def taught_by(recipe: Recipe, confidence: float) -> Recipe:
+    """The same, for a student that takes its teacher's label, if that is so sure, where it is not sure itself."""
+    settings = {**recipe.algorithm.settings, "sure": confidence}
+    return replace(recipe, name=f"{recipe.name}-taught", algorithm=Choice("taught", settings))
 
-    A table of labels is UTF-8: an image whose name is not stays unlabeled.
+
+def student_task(recipe: Recipe, images: ImageSet, labels: Tensor, predictions: Predictions) -> Task:
+    """What a student learns from: these images, the labels that it is told, and what its teacher says of the others.
+
+    ``labels`` has one entry for each of the teacher's predictions, -1 for none. A class without a label cannot be
+    learned: the student does not have it.
     """
+    place = {name: number for number, name in enumerate(predictions.ids)}
+    own = sized(images.select([number for number, name in enumerate(images.ids) if name in place]), recipe.image_size)
+    if not recipe.stream:
+        own, _ = loaded(own)
+    learned = sorted(set(labels.tolist()) - {UNLABELED})
+    number = torch.full((len(predictions.classes) + 1,), UNLABELED)  # the last is that of -1
+    number[learned] = torch.arange(len(learned))
+    told = number[labels[[place[name] for name in own.ids]]]
+    classes = tuple(predictions.classes[label] for label in learned)
+    task = Task.of_given(ImageSet(own.images, told, classes, own.ids))
+    hinted = [place[name] for name in task.unlabeled.ids]
+    label = number[predictions.label[hinted]]
+    return replace(task, hints=Hints(label, predictions.confidence[hinted] * (label >= 0)))
+
+
+def labels_table(predictions: Predictions, labels: Tensor) -> str:
+    """``file_name,label`` of the images that have one: all that a student is told, for people to look at. It is UTF-8,
+    and without images whose names are not."""
     lines = ["file_name,label"]
     for name, label in zip(predictions.ids, labels.tolist(), strict=True):
         if label >= 0 and not any("\ud800" <= letter <= "\udfff" for letter in name):
@@ -124,7 +161,7 @@ def labels_table(predictions: Predictions, labels: Tensor) -> str:
 def on_every_image(predict: Predict, task: Task) -> Ending:
     """Predictions of all images. No truth is known: what is counted is how often the student agrees with the labels it
     was given."""
-    found = predict(every_image(task))
+    found = predict(task.every_image())
     given, classes = found.images.labels.cpu(), found.images.num_classes
     own = given >= 0
     cells = torch.bincount(given[own] * classes + found.label[own], minlength=classes**2)

@@ -43,7 +43,7 @@ def batch(progress: float = 0.0) -> Batch:
 def made(correction: Correction | None = None, **settings: float) -> ContrastMatch:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return ContrastMatch(correction, FEATURES, threshold=0.6, joint=False, **settings)
+        return ContrastMatch(correction, FEATURES, threshold=0.6, **settings)
 
 
 def test_the_contrast_is_between_the_students_strong_and_the_teachers_weak_views():
@@ -139,8 +139,6 @@ def test_gradients_reach_the_student_and_the_projector_alone():
     [
         ({"contrast_until": 0.0}, "contrast_until is 0.0"),
         ({"labels_from": 1.0}, "labels_from is 1.0"),
-        ({"strong_share": 0.5}, "needs all strong views"),
-        ({"cld_weight": 0.1}, "needs all strong views"),
     ],
 )
 def test_bad_settings_are_refused(settings, words):

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, Models
 from debiaspl.algorithms.mixing import mixup
 from debiaspl.algorithms.taught import TaughtFixMatch
+from debiaspl.data import Hints
 from debiaspl.debias import Correction, Debiaser, DistributionAlignment, ranks
 from debiaspl.models import Network, SmallNet, synchronise_norms
 from tests.ranks import on_ranks
@@ -75,7 +76,9 @@ def network(synchronised: bool, seed: int) -> Network:
 def built(name: str, settings: dict[str, Any]) -> Algorithm:
     correction: Correction = Debiaser(CLASSES, momentum=0.6)
     if name == "taught":
-        return TaughtFixMatch(torch.arange(POSITIONS) % (CLASSES + 1) - 1, correction, **settings).double()
+        taught = torch.arange(POSITIONS) % (CLASSES + 1) - 1
+        hints = Hints(taught.clamp_min(0), (taught >= 0).float())
+        return TaughtFixMatch(hints, correction, **settings).double()
     if name == "crest+":
         correction = DistributionAlignment(COUNTS, momentum=0.6)
     made = {**ALGORITHMS, **STARTS}[name]

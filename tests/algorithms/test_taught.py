@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms import Batch, FixMatch, Models
 from debiaspl.algorithms.taught import TaughtFixMatch
+from debiaspl.data import Hints
 from debiaspl.debias import Debiaser
 from debiaspl.models import Network
 
@@ -35,7 +36,8 @@ def batch() -> Batch:
 def algorithm(taught: Tensor, threshold: float = 0.85) -> TaughtFixMatch:
     correction = Debiaser(3, strength=0.8, momentum=0.5)
     correction.prior.copy_(torch.tensor([0.6, 0.3, 0.1]))
-    return TaughtFixMatch(taught, correction, threshold, unlabeled_weight=2.0).train()
+    hints = Hints(taught.clamp_min(0), torch.where(taught >= 0, 0.5, 0.3))
+    return TaughtFixMatch(hints, correction, 0.4, threshold, unlabeled_weight=2.0).train()
 
 
 def test_losses_against_plain_loops():
@@ -84,6 +86,13 @@ def test_a_sure_student_is_not_taught():
         assert torch.equal(taught["unlabeled"], alone["unlabeled"])
         assert torch.equal(own.monitors["pseudo_label"], plain.monitors["pseudo_label"])
         assert float(own.monitors["taught"]) == 0
+
+
+def test_without_hints_and_with_a_wrong_confidence_it_says_what_to_do():
+    with pytest.raises(ValueError, match=r"this task has none.*zeroshot --labels"):
+        TaughtFixMatch()
+    with pytest.raises(ValueError, match="sure is 2, expected a confidence in"):
+        TaughtFixMatch(Hints(torch.zeros(1, dtype=torch.int64), torch.zeros(1)), sure=2)
 
 
 def test_what_is_taught_is_saved_with_the_run():

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 
+from debiaspl.augment import CropColor
 from debiaspl.data import ImageSet
 from debiaspl.data.lazy import FolderFiles, LazyImages
-from debiaspl.encoders import Encoder, Views, cached_features
+from debiaspl.encoders import EncodedViews, Encoder, cached_features
 from debiaspl.encoders import cache as cache_module
 from debiaspl.models import scale
 from tests.data.photos import jpeg, patch
 
-VIEWS = Views(weak=2, strong=1)
+VIEWS = EncodedViews(weak=2, strong=1)
 
 
 class Flat(Encoder):
@@ -65,7 +66,7 @@ def test_a_second_call_computes_nothing_and_gives_the_same_bits(images, tmp_path
         assert torch.equal(getattr(one, name), getattr(two, name))
 
 
-@pytest.mark.parametrize("change", ["weights", "size", "views", "seed", "pixels"])
+@pytest.mark.parametrize("change", ["weights", "size", "views", "change", "pixels"])
 def test_what_changed_is_computed_anew(change, images, tmp_path):
     cached_features(Flat(), images, tmp_path, VIEWS)
     encoder, views = Flat(), VIEWS
@@ -75,9 +76,9 @@ def test_what_changed_is_computed_anew(change, images, tmp_path):
         encoder.image_size = 2
         encoder.num_features = 12
     elif change == "views":
-        views = Views(weak=1, strong=1)
-    elif change == "seed":
-        views = replace(VIEWS, seed=1)
+        views = EncodedViews(weak=1, strong=1)
+    elif change == "change":
+        views = replace(VIEWS, change=CropColor())
     else:
         images.images[7, 0, 0, 0] ^= 1
     found = cached_features(encoder, images, tmp_path, views)

@@ -21,7 +21,8 @@ from debiaspl.photos.choose import choose
 from debiaspl.photos.describe import caption
 from debiaspl.photos.run import Outcome
 from debiaspl.photos.survey import survey
-from debiaspl.training import frozen
+from debiaspl.recipes import frozen
+from debiaspl.training import Recipe
 from debiaspl.training.log import ProgressLine
 from tests.encoders.tiny import save
 from tests.photos.user import CLASSES, debiaspl, train
@@ -59,8 +60,8 @@ def test_the_run_is_a_run_like_any_other(trained, place):
 
 
 def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypatch):
-    assert (frozen.views_of(2000).weak, frozen.views_of(2000).strong) == (2, 2)
-    assert (frozen.views_of(2001).weak, frozen.views_of(2001).strong) == (0, 0)
+    strong = [frozen.frozen(Recipe("large"), count, "some", {}).strong.name for count in (2000, 2001)]
+    assert strong == ["fixmatch", "hide"]
     monkeypatch.setattr(frozen, "VIEWED", 0)
     ran = train(place, tmp_path / "large")
     assert ran.exit_code == 0, ran.output
@@ -96,7 +97,7 @@ def test_a_moved_run_predicts_the_same_without_the_encoder_it_came_from(trained,
 
 
 def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, monkeypatch):
-    real, calls = run.train, []
+    real, calls = run.train_as, []
 
     def stopped(*arguments, **named):
         calls.append(arguments)
@@ -105,9 +106,9 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
         return real(*arguments, **named)
 
     out = place / "runs" / "second"
-    monkeypatch.setattr(run, "train", stopped)
+    monkeypatch.setattr(run, "train_as", stopped)
     assert "somebody pulled the plug" in train(place, out).output
-    monkeypatch.setattr(run, "train", real)
+    monkeypatch.setattr(run, "train_as", real)
     assert "already holds a run" in train(place, out).output
     said = []
     monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
@@ -117,7 +118,7 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
     for file in ("predictions.csv", "model.safetensors", "supervised/predictions.csv"):
         assert (out / file).read_bytes() == (trained[1] / file).read_bytes(), file
     # Of runs that had ended nothing is said, but they count.
-    assert [parts[1] for parts in said if parts[0] == "photos, classifier: 40 steps"] == [
+    assert [parts[-1].partition(" of ")[2] for parts in said if parts[0] == "photos step 40/40"] == [
         "run 6 of 8 (DebiasPL, fold 2 of 3)",
         "run 7 of 8 (DebiasPL, fold 3 of 3)",
         "run 8 of 8 (DebiasPL)",
@@ -239,7 +240,7 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
         raise ValueError("trained")
 
     monkeypatch.setattr(duration, "Step", timed)
-    monkeypatch.setattr(run, "train", trained)
+    monkeypatch.setattr(run, "train_as", trained)
     where = "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
     for more in ((), ("--eager",)):
         ran = debiaspl("train", place / "photos", *where, "--resume", *more)
@@ -263,7 +264,7 @@ def test_ctrl_c_at_any_time_says_how_to_go_on(place, tmp_path, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "train", stopped)
+    monkeypatch.setattr(run, "train_as", stopped)
     monkeypatch.setattr("sys.argv", ["debiaspl", "train", "photos"])
     ran = train(place, tmp_path / "run")
     assert ran.exit_code == 130

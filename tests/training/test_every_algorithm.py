@@ -86,7 +86,7 @@ def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, monkeypatch, undisturb
 
 @every_algorithm
 def test_scrambled_truth_of_unlabeled_images_changes_no_weight_and_no_loss(tmp_path, monkeypatch, undisturbed, name):
-    original = loop_module._task
+    original = loop_module.task_of
 
     def scrambled(*arguments):
         honest = original(*arguments)
@@ -94,7 +94,7 @@ def test_scrambled_truth_of_unlabeled_images_changes_no_weight_and_no_loss(tmp_p
         return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
 
     honest = undisturbed(name)
-    monkeypatch.setattr(loop_module, "_task", scrambled)
+    monkeypatch.setattr(loop_module, "task_of", scrambled)
     train(recipe_of(name), tmp_path / "scrambled")
     lied = outcome(tmp_path / "scrambled")
     assert honest[0] == lied[0]

@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_read_is_not_adopted(tmp_path):
     for name in bad:
         (tmp_path / "data" / name).write_bytes(b"\xff\xd8\xff broken")
     chosen = photos(tmp_path / "data", stream=True, algorithm=CREST.algorithm)
-    made = loop_module._task(chosen, None)
+    made = loop_module.task_of(chosen, None)
     step = Step(chosen, made, torch.device("cpu"))
     for number in range(LENGTH + 1):
         step(number)
@@ -116,14 +116,14 @@ def test_a_file_that_cannot_be_read_is_not_adopted(tmp_path):
 def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeypatch, recipe):
     """Defect 5, where it would be easiest to make: adopted labels are the model's, never the truth."""
     train(recipe, tmp_path / "honest")
-    original = loop_module._task
+    original = loop_module.task_of
 
     def scrambled(*arguments):
         honest = original(*arguments)
         lies = (honest.unlabeled.truth + 1) % 10
         return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
 
-    monkeypatch.setattr(loop_module, "_task", scrambled)
+    monkeypatch.setattr(loop_module, "task_of", scrambled)
     train(recipe, tmp_path / "scrambled")
     honest, lied = outcome(tmp_path / "honest"), outcome(tmp_path / "scrambled")
     assert honest[0] == lied[0]
@@ -150,7 +150,7 @@ def test_adopted_images_are_labeled_images_of_the_next_generation_and_of_no_othe
     """Every batch is one epoch: ten labels first, then sixteen images; pixels are compared, not places."""
     recipe = changed(replace(EAGER, algorithm=CREST.algorithm), "correction=none", "labeled_batch=16")
     step = step_of(recipe, Task.of(load("digits"), FewLabels(1), seed=0))
-    step.weak = lambda images, generator: images
+    step.views = replace(step.views, flip_and_crop=lambda images, generator: images)
     seen = watch(step)
     choices = iter([torch.arange(100, 106), torch.arange(200, 206)])
 

@@ -15,8 +15,8 @@ from debiaspl.data.open import read_place
 from debiaspl.debias import ranks
 from debiaspl.models import Network
 from debiaspl.training import RunError, train
+from debiaspl.training.classifier import mean_features
 from debiaspl.training.evaluate import evaluate, predict_all
-from debiaspl.training.finish import mean_features
 from debiaspl.training.group import ALONE, Group, Ranks
 from debiaspl.training.meeting import Stores
 from debiaspl.training.parts import PARTS
@@ -59,7 +59,7 @@ def untrained() -> Network:
 
 
 @mock.patch("debiaspl.training.evaluate.BATCH", BATCH)
-@mock.patch("debiaspl.training.finish.BATCH", BATCH)
+@mock.patch("debiaspl.training.classifier.BATCH", BATCH)
 def found(photos: Path, words: Path) -> dict[str, Any]:
     """What this rank, or one process, finds in sets of several kinds."""
     model, group = untrained(), group_of(words)

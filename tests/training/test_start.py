@@ -13,7 +13,7 @@ from torch import nn
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.models import Network, scale
 from debiaspl.training import Choice, Recipe, RunError, train
-from debiaspl.training.finish import nearest_class_mean
+from debiaspl.training.classifier import nearest_class_mean
 from debiaspl.training.step import Step
 from tests.training.test_stream import stop_at
 from tests.training.tiny import EAGER, TINY, changed, outcome, results

@@ -91,14 +91,14 @@ def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeyp
     settings = ["correction=none"] if algorithm == "supervised" else ["threshold=0.1"]
     recipe = changed(replace(EAGER, algorithm=Choice(algorithm)), *settings)
     train(recipe, tmp_path / "honest")
-    original = loop_module._task
+    original = loop_module.task_of
 
     def scrambled(*arguments):
         honest = original(*arguments)
         lies = (honest.unlabeled.truth + 1) % 10
         return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
 
-    monkeypatch.setattr(loop_module, "_task", scrambled)
+    monkeypatch.setattr(loop_module, "task_of", scrambled)
     train(recipe, tmp_path / "scrambled")
     honest, lied = outcome(tmp_path / "honest"), outcome(tmp_path / "scrambled")
     assert honest[0] == lied[0]
@@ -205,7 +205,7 @@ def test_every_option_trains(tmp_path, settings):
 
 
 def test_classes_of_an_image_set_reach_the_predictions(tmp_path, monkeypatch):
-    original = loop_module._task
+    original = loop_module.task_of
 
     def renamed(*arguments):
         def rename(images: ImageSet) -> ImageSet:
@@ -214,7 +214,7 @@ def test_classes_of_an_image_set_reach_the_predictions(tmp_path, monkeypatch):
         honest = original(*arguments)
         return Task(rename(honest.labeled), rename(honest.unlabeled), rename(honest.test))
 
-    monkeypatch.setattr(loop_module, "_task", renamed)
+    monkeypatch.setattr(loop_module, "task_of", renamed)
     train(changed(TINY, "steps=1"), tmp_path / "run")
     with (tmp_path / "run" / "predictions.csv").open() as file:
         assert {row["truth"] for row in csv.DictReader(file)} == {f'"{k}", ü' for k in range(10)}

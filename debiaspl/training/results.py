@@ -1,17 +1,62 @@
-"""What a run has measured, with where it comes from."""
+"""How a run is measured when it has ended, and what its results.json says of it."""
 
 import json
 import platform
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from debiaspl._version import __version__
 from debiaspl.data import ImageSet, Task
-from debiaspl.training.ending import Ending, Predict
+from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.step import Step
+
+Predict = Callable[[Any], Evaluation]
+"""Predictions of the finished model for an ImageSet. Ranks share the work: what one asks for, all must ask for."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a run ends with, beside its weights."""
+
+    confusion: list[list[int]]
+    """Rows: true class. Columns: predicted class. All other numbers follow from it."""
+    evaluated: str
+    """Which model was measured, and on what, in words."""
+    predictions: str
+    """The text of ``predictions.csv``."""
+    skipped: frozenset[str] = frozenset()
+    """Files that could not be read."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """Further results, by name."""
+
+    @property
+    def images(self) -> int:
+        return sum(map(sum, self.confusion))
+
+    @property
+    def accuracy(self) -> float:
+        """Top-1, 0 to 1."""
+        return sum(row[number] for number, row in enumerate(self.confusion)) / self.images
+
+    @property
+    def recall(self) -> list[float | None]:
+        """Of each class: the share of its images that were recognised; None for a class without images."""
+        return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
+
+
+End = Callable[[Predict, Task], Ending]
+
+
+def on_the_test_set(predict: Predict, task: Task) -> Ending:
+    """The usual end."""
+    found = predict(task.test)
+    text = "the averaged weights after the last step, on the test set"
+    return Ending(found.confusion, text, found.to_csv(), frozenset(found.skipped))
 
 
 def measured(
@@ -44,6 +89,8 @@ def measured(
 def mode(recipe: Recipe, step: Step) -> str:
     """Whether the step is the one of the algorithm's paper, and who shares batch norm; docs/performance.md."""
     algorithm = step.algorithm
+    if step.task.labeled.is_encoded:
+        return "frozen encoder"
     other_teacher = recipe.teacher == "average" and algorithm.teacher == "student"
     if other_teacher or getattr(algorithm, "strong_share", 1.0) < 1:
         return "fast"

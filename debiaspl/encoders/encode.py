@@ -1,0 +1,123 @@
+"""From a task of images to one of the vectors that an encoder makes of them, for the same loop."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import DataError, Hints, ImageSet, LazyImages, Task
+from debiaspl.data.listing import shown
+from debiaspl.data.vectors import Vectors
+from debiaspl.encoders.cache import EncodedViews, Features, Shared, cached_features
+from debiaspl.encoders.network import EncoderNetwork
+from debiaspl.models import Network, Scaling
+
+WEAK, STRONG = 2, 2
+"""Views of each image, beside the image itself, where they are computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A task of vectors, and the way back."""
+
+    task: Task
+    network: EncoderNetwork
+    """Of the images: its encoder and scaling made the vectors."""
+    skipped: dict[str, str]
+    """Files that could not be read, with the reason; the task is without them."""
+
+    def whole(self, trained: Network) -> Network:
+        """The network of the images whose classifier is the one of ``trained``, a network of the vectors."""
+        network = deepcopy(self.network)
+        network.head.load_state_dict(trained.head.state_dict())
+        return network.eval()
+
+
+def encode(
+    task: Task,
+    network: EncoderNetwork,
+    folder: Path,
+    change: Callable[..., Tensor] | None = None,
+    flip: bool = True,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    shared: Shared | None = None,
+) -> Encoded:
+    """The same task with vectors in the place of its images.
+
+    Args:
+        task: of images.
+        network: a frozen encoder with its own weights. The classifier is left alone, and the scaling is a new one.
+        folder: where features are kept. They are computed once: another task of the same images, with other labels,
+            finds them there.
+        change: what makes a weak view of an image a strong one. Two weak and two strong views of each are computed; if
+            it is None, none are, and strong views are to be made of the vectors.
+        flip: whether a mirrored image is the same thing.
+        progress: is told how many images are done, and of how many.
+        shared: processes that share the work; all of them must ask.
+    """
+    views = EncodedViews() if change is None else EncodedViews(WEAK, STRONG, flip, change)
+
+    def features_of(images: ImageSet) -> tuple[ImageSet, Features]:
+        return images, cached_features(network.encoder, images, folder, views, progress, shared)
+
+    learned_from = features_of(task.every_image())
+    images, features = learned_from
+    bad = {images.ids[place]: why for place, why in features.skipped.items()}
+    plain = features.plain[[place for place in range(len(images)) if place not in features.skipped]]
+    if not len(plain):
+        raise DataError(f"none of {len(images):,} images can be read: {shown([f'{n} ({w})' for n, w in bad.items()])}.")
+    scaling = Scaling.of(plain, unit=True)
+
+    def encoded(part: ImageSet, apart: bool = False) -> ImageSet:
+        nonlocal bad
+        home, found = features_of(part) if apart and not _holds(images, part) else learned_from
+        bad = bad | {home.ids[place]: why for place, why in found.skipped.items()}
+        return _encoded(part, home, found, scaling)
+
+    unlabeled = encoded(task.unlabeled)
+    if not len(unlabeled):
+        raise DataError("none of the unlabeled images can be read.")
+    _refuse_lost(task.labeled, bad)
+    validation = None if task.validation is None else encoded(task.validation, apart=True)
+    hints = task.hints
+    if hints is not None and len(unlabeled) < len(task.unlabeled):
+        read = torch.tensor([name not in bad for name in task.unlabeled.ids])
+        hints = Hints(hints.label[read], hints.confidence[read])
+    whole = Task(encoded(task.labeled), unlabeled, encoded(task.test, apart=True), validation, hints)
+    made = deepcopy(network)
+    made.scaling = scaling.to(next(network.parameters()).device)
+    return Encoded(whole, made, bad)
+
+
+def _encoded(part: ImageSet, home: ImageSet, found: Features, scaling: Scaling) -> ImageSet:
+    """The images of this part that could be read, as vectors; ``found`` are the features of all images of ``home``."""
+    place = {name: number for number, name in enumerate(home.ids)}
+    rows = torch.tensor([place[name] for name in part.ids])
+    read = torch.tensor([number for number, row in enumerate(rows.tolist()) if row not in found.skipped])
+    rows = rows[read]
+    views = [found.plain[None], found.weak, found.strong]
+    values = torch.stack([scaling(view[rows]) for views_of_kind in views for view in views_of_kind], 1)
+    ids = tuple(part.ids[number] for number in read.tolist())
+    return ImageSet(Vectors(values, len(found.strong)), part.labels[read], part.classes, ids, part.truth[read])
+
+
+def _holds(images: ImageSet, part: ImageSet) -> bool:
+    """Whether these are some of the images: names alone do not tell, for a test set may count from 0 as well."""
+    place = {name: number for number, name in enumerate(images.ids)}
+    if not all(name in place for name in part.ids):
+        return False
+    ours, theirs = images.select([place[name] for name in part.ids]).images, part.images
+    if isinstance(ours, LazyImages) and isinstance(theirs, LazyImages):
+        return ours.files is theirs.files and torch.equal(ours.positions, theirs.positions)
+    return isinstance(ours, Tensor) and isinstance(theirs, Tensor) and torch.equal(ours, theirs)
+
+
+def _refuse_lost(labeled: ImageSet, bad: dict[str, str]) -> None:
+    read = torch.tensor([name not in bad for name in labeled.ids])
+    lost = set(labeled.labels.tolist()) - set(labeled.labels[read].tolist())
+    if lost:
+        names = ", ".join(labeled.classes[label] for label in sorted(lost))
+        raise DataError(f"no labeled image of {names} can be read. Every class needs one; replace these files.")

@@ -1,0 +1,30 @@
+"""What all runs of a comparison on somebody's own photos have in common."""
+
+from dataclasses import replace
+
+from debiaspl.data import UNLABELED
+from debiaspl.encoders import Encoder
+from debiaspl.photos.choose import choose
+from debiaspl.photos.survey import Photos
+from debiaspl.training import Choice, Recipe
+
+FOLDS = 3
+"""One label in so many is held out to compare with; which ones, the seed decides."""
+PER_CLASS = 5
+"""Labels of each class that are shown, where every photo has one."""
+
+
+def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None) -> Recipe:
+    """Where some photos have no label, a third of the labels is held out, another one for every seed. Where all have
+    one, a few of each class are shown, the others hidden, and a fifth of the photos is the test set."""
+    if photos.unlabeled:
+        settings = {"table": str(photos.table)} if photos.table else {}
+        protocol = Choice("given", {**settings, "folds": FOLDS})
+        return replace(choose(photos, "cpu", encoder), protocol=protocol)
+    if photos.table is not None:
+        raise ValueError(f"{photos.table} labels every photo; for that, labels.csv must lie in {photos.folder} itself.")
+    # At least one label of every class must stay hidden when a fifth is held out: what a class of few has left.
+    shown = max(min(PER_CLASS, min(photos.counts) * 4 // 5 - 1), 1)
+    chosen = choose(replace(photos, labels=photos.labels.new_full(photos.labels.shape, UNLABELED)), "cpu", encoder)
+    about = f"{len(photos.labels):,} photos, {shown} labels of each class shown"
+    return replace(chosen, about=about, protocol=Choice("few-labels", {"per_class": shown}))

@@ -1,0 +1,49 @@
+"""From a recipe, and from data that somebody has in hand, to the task that a run learns."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from debiaspl.data import PROTOCOLS, UNLABELED, GivenLabels, ImageSet, Task, TrainTest, open_data, with_test_set
+from debiaspl.training.recipe import Choice, Recipe
+
+Data = Task | TrainTest | ImageSet | tuple[Any, Any]
+"""A task; a set with a test set; images; or a pair of arrays: images, and class numbers, -1 for none."""
+IN_MEMORY = "in memory"
+"""What a recipe calls data that were handed over."""
+
+
+def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = None) -> Task:
+    """The task of this recipe, on the data it names, or on those that are given."""
+    if isinstance(data, Task):
+        return data
+    protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
+    given = isinstance(protocol, GivenLabels)
+    if data is None and isinstance(protocol, GivenLabels):
+        data = protocol.read(recipe.data, recipe.image_size, recipe.stream)
+    elif data is None:
+        data = open_data(recipe.data, recipe.image_size, recipe.stream, root)
+    if isinstance(data, tuple):
+        data = ImageSet.of(*data)
+    if isinstance(data, ImageSet):
+        if isinstance(protocol, GivenLabels):
+            return Task.of_given(data, protocol, recipe.seed, recipe.validation)
+        data = with_test_set(data)
+    elif given:
+        raise ValueError("a set with a test set, and the protocol is given, which learns from labels of one folder.")
+    return Task.of(data, protocol, recipe.seed, recipe.validation)
+
+
+def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
+    """What a run on data in memory records: not the set that the recipe names and, where some labels are missing,
+    not its protocol, which would hide labels that are there. Then all that are given are learned from."""
+    if isinstance(data, tuple):
+        data = ImageSet.of(*data)
+    if not isinstance(data, Task | TrainTest | ImageSet):
+        raise TypeError(
+            f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair of arrays: images, and a class "
+            "number for each, -1 for none. A folder or a known set is named by the recipe: replace(recipe, data=...)."
+        )
+    some = isinstance(data, ImageSet) and bool((data.labels == UNLABELED).any())
+    protocol = Choice("given") if isinstance(data, Task) or some else recipe.protocol
+    return replace(recipe, data=IN_MEMORY, protocol=protocol), data
