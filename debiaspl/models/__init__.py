@@ -1,7 +1,7 @@
 """Networks, and averages of their weights."""
 
 from debiaspl.models.average import Average
-from debiaspl.models.build import MODELS, build
+from debiaspl.models.build import MODELS
 from debiaspl.models.network import Network
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
@@ -21,7 +21,6 @@ __all__ = [
     "ResNet18",
     "SmallNet",
     "WideResNet",
-    "build",
     "first_weights",
     "scale",
     "start_digest",

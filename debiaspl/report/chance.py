@@ -1,6 +1,6 @@
 """Whether a difference is more than chance alone would make: exact tails, and how they are told.
 
-scipy is imported where it is used: ``scipy.special`` takes 0.2 s, ``scipy.stats`` 0.7 s, and not every command needs them.
+scipy is imported where it is used: ``scipy.special`` takes 0.2 s, ``scipy.stats`` 0.7 s; not every command needs it.
 """
 
 import math

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from debiaspl.augment import OPERATIONS, Crops, Draws, RandAugment, Weak, operation
+from debiaspl.augment import OPERATIONS, Crops, Draws, RandAugment, Weak
 
 from .pillow import photos
+from .single import operation
 from .test_operations import SIZES, levels
 
 pytestmark = [

@@ -191,9 +191,14 @@ def test_the_progress_line_shows_names_as_they_are(monkeypatch):
 
 def test_the_progress_line_is_gone_after_an_interrupt(monkeypatch):
     stream = terminal(200, monkeypatch)
-    with pytest.raises(KeyboardInterrupt), ProgressLine("digits-10", 0, 600, stream) as line:
-        line.show(300, RECORD)
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with ProgressLine("digits-10", 0, 600, stream) as line:
+            line.show(300, RECORD)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert stream.getvalue().endswith(ERASED)
     assert "\x1b[?25l" not in stream.getvalue(), "the cursor stays"
 

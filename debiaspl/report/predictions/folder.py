@@ -8,6 +8,7 @@ from safetensors import SafetensorError, safe_open
 
 from debiaspl.report.predictions.errors import PredictionsError
 
+
 def predictions_of_run(folder: Path) -> Path:
     """``predictions.csv`` of a run that has ended."""
     path = folder / "predictions.csv"
