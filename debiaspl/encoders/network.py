@@ -15,6 +15,13 @@ class EncoderNetwork(Network):
 
     ``load_pretrained`` is what a training begins with. A ``frozen`` encoder keeps these weights: its features are
     computed once, and the classifier alone is trained.
+
+    Args:
+        num_classes: classes.
+        channels: of the images.
+        source: the encoder, by name or by the folder of its files.
+        architecture: how the encoder is built, as its source says; a run fills it in.
+        frozen: keep the encoder's weights and train the classifier alone.
     """
 
     def __init__(
