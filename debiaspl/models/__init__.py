@@ -1,7 +1,6 @@
 """Networks, and averages of their weights."""
 
 from debiaspl.models.average import Average
-from debiaspl.models.build import MODELS
 from debiaspl.models.network import Network
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
@@ -26,3 +25,12 @@ __all__ = [
     "start_digest",
     "synchronise_norms",
 ]
+
+MODELS: dict[str, type[Network]] = {
+    "resnet": ResNet,
+    "resnet9": ResNet9,
+    "resnet18": ResNet18,
+    "small": SmallNet,
+    "wrn": WideResNet,
+}
+"""By the names that recipes know."""
