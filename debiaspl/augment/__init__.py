@@ -5,8 +5,8 @@ owns, and every operation of RandAugment gives the bits that Pillow gives.
 """
 
 from debiaspl.augment.cropcolor import CropColor
-from debiaspl.augment.operations import OPERATIONS
+from debiaspl.augment.operations import OPERATIONS, operation
 from debiaspl.augment.randaugment import Draws, RandAugment
 from debiaspl.augment.weak import Crops, Weak
 
-__all__ = ["OPERATIONS", "CropColor", "Crops", "Draws", "RandAugment", "Weak"]
+__all__ = ["OPERATIONS", "CropColor", "Crops", "Draws", "RandAugment", "Weak", "operation"]

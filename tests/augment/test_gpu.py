@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from debiaspl.augment import OPERATIONS, Crops, Draws, RandAugment, Weak
+from debiaspl.augment import OPERATIONS, Crops, Draws, RandAugment, Weak, operation
 
 from .pillow import photos
-from .single import operation
 from .test_operations import SIZES, levels
 
 pytestmark = [

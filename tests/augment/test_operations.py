@@ -8,10 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from debiaspl.augment import OPERATIONS
+from debiaspl.augment import OPERATIONS, operation
 
 from .pillow import photos, slow_operation
-from .single import operation
 
 SIZES = [(32, 32, 3), (7, 11, 3), (33, 32, 3), (96, 64, 3), (8, 8, 1), (2, 2, 3), (1, 5, 1), (3, 3, 3)]
 SIGNED = ("rotate", "shear_x", "shear_y", "translate_x", "translate_y")
@@ -57,7 +56,7 @@ def test_every_pair_of_levels_blends_as_pillow_does() -> None:
     images = torch.stack((level.expand(256, 256), level.unsqueeze(1).expand(256, 256), level.flip(0).expand(256, 256)))
     for name in ("brightness", "color", "contrast", "sharpness"):
         for factor in (0.05 + 0.9 * 3 / 10, 0.1, 0.7, 0.95, 1.3, -0.5):
-            ours, theirs = operation(name, images[None], [factor]), slow_operation(name, images[None], [factor])
+            ours, theirs = operation(name, images[None], factor), slow_operation(name, images[None], [factor])
             assert torch.equal(ours, theirs), (name, factor)
 
 
@@ -104,7 +103,7 @@ VALUES = {
 @given(data=st.data(), image=pictures, name=st.sampled_from(OPERATIONS))
 def test_operation_is_pillows_on_anything(data: st.DataObject, image: Tensor, name: str) -> None:
     value = data.draw(VALUES.get(name, st.just(0.0)))
-    assert torch.equal(operation(name, image, [value]), slow_operation(name, image, [value]))
+    assert torch.equal(operation(name, image, value), slow_operation(name, image, [value]))
 
 
 @settings(deadline=None, max_examples=100)
@@ -112,20 +111,46 @@ def test_operation_is_pillows_on_anything(data: st.DataObject, image: Tensor, na
 @example(image=picture("noise", 1, 3, 9, 9), factor=math.nextafter(1.0, 2.0))
 def test_factors_beyond_one_are_clipped_as_pillow_clips(image: Tensor, factor: float) -> None:
     for name in ("brightness", "color", "contrast", "sharpness"):
-        assert torch.equal(operation(name, image, [factor]), slow_operation(name, image, [factor]))
+        assert torch.equal(operation(name, image, factor), slow_operation(name, image, [factor]))
 
 
-def test_the_images_stay_as_they_are() -> None:
+def test_values_may_be_a_number_a_list_or_a_tensor() -> None:
     images = photos(4)
     before = images.clone()
-    for name in OPERATIONS:
-        operation(name, images, [4.0] * 4)
+    expected = slow_operation("rotate", images, [15.0] * 4)
+    for value in (15, 15.0, [15] * 4, torch.full((4,), 15), torch.tensor(15.0)):
+        assert torch.equal(operation("rotate", images, value), expected)
     assert torch.equal(images, before)
+    assert operation("identity", images).data_ptr() != images.data_ptr()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_layout_in_memory_does_not_matter(name: str) -> None:
     images = photos(5, 12, 10)
+    value = 4.0 if name in VALUES else None
     strange = images.to(memory_format=torch.channels_last)
-    assert torch.equal(operation(name, strange, [4.0] * 5), operation(name, images, [4.0] * 5))
-    assert operation(name, images[:0], []).shape == (0, 3, 12, 10)
+    assert torch.equal(operation(name, strange, value), operation(name, images, value))
+    assert operation(name, images[:0], value).shape == (0, 3, 12, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "value", "message"),
+    [
+        ("sheer", photos(2), 1, "there is no operation 'sheer'; there are identity, autocontrast"),
+        ("rotate", photos(2).float(), 1, r"dtype torch.float32, expected uint8 \(N, C, H, W\)"),
+        ("rotate", photos(2)[0], 1, r"shape \(3, 32, 32\)"),
+        ("rotate", photos(2).permute(0, 2, 3, 1), 1, r"permute\(0, 3, 1, 2\)"),
+        ("rotate", photos(2)[:, :2], 1, "with C = 1 or 3"),
+        ("rotate", photos(2)[:, :, :0], 1, "0 x 32 pixels"),
+        ("rotate", photos(2), None, "rotate has no value, expected the degrees"),
+        ("rotate", photos(2), [1, 2, 3], r"values have shape \(3,\), expected \(2,\)"),
+        ("rotate", photos(2), math.nan, "not finite"),
+        ("posterize", photos(2), 9, "values 9, 9, expected 1, 2, ... or 8"),
+        ("posterize", photos(2), [4, 0], "values 4, 0"),
+        ("posterize", photos(2), 4.5, "4.5"),
+        ("shear_x", photos(2), 1e6, "expected -511.969 to 511.969 for images of 32 pixels"),
+    ],
+)
+def test_errors_teach(name: str, images: Tensor, value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        operation(name, images, value)  # type: ignore[arg-type]
