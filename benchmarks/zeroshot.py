@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from debiaspl.vectors import fit_head
 from record_demo import ROOT, origin
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -27,7 +28,6 @@ from debiaspl.encoders import EncodedViews, cached_features, load_encoder
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
-from debiaspl.vectors import fit_head
 from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.table import Row

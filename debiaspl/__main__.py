@@ -7,9 +7,9 @@ def main() -> None:
     try:
         from debiaspl.cli import app
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        if error.name != "typer":
             raise
-        sys.exit(f"the command line needs {error.name}: pip install 'debiaspl[cli]'")
+        sys.exit("the command line needs typer: pip install 'debiaspl[cli]'")
     app()
 
 

@@ -16,6 +16,7 @@ from debiaspl.cli.next import next_command
 from debiaspl.cli.predict import predict_command
 from debiaspl.cli.report import report_command, watch_command
 from debiaspl.cli.results import results_command
+from debiaspl.cli.settings import settings_command
 from debiaspl.cli.terminal import plain_errors
 from debiaspl.cli.zeroshot import zeroshot_command
 
@@ -53,6 +54,7 @@ app.command("compare")(compare_command)
 app.command("label")(label_command)
 app.command("train")(train_command)
 app.command("recipes")(recipes_command)
+app.command("settings")(settings_command)
 app.command("corrections")(corrections_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)

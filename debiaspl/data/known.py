@@ -8,11 +8,11 @@ from debiaspl.data.formats.cifar import CIFAR10, CIFAR100
 from debiaspl.data.formats.definition import KnownSet, TrainTest
 from debiaspl.data.formats.digits import digits
 from debiaspl.data.formats.eurosat import EUROSAT
-from debiaspl.data.formats.imagenet import IMAGENET, Files, list_files
+from debiaspl.data.formats.imagenet import IMAGENET
 from debiaspl.data.formats.mnist import MNIST
 from debiaspl.data.formats.stl10 import STL10
 
-__all__ = ["SETS", "TrainTest", "data_folders", "digits", "find", "imagenet_files", "known_set", "load"]
+__all__ = ["SETS", "TrainTest", "data_folders", "digits", "find", "known_set", "load"]
 
 SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, EUROSAT, IMAGENET, MNIST, STL10)}
 
@@ -27,11 +27,6 @@ def load(name: str, root: Path | str | None = None) -> TrainTest:
         return digits()
     known = known_set(name)
     return known.read(_found(known, root))
-
-
-def imagenet_files(root: Path | str | None = None, classes: int = 1000) -> tuple[Files, Files]:
-    """Paths, labels and classes of ImageNet's training images and of its validation images."""
-    return list_files(_found(IMAGENET, root), classes)
 
 
 def known_set(name: str) -> KnownSet:

@@ -2,6 +2,5 @@
 
 from debiaspl.deploy.next import pick_next
 from debiaspl.deploy.saved import SavedModel, load_model
-from debiaspl.deploy.start import spread
 
-__all__ = ["SavedModel", "load_model", "pick_next", "spread"]
+__all__ = ["SavedModel", "load_model", "pick_next"]

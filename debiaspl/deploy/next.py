@@ -6,10 +6,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from debiaspl.deploy.start import spread
-
-__all__ = ["TwoBest", "pick_next", "spread", "uncertainty"]
-
 STRENGTH = 0.5
 CANDIDATES = 4
 """Uncertain images that are looked at for each one that is picked."""

@@ -1,7 +1,6 @@
 """Networks, and averages of their weights."""
 
 from debiaspl.models.average import Average
-from debiaspl.models.build import MODELS, build
 from debiaspl.models.linear import LinearNetwork
 from debiaspl.models.network import Network
 from debiaspl.models.resnet import ResNet
@@ -25,9 +24,17 @@ __all__ = [
     "Scaling",
     "SmallNet",
     "WideResNet",
-    "build",
     "first_weights",
     "scale",
     "start_digest",
     "synchronise_norms",
 ]
+
+MODELS: dict[str, type[Network]] = {
+    "resnet": ResNet,
+    "resnet9": ResNet9,
+    "resnet18": ResNet18,
+    "small": SmallNet,
+    "wrn": WideResNet,
+}
+"""By the names that recipes know."""

@@ -2,8 +2,7 @@
 
 from copy import deepcopy
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from debiaspl.models.network import Network
 
@@ -29,20 +28,3 @@ class Average(nn.Module):
     def train(self, mode: bool = True) -> "Average":
         """Stays in eval mode: the average is never trained."""
         return super().train(False)
-
-    @torch.no_grad()
-    def update(self, model: nn.Module) -> None:
-        """Take in the network as it is after a step."""
-        own_averaged, own_copied = self._state(self.model)
-        averaged, copied = self._state(model)
-        torch._foreach_lerp_(own_averaged, averaged, 1 - self.decay)
-        if copied:
-            torch._foreach_copy_(own_copied, copied)
-
-    def _state(self, model: nn.Module) -> tuple[list[Tensor], list[Tensor]]:
-        """What is averaged, and what is taken over as it is; counters are never averaged."""
-        averaged: list[Tensor] = list(model.parameters())
-        copied: list[Tensor] = []
-        for buffer in model.buffers():
-            (averaged if self.statistics and buffer.is_floating_point() else copied).append(buffer)
-        return averaged, copied

@@ -17,6 +17,13 @@ class WideResNet(Network):
 
     As in FixMatch: leaky ReLU, batch norm that remembers 999 parts in 1,000, and pre-activation blocks; the shortcut of
     the very first block alone starts from the activated input.
+
+    Args:
+        num_classes: classes.
+        channels: of the images.
+        depth: layers, 6 n + 4 for three stages of n blocks.
+        width: how many times as many channels as the original ResNet has.
+        norm_momentum: how fast the statistics of batch norm move.
     """
 
     def __init__(

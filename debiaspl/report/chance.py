@@ -1,11 +1,13 @@
-"""Whether a difference is more than chance alone would make: exact tails, and how they are told."""
+"""Whether a difference is more than chance alone would make: exact tails, and how they are told.
+
+scipy is imported where it is used: ``scipy.special`` takes 0.2 s, ``scipy.stats`` 0.7 s; not every command needs it.
+"""
 
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 LEVEL = 0.01
 """A finding advises only where chance alone would show as much less often than this."""
@@ -21,15 +23,9 @@ def told(chance: float) -> str:
 
 def at_least(count: int, trials: int, share: float) -> float:
     """How often so many or more of the trials succeed, where each does with this probability (binomial)."""
-    if count <= 0:
-        return 1.0
-    if count > trials or share <= 0:
-        return 0.0
-    if share >= 1:
-        return 1.0
-    first = _choose(trials, count) + count * math.log(share) + (trials - count) * math.log1p(-share)
-    taken = np.arange(count, trials, dtype=np.float64)
-    return _sum(first, (trials - taken) / (taken + 1) * (share / (1 - share)))
+    from scipy.special import bdtrc
+
+    return float(bdtrc(min(count - 1, trials), trials, share))
 
 
 def at_most(count: int, trials: int, share: float) -> float:
@@ -40,14 +36,9 @@ def at_most(count: int, trials: int, share: float) -> float:
 def drawn_at_least(count: int, draws: int, special: int, total: int) -> float:
     """How often so many or more of the draws are special, where they are drawn from ``total`` things, each once
     (hypergeometric)."""
-    least = max(count, 0, draws + special - total)
-    if least > min(draws, special):
-        return 0.0
-    if least > count or count <= 0:
-        return 1.0
-    first = _choose(special, least) + _choose(total - special, draws - least) - _choose(total, draws)
-    taken = np.arange(least, min(draws, special), dtype=np.float64)
-    return _sum(first, (special - taken) * (draws - taken) / ((taken + 1) * (total - special - draws + taken + 1)))
+    from scipy.stats import hypergeom
+
+    return float(hypergeom.sf(count - 1, total, special, draws))
 
 
 def drawn_at_most(count: int, draws: int, special: int, total: int) -> float:
@@ -88,27 +79,10 @@ def paired(differences: Sequence[float], finest: float) -> float:
 
 
 def student(t: float, freedom: int) -> float:
-    """How often Student's t is as far from 0 as this, either way; the finite sums for whole degrees of freedom."""
-    angle = math.atan2(abs(t), math.sqrt(freedom))
-    odd, square = freedom % 2, math.cos(angle) ** 2
-    term, total = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
-    for number in range(freedom // 2):
-        total += term
-        term *= square * (2 * number + 1 + odd) / (2 * number + 2 + odd)
-    inside = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
-    return min(1.0, max(0.0, 1 - inside))
+    """How often Student's t is as far from 0 as this, either way."""
+    from scipy.special import stdtr
 
-
-def _choose(total: int, taken: int) -> float:
-    """Logarithm of a binomial coefficient."""
-    return math.lgamma(total + 1) - math.lgamma(taken + 1) - math.lgamma(total - taken + 1)
-
-
-def _sum(first: float, ratios: NDArray[np.float64]) -> float:
-    """The sum of a row of terms by the logarithm of the first and the ratio of each to the one before."""
-    logs = first + np.concatenate([[0.0], np.cumsum(np.log(ratios))])
-    high = float(logs.max())
-    return min(1.0, math.exp(high) * float(np.exp(logs - high).sum()))
+    return float(2 * stdtr(freedom, -abs(t)))
 
 
 def _odds(chance: float) -> str:

@@ -10,32 +10,28 @@ MOST_CLASSES = 2_000
 
 
 def confusion_order(cells: Cells) -> list[int]:
-    """Join what is confused most, again and again (average linkage), and set the ends that fit side by side."""
-    if cells.classes > MOST_CLASSES:
+    """Join what is confused most, again and again (average linkage), and set the ends that fit side by side.
+
+    scipy's optimal_leaf_ordering would need 2 s for 1,000 classes, and its neighbours were confused no more.
+    """
+    if not 1 < cells.classes <= MOST_CLASSES:
         return list(range(cells.classes))
+    from scipy.cluster.hierarchy import linkage
+
     near = _closeness(cells)
-    links = near.copy()
-    groups: list[list[int] | None] = [[number] for number in range(cells.classes)]
-    best = links.argmax(1)
-    for _ in range(cells.classes - 1):
-        first = int(links[np.arange(cells.classes), best].argmax())
-        second = int(best[first])
-        if links[first, second] <= 0:
+    joins = linkage(1 - near[np.triu_indices(cells.classes, 1)], "average")
+    groups = {number: [number] for number in range(cells.classes)}
+    for place, (one, other, distance, _) in enumerate(joins.tolist()):
+        if distance >= 1:  # never confused
             break
-        first, second = min(first, second), max(first, second)
-        one, other = groups[first], groups[second]
-        assert one is not None
-        assert other is not None
-        groups[first], groups[second] = _joined(one, other, near), None
-        _merge(links, best, first, second, len(one), len(other))
-    return [number for group in groups if group is not None for number in group]
+        groups[cells.classes + place] = _joined(groups.pop(int(one)), groups.pop(int(other)), near)
+    return [number for group in sorted(groups.values(), key=min) for number in group]
 
 
 def _closeness(cells: Cells) -> NDArray[np.float64]:
-    """How much of two classes is taken for one another; the diagonal is out of the running."""
+    """How much of two classes is taken for one another."""
     shares = cells.dense() / np.maximum(cells.of_true, 1)[:, None]
     near: NDArray[np.float64] = (shares + shares.T) / 2
-    np.fill_diagonal(near, -1)
     return near
 
 
@@ -44,19 +40,3 @@ def _joined(one: list[int], other: list[int], near: NDArray[np.float64]) -> list
     ways = [(a, b) for a in (one, one[::-1]) for b in (other, other[::-1])]
     first, second = max(ways, key=lambda way: near[way[0][-1], way[1][0]])
     return first + second
-
-
-def _merge(
-    links: NDArray[np.float64], best: NDArray[np.int64], first: int, second: int, size: int, other_size: int
-) -> None:
-    """Give ``first`` the mean of both, and take ``second`` out."""
-    mean = (size * links[first] + other_size * links[second]) / (size + other_size)
-    out = links[first] < 0
-    links[first] = links[:, first] = np.where(out | (links[second] < 0), -1, mean)
-    links[second] = links[:, second] = -1
-    best[first] = links[first].argmax()
-    stale = (best == second) | (best == first)
-    if stale.any():
-        best[stale] = links[stale].argmax(1)
-    better = links[:, first] > links[np.arange(len(best)), best]
-    best[better] = first

@@ -4,16 +4,16 @@ import json
 import os
 import sys
 import time
-import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from debiaspl.training.errors import RunError
 
-USUAL, UNLIMITED = 80, 10_000
-"""Columns of a terminal that does not tell how many it has, and of what has none."""
+if TYPE_CHECKING:
+    from rich.console import Console
+
 MORE = "..."
 """In place of what is cut off, in letters that any terminal has."""
 
@@ -91,7 +91,7 @@ class ProgressLine:
         self.unit, self.part = unit, part
         self._stream = sys.stderr if stream is None else stream
         self._started = time.monotonic()
-        self._shown = False
+        self._console: Console | None = None
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
         elapsed = time.monotonic() - self._started
@@ -110,55 +110,45 @@ class ProgressLine:
         two the name, then all of the first: the end of the last one is what tells where in the whole this is."""
         if not self._stream.isatty():
             return
-        # A line that went over the edge would not be overwritten by the next.
-        room, kept = _columns(self._stream) - 1, list(parts)
-        while len(kept) > 2 and _cells("  ".join(kept)) > room:
+        from rich.cells import cell_len
+        from rich.console import Console
+
+        self._console = self._console or Console(file=self._stream)
+        room, kept = self._console.width, list(parts)
+        while len(kept) > 2 and cell_len("  ".join(kept)) > room:
             del kept[-2]
-        if len(kept) == 2 and _cells("  ".join(kept)) > room:
-            first = self._shortened(kept[0], room - _cells(kept[1]) - 2)
+        if len(kept) == 2 and cell_len("  ".join(kept)) > room:
+            first = self._shortened(kept[0], room - cell_len(kept[1]) - 2)
             kept = [first, kept[1]] if first else [kept[1]]
-        self._stream.write("\r\x1b[K" + _cut("  ".join(kept), room))
-        self._stream.flush()
-        self._shown = True
+        self._replace_line("  ".join(kept))
 
     def _shortened(self, first: str, room: int) -> str:
-        """With less of the name, or none; nothing where what follows it has no room, for half a number is a lie."""
+        """With less of the name, or none; nothing where what follows it has no room: a cut number would mislead."""
+        from rich.cells import cell_len, set_cell_size
+
         name, rest = (self.name, first[len(self.name) :]) if first.startswith(self.name) else (first, "")
-        start = _cut(name, room - _cells(rest) - len(MORE))
+        start = set_cell_size(name, max(room - cell_len(rest) - len(MORE), 0)).rstrip()
         if start:
             return start + MORE + rest
         rest = rest.lstrip(" ,")
-        return rest if _cells(rest) <= room else ""
+        return rest if cell_len(rest) <= room else ""
+
+    def _replace_line(self, text: str) -> None:
+        """Not with ``rich.live``, which hides the cursor: a run that is killed would leave the terminal without one."""
+        from rich.control import Control
+        from rich.segment import ControlType
+        from rich.text import Text
+
+        if self._console is not None and not self._console.is_dumb_terminal:
+            self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 0)))
+            self._console.print(Text(text), end="", no_wrap=True, overflow="crop")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-
-def _cells(text: str) -> int:
-    """Columns that a terminal gives to this: two for a wide letter, none for an accent that goes on top of one."""
-    return sum(
-        0 if unicodedata.category(letter) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(letter) in "WF")
-        for letter in text
-    )
-
-
-def _cut(text: str, room: int) -> str:
-    """As much of the beginning as there is room for."""
-    while text and _cells(text) > room:
-        text = text[:-1]
-    return text
-
-
-def _columns(stream: TextIO) -> int:
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or USUAL
-    except (OSError, ValueError):  # it only says that it is a terminal
-        return UNLIMITED
+        if self._console is not None:
+            self._replace_line("")
 
 
 def _clock(seconds: float) -> str:

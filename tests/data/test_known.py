@@ -15,7 +15,7 @@ from PIL import Image
 from debiaspl.data.errors import DataError
 from debiaspl.data.formats import cifar, imagenet, mnist, stl10
 from debiaspl.data.formats.eurosat import SIZES, held_out_numbers
-from debiaspl.data.known import SETS, TrainTest, find, imagenet_files, load
+from debiaspl.data.known import SETS, TrainTest, find, load
 from tests.data.test_unpickle import python2_pickle
 
 CIFAR10 = replace(cifar.CIFAR10_LAYOUT, train={f"data_batch_{k}": 10 for k in range(1, 6)}, test={"test_batch": 20})
@@ -343,7 +343,7 @@ def write_imagenet(folder: Path) -> None:
 
 def test_imagenet_is_listed(tmp_path):
     write_imagenet(tmp_path / "imagenet")
-    train, val = imagenet_files(tmp_path, classes=2)
+    train, val = imagenet.list_files(tmp_path / "imagenet", classes=2)
     assert [str(path.relative_to(tmp_path / "imagenet")) for path in train.paths] == [
         f"train/{name}/{file}" for name in ("n00000001", "n00000002") for file in ("a.JPEG", "b.JPEG")
     ]
@@ -371,7 +371,7 @@ def test_damaged_imagenet_teaches(tmp_path, spoil, message):
     write_imagenet(tmp_path / "imagenet")
     spoil(tmp_path / "imagenet")
     with pytest.raises(DataError, match=message):
-        imagenet_files(tmp_path, classes=2)
+        imagenet.list_files(tmp_path / "imagenet", classes=2)
 
 
 REAL = os.environ.get("DEBIASPL_DATA", "")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.deploy import pick_next, spread
+from debiaspl.deploy import pick_next
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.next import uncertainty
 from debiaspl.deploy.suggest import suggest
@@ -106,34 +106,6 @@ def test_shapes_that_do_not_fit():
     for bad in ((features[:5], probabilities, 3), (features, probabilities[:, 0], 3), (features, probabilities, 0)):
         with pytest.raises(ValueError, match="expected"):
             pick_next(*bad)
-    with pytest.raises(ValueError, match="expected at least 1"):
-        spread(features, 0)
-
-
-def test_a_start_without_a_model_takes_one_of_each_group_and_no_outlier():
-    generator = torch.Generator().manual_seed(0)
-    centres = 10 * torch.eye(5)
-    points = centres.repeat_interleave(40, 0) + 0.3 * torch.randn(200, 5, generator=generator)
-    points = torch.cat([points, torch.tensor([[3.0, 3, 3, 3, 3]])])
-    picked = spread(points, 5)
-    assert sorted(place // 40 for place in picked) == [0, 1, 2, 3, 4]
-    assert picked == spread(points, 5)
-    typical = (points[picked] - centres[[place // 40 for place in picked]]).norm(dim=-1)
-    assert float(typical.max()) < float((points[:200] - centres.repeat_interleave(40, 0)).norm(dim=-1).median())
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.integers(1, 30), st.sets(st.integers(0, 19)), st.sampled_from(["noise", "copies", "pictures"]))
-def test_a_start_is_of_different_free_images(count, taken, kind):
-    generator = torch.Generator().manual_seed(count)
-    points = {
-        "noise": torch.randn(20, 3, generator=generator),
-        "copies": torch.ones(20, 3),
-        "pictures": torch.randint(0, 256, (20, 3, 32, 32), generator=generator, dtype=torch.uint8),
-    }[kind]
-    picked = spread(points, count, taken)
-    assert len(picked) == len(set(picked)) == min(count, 20 - len(taken))
-    assert not set(picked) & taken
 
 
 def command(*arguments):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from debiaspl.kernels import pool
-from debiaspl.models import build
+from debiaspl.models import MODELS
 from tests.kernels.device import DEVICE, needs_triton
 
 NAN, INF = float("nan"), float("inf")
@@ -161,7 +161,7 @@ def test_resnet9_with_it_is_resnet9_without_it(monkeypatch):
     monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
     torch.manual_seed(0)
     images = tensor(torch.randn(4, 3, 16, 16))
-    model = build("resnet9", 5, 3, widths=(8, 12, 16, 24)).to(DEVICE, memory_format=torch.channels_last)
+    model = MODELS["resnet9"](5, 3, widths=(8, 12, 16, 24)).to(DEVICE, memory_format=torch.channels_last)
     start = {name: value.clone() for name, value in model.state_dict().items()}
     outcomes, calls = [], []
 

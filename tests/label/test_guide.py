@@ -8,7 +8,7 @@ import torch
 from debiaspl.deploy import load_model, pick_next
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.label.guide import RunGuide
-from debiaspl.models import build
+from debiaspl.models import MODELS
 from debiaspl.training import train
 from tests.label.made import Client, served, write_photos
 from tests.training.tiny import EAGER
@@ -17,7 +17,7 @@ from tests.training.tiny import EAGER
 @pytest.fixture
 def model() -> SavedModel:
     torch.manual_seed(0)
-    network = build("small", num_classes=3, channels=3, width=4).eval()
+    network = MODELS["small"](num_classes=3, channels=3, width=4).eval()
     return SavedModel(network, ("a", "b", "c"), 3, (16, 16))
 
 

@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from debiaspl.models import build
+from debiaspl.models import MODELS
 from tests.reference import resnet as slow
 
 
 @pytest.mark.parametrize(("depth", "parameters"), [(18, 11_689_512), (50, 25_557_032)])
 def test_it_has_the_known_number_of_parameters(depth, parameters):
     with torch.device("meta"):
-        network = build("resnet", 1000, depth=depth)
+        network = MODELS["resnet"](1000, depth=depth)
     assert sum(parameter.numel() for parameter in network.parameters()) == parameters
     assert network.num_features == network.head.in_features == {18: 512, 50: 2048}[depth]
 
@@ -19,7 +19,7 @@ def test_it_has_the_known_number_of_parameters(depth, parameters):
 def made(depth: int, channels: int = 3) -> nn.Module:
     """In eval mode, with statistics that differ from layer to layer."""
     torch.manual_seed(depth)
-    network = build("resnet", 7, channels, depth=depth).double()
+    network = MODELS["resnet"](7, channels, depth=depth).double()
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             module.running_mean.normal_(std=0.1)
@@ -40,7 +40,7 @@ def test_it_equals_its_slow_twin(depth):
 
 
 def test_names_are_those_of_published_checkpoints():
-    names = set(build("resnet", 10, depth=50).state_dict())
+    names = set(MODELS["resnet"](10, depth=50).state_dict())
     assert {"conv1.weight", "bn1.running_var", "layer1.0.conv1.weight", "layer1.0.downsample.0.weight"} <= names
     assert {"layer1.0.downsample.1.running_mean", "layer4.2.bn3.bias", "layer3.5.conv2.weight"} <= names
     assert len(names) == 320  # a published ResNet-50 has as many, with fc for head
@@ -54,17 +54,17 @@ def test_grey_images_are_not_normalised_by_colour():
 
 
 def test_all_weights_get_gradients_and_norms_can_be_synchronised():
-    network = build("resnet", 7, depth=18)
+    network = MODELS["resnet"](7, depth=18)
     network(torch.randn(4, 3, 64, 64)).square().sum().backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in network.parameters())
     assert sum(type(module) is nn.BatchNorm2d for module in network.modules()) == 20
 
 
 def test_convolutions_begin_as_he_et_al_say():
-    weight = build("resnet", 7, depth=18).layer2[1].conv2.weight
+    weight = MODELS["resnet"](7, depth=18).layer2[1].conv2.weight
     assert float(weight.detach().std()) == pytest.approx((2 / (128 * 9)) ** 0.5, rel=0.02)
 
 
 def test_a_depth_without_a_table_teaches():
     with pytest.raises(ValueError, match="depth is 34, expected 18 or 50"):
-        build("resnet", 10, depth=34)
+        MODELS["resnet"](10, depth=34)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from debiaspl.models import build
+from debiaspl.models import MODELS
 from debiaspl.models.start import first_weights, start_digest
 from tests.models.moco import moco, projection, trained, under, write
 
@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_listed(tmp_path, content, message):
 
 
 def test_long_lists_are_cut_and_the_depth_is_named(tmp_path):
-    shallow, deep = (build("resnet", 5, depth=depth).state_dict() for depth in (18, 50))
+    shallow, deep = (MODELS["resnet"](5, depth=depth).state_dict() for depth in (18, 50))
     small = {name: value for name, value in shallow.items() if "head" not in name}
     with pytest.raises(ValueError, match="does not fit this network") as caught:
         first_weights(str(write(tmp_path / "start.pth", small)), deep)
@@ -172,6 +172,6 @@ def test_the_digest_is_of_the_content(tmp_path):
 
 
 def test_a_published_start_fits_the_resnet(tmp_path):
-    own = build("resnet", 5, depth=18).state_dict()
+    own = MODELS["resnet"](5, depth=18).state_dict()
     path = write(tmp_path / "moco.pth.tar", moco(own, seed=4))
     assert same(first_weights(str(path), own), trained(own, seed=4))

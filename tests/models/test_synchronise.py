@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from debiaspl.debias import ranks
 from debiaspl.kernels.norm import NormActivate
-from debiaspl.models import build, synchronise_norms
+from debiaspl.models import MODELS, synchronise_norms
 from tests.ranks import on_ranks
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "small": {"width": 3},
-    "wrn-10-1": {"norm_momentum": 0.2},
+    "wrn": {"norm_momentum": 0.2, "depth": 10, "width": 1},
     "resnet9": {"widths": (4, 6, 8, 10)},
 }
 
@@ -38,7 +38,7 @@ class Norms(nn.Module):
 def network(name: str, synchronised: bool = True) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        made = Norms() if name == "norms" else build(name, 5, channels=3, **SETTINGS[name])
+        made = Norms() if name == "norms" else MODELS[name](5, channels=3, **SETTINGS[name])
         for module in made.modules():  # weights of 1 and biases of 0 would hide what is done with them
             if isinstance(module, nn.BatchNorm2d | NormActivate) and module.weight is not None:
                 nn.init.normal_(module.weight)
@@ -91,7 +91,7 @@ def test_outputs_gradients_and_statistics_are_those_of_the_joint_batch(name, cou
 
 @pytest.mark.slow
 def test_statistics_are_local_unless_asked_for():
-    results = on_ranks(2, passed, "wrn-10-1", False)
+    results = on_ranks(2, passed, "wrn", False)
     first, second = (result["state"]["norm.running_mean"] for result in results)
     assert not torch.allclose(first, second)
 

@@ -15,7 +15,7 @@ from debiaspl.data import Task, open_data
 from debiaspl.data.formats.imagenet import IMAGENET, read
 from debiaspl.data.known import SETS
 from debiaspl.data.task import LabelShare
-from debiaspl.models import build
+from debiaspl.models import MODELS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.recipes.imagenet import PAPER
 from debiaspl.training import Choice, Run
@@ -112,7 +112,7 @@ def place(tmp_path_factory):
     """A folder to work in, with ImageNet where it is looked for and a start as MoCo writes it."""
     root = tmp_path_factory.mktemp("rehearsal")
     write_imagenet(root / "imagenet")
-    write(root / "moco.pth", moco(build("resnet", CLASSES, depth=18).state_dict()))
+    write(root / "moco.pth", moco(MODELS["resnet"](CLASSES, depth=18).state_dict()))
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(root)
         patched.setitem(SETS, "imagenet", replace(IMAGENET, read=partial(read, classes=CLASSES)))
@@ -176,7 +176,7 @@ def test_the_first_step_begins_with_the_start_and_warms_up(place):
     task = Task.of(open_data(chosen.data, 32, stream=True), LabelShare(), seed=0)
     step = Step(chosen, task, torch.device("cpu"))
     weights = step.student.state_dict()
-    expected = trained(build("resnet", 2, depth=18).state_dict())
+    expected = trained(MODELS["resnet"](2, depth=18).state_dict())
     assert all(torch.equal(weights[name], value) for name, value in expected.items())
     assert all(torch.equal(step.average.model.state_dict()[name], value) for name, value in expected.items())
     rates = []

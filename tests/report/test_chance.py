@@ -1,6 +1,7 @@
 """Tails against sums written by hand, and findings that are silent where chance alone is at work."""
 
 import math
+from fractions import Fraction
 from itertools import combinations, product
 
 import numpy as np
@@ -48,6 +49,18 @@ def test_draws_without_putting_back_are_counted_one_by_one():
             assert drawn_at_least(count, draws, special, total) == pytest.approx(share)
             share = sum(one <= count for one in found) / len(found)
             assert drawn_at_most(count, draws, special, total) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("count", [600, 900, 980])
+def test_far_tails_keep_their_digits(count):
+    """Down to 1e-260: a finding multiplies a tail by the number of classes."""
+    ways = sum(math.comb(1000, one) for one in range(count, 1001))
+    assert at_least(count, 1000, 0.5) == pytest.approx(float(Fraction(ways, 2**1000)), rel=1e-9)
+    assert at_most(1000 - count, 1000, 0.5) == pytest.approx(float(Fraction(ways, 2**1000)), rel=1e-9)
+    ways = sum(math.comb(1000, one) * math.comb(3000, 1000 - one) for one in range(count, 1001))
+    assert drawn_at_least(count, 1000, 1000, 4000) == pytest.approx(
+        float(Fraction(ways, math.comb(4000, 1000))), rel=1e-9, abs=1e-300
+    )
 
 
 def test_things_that_happen_by_themselves_are_counted_case_by_case():

@@ -117,29 +117,32 @@ class Terminal(io.StringIO):
 RECORD = {"losses": {"labeled": 0.5, "unlabeled": 0.25}, "kept": 0.4, "imbalance": 3.21}
 
 
+ERASED = "\r\x1b[0K"
+
+
 def terminal(columns, monkeypatch):
     """One that tells how wide it is."""
-    stream = Terminal()
-    monkeypatch.setattr(stream, "fileno", lambda: 2)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
-    return stream
+    return Terminal()
 
 
-def test_the_progress_line_says_what_a_person_wants_to_know():
-    stream = Terminal()
+def test_the_progress_line_says_what_a_person_wants_to_know(monkeypatch):
+    stream = terminal(200, monkeypatch)
     with ProgressLine("digits-10", 0, 600, stream) as line:
         line.show(300, RECORD)
     assert re.search(
         r"digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  imbalance 3.2  0:00 left", stream.getvalue()
     )
-    assert stream.getvalue().endswith("\r\x1b[K")
+    assert stream.getvalue().endswith(ERASED)
 
 
-def test_the_progress_line_says_of_what_the_time_is_left():
-    stream = Terminal()
+def test_the_progress_line_says_of_what_the_time_is_left(monkeypatch):
+    stream = terminal(200, monkeypatch)
     with ProgressLine("birds", 0, 600, stream, unit="image", part="run 2 of 8 (DebiasPL)") as line:
         line.show(300, {"losses": {}})
-    assert stream.getvalue() == "\r\x1b[Kbirds image 300/600  0:00 left of run 2 of 8 (DebiasPL)\r\x1b[K"
+    assert stream.getvalue() == f"{ERASED}birds image 300/600  0:00 left of run 2 of 8 (DebiasPL){ERASED}"
 
 
 @pytest.mark.parametrize(
@@ -151,10 +154,10 @@ def test_the_progress_line_says_of_what_the_time_is_left():
         ),
         (94, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of run 2 of 8"),
         (60, "digits-10 step 300/600  0:00 left of run 2 of 8"),
-        (46, "digi... step 300/600  0:00 left of run 2 of 8"),
+        (45, "digi... step 300/600  0:00 left of run 2 of 8"),
         (40, "step 300/600  0:00 left of run 2 of 8"),
         (30, "0:00 left of run 2 of 8"),
-        (11, "0:00 left "),
+        (10, "0:00 left "),
         (0, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  0:00 left of run 2 of 8"),
     ],
 )
@@ -162,25 +165,56 @@ def test_the_progress_line_stays_on_one_line(columns, line, monkeypatch):
     """One that went over the edge would not be overwritten by the next. Where no width is told, it is the usual one."""
     stream = terminal(columns, monkeypatch)
     ProgressLine("digits-10", 0, 600, stream, part="run 2 of 8").show(300, RECORD)
-    assert stream.getvalue() == "\r\x1b[K" + line
+    assert stream.getvalue() == ERASED + line
 
 
 @pytest.mark.parametrize(
     ("columns", "line"),
     [
-        (33, "鳥の写真 step 300/600  0:00 left"),
-        (32, "鳥の... step 300/600  0:00 left"),
-        (31, "鳥... step 300/600  0:00 left"),
+        (32, "鳥の写真 step 300/600  0:00 left"),
+        (31, "鳥の... step 300/600  0:00 left"),
+        (30, "鳥... step 300/600  0:00 left"),
     ],
 )
 def test_the_progress_line_counts_cells_and_not_letters(columns, line, monkeypatch):
     stream = terminal(columns, monkeypatch)
     ProgressLine("鳥の写真", 0, 600, stream).show(300, RECORD)
-    assert stream.getvalue() == "\r\x1b[K" + line
+    assert stream.getvalue() == ERASED + line
 
 
-def test_the_progress_line_is_silent_elsewhere():
+def test_the_progress_line_shows_names_as_they_are(monkeypatch):
+    """No markup, no colours."""
+    stream = terminal(200, monkeypatch)
+    ProgressLine("[red]birds[/] :owl: 'x'", 0, 600, stream).say("[red]birds[/] :owl: 'x' 3", "0:00 left")
+    assert stream.getvalue() == ERASED + "[red]birds[/] :owl: 'x' 3  0:00 left"
+
+
+def test_the_progress_line_is_gone_after_an_interrupt(monkeypatch):
+    stream = terminal(200, monkeypatch)
+
+    def interrupted() -> None:
+        with ProgressLine("digits-10", 0, 600, stream) as line:
+            line.show(300, RECORD)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert stream.getvalue().endswith(ERASED)
+    assert "\x1b[?25l" not in stream.getvalue(), "the cursor stays"
+
+
+@pytest.mark.parametrize("force_color", ["", "1"])
+def test_the_progress_line_is_silent_elsewhere(force_color, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", force_color)
     stream = io.StringIO()
+    with ProgressLine("digits-10", 0, 600, stream) as line:
+        line.show(300, RECORD)
+    assert stream.getvalue() == ""
+
+
+def test_the_progress_line_is_silent_on_a_terminal_that_cannot_overwrite(monkeypatch):
+    stream = terminal(200, monkeypatch)
+    monkeypatch.setenv("TERM", "dumb")
     with ProgressLine("digits-10", 0, 600, stream) as line:
         line.show(300, RECORD)
     assert stream.getvalue() == ""

@@ -1,14 +1,12 @@
 """The folder of a run as a source of predictions."""
 
 import json
-import struct
 from pathlib import Path
 from typing import Any
 
-from debiaspl.report.predictions.errors import PredictionsError
+from safetensors import SafetensorError, safe_open
 
-LARGEST_HEADER = 100_000_000
-"""Bytes; safetensors itself allows no more."""
+from debiaspl.report.predictions.errors import PredictionsError
 
 
 def predictions_of_run(folder: Path) -> Path:
@@ -41,12 +39,10 @@ def classes_of_run(folder: Path) -> tuple[str, ...] | None:
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    """What a run wrote about its weights. The header is JSON behind its length in eight bytes; no tensor is read."""
+    """What a run wrote about its weights; no tensor is read."""
     try:
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(min(length, LARGEST_HEADER)))
-        facts = json.loads(header["__metadata__"]["debiaspl"])
-        return facts if isinstance(facts, dict) else {}
-    except (OSError, struct.error, ValueError, KeyError, TypeError):
+        with safe_open(path, "np") as file:
+            facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
+    except (OSError, SafetensorError, ValueError):
         return {}
+    return facts if isinstance(facts, dict) else {}

@@ -1,0 +1,91 @@
+"""Every setting of a recipe and of its parts, with a line of help from where the setting is documented.
+
+A field of a dataclass is documented by the text below it, an argument of a constructor by the ``Args:`` of its class.
+Python keeps the second at run time; the first is read from the source.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, fields
+from functools import partial
+from typing import Any
+
+from debiaspl.training.parts import PARTS, find, settings_of
+from debiaspl.training.recipe import Choice, Recipe
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting, as ``--set`` knows it."""
+
+    part: str
+    """Whose it is: ``recipe``, or the kind of part."""
+    name: str
+    """As it is typed: ``correction.strength`` where ``strength`` alone would be another part's."""
+    value: Any
+    default: Any
+    help: str
+
+
+def settings(recipe: Recipe) -> list[Setting]:
+    """The recipe's own fields, then the settings of each of its parts."""
+    return [*_fields(recipe), *(one for kind in PARTS for one in _of_part(recipe, kind))]
+
+
+def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
+    """What the documentation of a class, and of those it extends, says of its settings: the first sentence of each."""
+    made: Any = builder.func if isinstance(builder, partial) else builder
+    texts: dict[str, str] = {}
+    for source in reversed(inspect.getmro(made)) if isinstance(made, type) else (made,):
+        texts |= _arguments(inspect.cleandoc(source.__doc__ or ""))
+        if "__dataclass_fields__" in vars(source):
+            texts |= _below_fields(source)
+    return {name: _first_sentence(text) for name, text in texts.items()}
+
+
+def _fields(recipe: Recipe) -> Iterator[Setting]:
+    texts = help_texts(Recipe)
+    for item in fields(recipe):
+        values = (getattr(recipe, item.name), "" if item.default is MISSING else item.default)
+        value, default = (one.name if isinstance(one, Choice) else one for one in values)
+        yield Setting("recipe", item.name, value, default, texts.get(item.name, ""))
+
+
+def _of_part(recipe: Recipe, kind: str) -> Iterator[Setting]:
+    choice: Choice = getattr(recipe, kind)
+    texts = help_texts(find(kind, choice.name))
+    for name, default in settings_of(kind, choice.name).items():
+        typed = name if recipe.owner(name) == kind else f"{kind}.{name}"
+        yield Setting(kind, typed, choice.settings.get(name, default), default, texts.get(name, ""))
+
+
+def _arguments(documentation: str) -> dict[str, str]:
+    """The entries of ``Args:``, each with the lines that continue it."""
+    section = re.search(r"^Args:\n((?:(?: {4}.*)?(?:\n|$))+)", documentation, re.MULTILINE)
+    entries = re.findall(r"^(\w+): (.*(?:\n +.*)*)", textwrap.dedent(section[1]), re.MULTILINE) if section else []
+    return dict(entries)
+
+
+def _below_fields(source: type) -> dict[str, str]:
+    """The text below each field; nothing where the source is not there."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(source))).body
+    except (OSError, SyntaxError):
+        return {}
+    assert isinstance(tree, ast.ClassDef)
+    texts = {}
+    for line, below in zip(tree.body, tree.body[1:], strict=False):
+        match line, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = text
+    return texts
+
+
+def _first_sentence(text: str) -> str:
+    """On one line, without the marks of code."""
+    whole = " ".join(text.split())
+    whole = (whole[:1].upper() + whole[1:]).replace("``", "")
+    return re.split(r"(?<=\.) (?=[A-Z])", whole, maxsplit=1)[0]

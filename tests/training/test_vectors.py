@@ -1,0 +1,211 @@
+"""A linear classifier of vectors: it learns, it is DebiasPL step by step, and bad input is refused in words."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from debiaspl.augment import Hide
+from debiaspl.data import ImageSet, Task, Vectors
+from debiaspl.models import Scaling
+from debiaspl.training import Choice
+from debiaspl.training.loop import fit
+from debiaspl.training.vectors import LINEAR, FittedVectors, enough_steps, fit_vectors, probabilities
+from tests.training.clusters import clusters
+
+
+def accuracy(fitted: FittedVectors, features: torch.Tensor, truth: torch.Tensor) -> float:
+    return float((probabilities(fitted.network, features).argmax(-1) == truth).float().mean())
+
+
+def test_it_learns_from_vectors_without_labels():
+    plain, debiased = [], []
+    for seed in range(3):
+        features, labels, truth = clusters(width=32, labels=2, gap=0.6, seed=seed)
+        known = {"steps": 150, "seed": seed}
+        plain.append(accuracy(fit_vectors(features, labels, 3, threshold=1.0, **known), features, truth))
+        debiased.append(accuracy(fit_vectors(features, labels, 3, **known), features, truth))
+    assert sum(debiased) > sum(plain)
+    assert min(plain) > 1 / 3
+
+
+def test_units_offsets_and_a_feature_that_never_changes_do_not_matter():
+    features, labels, truth = clusters()
+    odd = features * torch.logspace(-3, 3, 16) + torch.linspace(-100, 100, 16)
+    odd = torch.cat([odd.double(), torch.full((len(odd), 1), 7.0)], 1)
+    plain, other = fit_vectors(features, labels, 3, steps=50), fit_vectors(odd, labels, 3, steps=50)
+    assert other.network.head.weight[:, -1].abs().max() == 0
+    assert accuracy(other, odd, truth) == pytest.approx(accuracy(plain, features, truth), abs=0.05)
+    far = fit_vectors(odd + 1e7, labels, 3, steps=50)
+    found = probabilities(far.network, odd + 1e7)
+    torch.testing.assert_close(found, probabilities(other.network, odd), atol=1e-3, rtol=0)
+
+
+def test_the_same_seed_gives_the_same_bits_and_leaves_the_users_generator_alone():
+    features, labels, _ = clusters()
+    before = torch.get_rng_state()
+    first, second = (fit_vectors(features, labels, 3, steps=30, seed=4) for _ in range(2))
+    other = fit_vectors(features, labels, 3, steps=30, seed=5)
+    assert torch.equal(first.network.head.weight, second.network.head.weight)
+    assert torch.equal(first.prior, second.prior)
+    assert not torch.equal(first.network.head.weight, other.network.head.weight)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_training_is_the_papers_step_written_by_hand():
+    """Given views and whole batches, so that chance decides nothing but the order of the rows."""
+    features, labels, _ = clusters((20, 12, 8), width=5)
+    weak, far = features, features + 0.3
+    steps, rate, strength, momentum, threshold = 7, 0.2, 0.5, 0.9, 0.5
+    images = ImageSet(Vectors(torch.stack((weak, far), 1), strong=1), labels, ("a", "b", "c"))
+    known = labels >= 0
+    labeled = images.select(known.nonzero().flatten())
+    sizes = f"steps={steps}", f"labeled_batch={len(labeled)}", f"unlabeled_batch={len(images)}"
+    chosen = f"strength={strength}", f"momentum={momentum}", f"threshold={threshold}", f"learning_rate={rate}"
+    recipe = LINEAR.with_settings(["strong=fixmatch", "weight_decay=0.01", "sgd_momentum=0.9", *sizes, *chosen])
+    step = fit(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
+
+    weight, bias, prior = torch.zeros(3, 5), torch.zeros(3), torch.full((3,), 1 / 3)
+    speed = [torch.zeros(3, 5), torch.zeros(3)]
+    for number in range(steps):
+        weight.requires_grad_(), bias.requires_grad_()
+        logits = (weak @ weight.T + bias).detach()
+        confidence, pseudo = (logits - strength * prior.log()).softmax(-1).max(-1)
+        prior = momentum * prior + (1 - momentum) * logits.softmax(-1).mean(0)
+        shifted = far @ weight.T + bias + strength * prior.log()
+        kept = confidence >= threshold
+        unlabeled = (F.cross_entropy(shifted, pseudo, reduction="none") * kept).mean()
+        loss = F.cross_entropy(weak[known] @ weight.T + bias, labels[known]) + unlabeled
+        gradients = list(torch.autograd.grad(loss, (weight, bias)))
+        gradients[0] = gradients[0] + 0.01 * weight.detach()
+        factor = (1 + math.cos(math.pi * number / steps)) / 2
+        speed = [0.9 * old + new for old, new in zip(speed, gradients, strict=True)]
+        weight = weight.detach() - factor * rate * (gradients[0] + 0.9 * speed[0])
+        bias = bias.detach() - factor * rate * (gradients[1] + 0.9 * speed[1])
+
+    assert 0 < float(kept.float().mean()) < 1
+    torch.testing.assert_close(step.algorithm.correction.prior, prior, atol=1e-5, rtol=0)
+    head = step.finished().head
+    torch.testing.assert_close(head.weight, weight, atol=1e-5, rtol=0)
+    torch.testing.assert_close(head.bias, bias, atol=1e-5, rtol=0)
+
+
+def test_the_prior_is_how_often_each_class_is_predicted():
+    features, labels, truth = clusters((160, 30, 20), gap=2.0)
+    fitted = fit_vectors(features, labels, 3, steps=200, momentum=0.95)
+    shares = torch.bincount(truth, minlength=3) / len(truth)
+    torch.testing.assert_close(fitted.prior, shares, atol=0.08, rtol=0)
+    assert float(fitted.prior.sum()) == pytest.approx(1)
+
+
+def test_given_views_are_drawn_from_and_others_are_made():
+    features, labels, _ = clusters()
+    heads = {}
+    for name, last, strong in (("given", 1.0, "fixmatch"), ("other", 9.0, "fixmatch"), ("made", 1.0, "hide")):
+        views = torch.stack([features, features + 0.1, features - 0.5, last * features], 1)
+        images = ImageSet(Vectors(views, strong=2), labels, ("a", "b", "c"))
+        labeled = images.select((labels >= 0).nonzero().flatten())
+        recipe = LINEAR.with_settings([f"strong={strong}", "steps=30", "threshold=0.5"])
+        step = fit(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
+        heads[name] = step.finished().head.weight
+    assert not torch.equal(heads["given"], heads["other"])  # the last view is drawn too
+    assert not torch.equal(heads["given"], heads["made"])
+
+
+def test_half_precision_and_a_class_without_labels():
+    features, labels, _ = clusters()
+    assert fit_vectors(features.half(), labels, 4, steps=5).network.head.weight.dtype == torch.float32
+    fitted = fit_vectors(features, labels, 4, steps=50)
+    assert probabilities(fitted.network, features)[:, 3].max() < 0.5
+
+
+def test_hidden_features_are_as_many_as_they_should_be_and_noise_as_long():
+    vectors = torch.randn(500, 37, generator=torch.Generator().manual_seed(0))
+    strong = Hide(0.25)(vectors, torch.Generator().manual_seed(0))
+    gone = strong == 0
+    assert float(gone.float().mean()) == pytest.approx(0.25, abs=0.02)
+    assert gone.float().mean(0).max() < 0.4  # no column is favoured
+    torch.testing.assert_close(strong[~gone], vectors[~gone] / 0.75)
+    noise = Hide(0.0, 2.0)(vectors, torch.Generator().manual_seed(0)) - vectors
+    assert float((noise.norm(dim=1) / vectors.norm(dim=1)).mean()) == pytest.approx(2, rel=0.05)
+    assert torch.equal(Hide(0.0)(vectors), vectors)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_scaling_by_hand(unit):
+    features = 3 + 5 * torch.randn(400, 6, generator=torch.Generator().manual_seed(0)).cumsum(1)
+    scaled = Scaling.of(features, unit)(features)
+    centred = features - features.mean(0)
+    by_hand = F.normalize(centred, dim=-1) if unit else centred / centred.square().mean(0).sqrt()
+    steepest = torch.linalg.eigvalsh(by_hand.T @ by_hand / 400)[-1].sqrt()
+    torch.testing.assert_close(scaled, by_hand / steepest, atol=1e-4, rtol=1e-3)
+
+
+def test_what_is_for_pictures_alone_is_refused_for_vectors_and_the_other_way_round():
+    features, labels, _ = clusters()
+    images = ImageSet(Vectors(features[:, None]), labels, ("a", "b", "c"))
+    labeled = images.select((labels >= 0).nonzero().flatten())
+    task, cpu = Task(labeled, images.without_labels(), labeled), torch.device("cpu")
+    for setting, message in {
+        "strong=fixmatch": "strong is fixmatch, which changes pictures, and these are vectors",
+        "flip=true": "flip is true, and strong=hide makes views of vectors",
+        "joint=true": "joint is true, and is about batch norm",
+        "average_statistics=true": "average_statistics is true, and is about batch norm",
+        "synchronise_norm=true": "synchronise_norm is true, and is about batch norm",
+        "algorithm=contrastmatch": "it trains the features themselves",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            fit(LINEAR.with_settings([setting]), task, cpu)
+    pictures = ImageSet(torch.zeros(4, 1, 8, 8, dtype=torch.uint8), torch.tensor([0, 1, 0, 1]), ("a", "b"))
+    with pytest.raises(ValueError, match="network is linear, which is for vectors, and these are pictures"):
+        fit(LINEAR, Task(pictures, pictures, pictures), cpu)
+    small = LINEAR.with_settings(["network=small"])
+    with pytest.raises(ValueError, match="strong is hide, which hides features of the vectors"):
+        fit(small, Task(pictures, pictures, pictures), cpu)
+    assert Choice("hide") == LINEAR.strong
+
+
+BAD = {
+    "NaN": (
+        lambda x, y: (x.index_fill(0, torch.tensor([3, 5]), math.nan), y, {}),
+        "2 of 180 rows of features hold NaN",
+    ),
+    "infinite": (lambda x, y: (x.index_fill(0, torch.tensor([3]), math.inf), y, {}), "1 of 180 rows"),
+    "whole numbers": (lambda x, y: (x.long(), y, {}), "dtype torch.int64, expected floats"),
+    "one vector": (lambda x, y: (x[0], y, {}), r"features have shape \(16,\) .* expected floats \(N, D\)"),
+    "no rows": (lambda x, y: (x[:0], y[:0], {}), r"features have shape \(0, 16\)"),
+    "float labels": (lambda x, y: (x, y.float(), {}), "labels have shape .* dtype torch.float32, expected int64"),
+    "too few labels": (lambda x, y: (x, y[:-1], {}), r"labels have shape \(179,\)"),
+    "unknown class": (lambda x, y: (x, y.clamp_min(0) * 2, {}), "labels run from 0 to 4, expected -1"),
+    "no labels": (lambda x, y: (x, torch.full_like(y, -1), {}), "no row has a label, expected labels of at least two"),
+    "one class": (lambda x, y: (x, y.clamp_max(0), {}), "only one class, 0, has labels"),
+    "no steps": (lambda x, y: (x, y, {"steps": 0}), "steps is 0, expected at least 1"),
+    "threshold": (lambda x, y: (x, y, {"threshold": 7.0}), "threshold is 7.0, expected a confidence"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_words(case):
+    features, labels, _ = clusters()
+    spoil, message = BAD[case]
+    features, labels, more = spoil(features, labels)
+    with pytest.raises(ValueError, match=message):
+        fit_vectors(features, labels, 3, **more)
+
+
+def test_vectors_of_another_width_are_refused():
+    features, labels, _ = clusters()
+    fitted = fit_vectors(features, labels, 3, steps=1)
+    with pytest.raises(ValueError, match="features are 9 wide, expected 16"):
+        probabilities(fitted.network, features[:, :9])
+
+
+@pytest.mark.parametrize(("hidden", "noise"), [(1.0, 0.0), (0.0, -1.0)])
+def test_a_share_and_a_length(hidden, noise):
+    with pytest.raises(ValueError, match="hidden is 1.0, expected a share|noise is -1.0, expected 0 or more"):
+        Hide(hidden, noise)
+
+
+def test_the_number_of_steps_is_bounded():
+    assert [enough_steps(rows) for rows in (2, 20_000, 10**9)] == [300, 400, 800]
