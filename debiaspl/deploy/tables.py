@@ -2,19 +2,19 @@
 
 import json
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 from urllib.parse import quote
 
 from debiaspl._version import __version__
+from debiaspl.data.csv_text import csv_line
 
 ROWS = 8192
 """Of a group in a Parquet file."""
 
 
-class Row(NamedTuple):
+class Prediction(NamedTuple):
     """One prediction; numbers are written with six digits."""
 
     file_name: str
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     """Of every class, in the order of the classes, where they are asked for."""
 
 
-class Layout(NamedTuple):
+class TableSettings(NamedTuple):
     """What all rows of a table have in common."""
 
     classes: tuple[str, ...]
@@ -34,10 +34,10 @@ class Layout(NamedTuple):
     """What stands before the quoted path of an image, for Label Studio."""
 
 
-class Table(Protocol):
-    """A file under way."""
+class OpenTable(Protocol):
+    """Rows on their way into an open file, which stays open."""
 
-    def write(self, rows: Sequence[Row]) -> None: ...
+    def write(self, rows: Sequence[Prediction]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -45,63 +45,55 @@ class Table(Protocol):
 class CsvTable:
     """``file_name,label,confidence`` and, if asked for, ``probability:CLASS`` for each class."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        # Names of files that are no UTF-8 come as surrogates, and go back to the bytes they were.
-        self._file = path.open("w", encoding="utf-8", errors="surrogateescape", newline="")
+    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
+        self._file = file
         head = ["file_name", "label", "confidence"]
-        self._line([*head, *(f"probability:{name}" for name in layout.classes if layout.probabilities)])
+        self._line([*head, *(f"probability:{name}" for name in settings.classes if settings.probabilities)])
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[Prediction]) -> None:
         for row in rows:
             numbers = [row.confidence, *(row.probabilities or ())]
             self._line([row.file_name, row.label, *(f"{number:.6f}" for number in numbers)])
 
     def close(self) -> None:
-        self._file.close()
+        pass
 
     def _line(self, cells: Sequence[str]) -> None:
-        self._file.write(",".join(map(cell, cells)) + "\n")
-
-
-def cell(text: str) -> str:
-    """A cell of a CSV file. Quoted also where Python's csv would not: a lone carriage return ends a line for many
-    readers, and spaces at an end are lost."""
-    if re.search(r'[,"\r\n]|^\s|\s$|^$', text):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+        # Names of files that are no UTF-8 come as surrogates, and go back to the bytes they were.
+        self._file.write(csv_line(cells).encode(errors="surrogateescape"))
 
 
 class JsonLines:
     """An object a line: ``file_name``, ``label``, ``confidence`` and, if asked for, ``probabilities`` by class."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._file, self._layout = path.open("w", encoding="ascii", newline=""), layout
+    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
+        self._file, self._settings = file, settings
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[Prediction]) -> None:
         for row in rows:
             value: dict[str, Any] = {"file_name": row.file_name, "label": row.label, "confidence": _six(row.confidence)}
             if row.probabilities is not None:
-                value["probabilities"] = dict(zip(self._layout.classes, map(_six, row.probabilities), strict=True))
-            self._file.write(json.dumps(value) + "\n")
+                value["probabilities"] = dict(zip(self._settings.classes, map(_six, row.probabilities), strict=True))
+            self._file.write(f"{json.dumps(value)}\n".encode("ascii"))
 
     def close(self) -> None:
-        self._file.close()
+        pass
 
 
 class ParquetTable:
     """The columns of the CSV file, with their types; groups of rows go to the disk as they fill."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
+    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
         arrow = needs_pyarrow()
         import pyarrow.parquet
 
         columns = [("file_name", arrow.string()), ("label", arrow.string()), ("confidence", arrow.float64())]
-        columns += [(f"probability:{name}", arrow.float64()) for name in layout.classes if layout.probabilities]
+        columns += [(f"probability:{name}", arrow.float64()) for name in settings.classes if settings.probabilities]
         self._arrow, self._schema = arrow, arrow.schema(columns)
-        self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
-        self._rows: list[Row] = []
+        self._writer = pyarrow.parquet.ParquetWriter(file, self._schema)
+        self._rows: list[Prediction] = []
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[Prediction]) -> None:
         self._rows += rows
         if len(self._rows) >= ROWS:
             self._flush()
@@ -129,27 +121,26 @@ class ParquetTable:
 class LabelStudio:
     """Tasks with a prediction each, for Label Studio's import; the labelling interface is in docs/deploy.md."""
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._file, self._layout, self._before = path.open("w", encoding="ascii", newline=""), layout, "[\n"
+    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
+        self._file, self._settings, self._before = file, settings, "[\n"
 
-    def write(self, rows: Sequence[Row]) -> None:
+    def write(self, rows: Sequence[Prediction]) -> None:
         for row in rows:
-            self._file.write(self._before + json.dumps(self._task(row)))
+            self._file.write(f"{self._before}{json.dumps(self._task(row))}".encode("ascii"))
             self._before = ",\n"
 
     def close(self) -> None:
-        with self._file:
-            self._file.write("[]\n" if self._before == "[\n" else "\n]\n")
+        self._file.write(b"[]\n" if self._before == "[\n" else b"\n]\n")
 
-    def _task(self, row: Row) -> dict[str, Any]:
+    def _task(self, row: Prediction) -> dict[str, Any]:
         # Quoted byte by byte: an address holds no blanks, no letters beyond ASCII and no second question mark.
-        image = self._layout.image_prefix + quote(os.fsencode(row.file_name))
+        image = self._settings.image_prefix + quote(os.fsencode(row.file_name))
         choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [row.label]}}
         prediction = {"model_version": f"debiaspl {__version__}", "score": _six(row.confidence), "result": [choice]}
         return {"data": {"image": image, "file_name": row.file_name}, "predictions": [prediction]}
 
 
-TABLES: dict[str, Callable[[Path, Layout], Table]] = {
+TABLES: dict[str, Callable[[BinaryIO, TableSettings], OpenTable]] = {
     "csv": CsvTable,
     "jsonl": JsonLines,
     "parquet": ParquetTable,

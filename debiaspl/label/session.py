@@ -49,7 +49,7 @@ class Session:
 
     def about(self) -> dict[str, Any]:
         """What does not change while the page is open."""
-        train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path)])
+        train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path), *self.table.options])
         return {"folder": str(self.root), "table": str(self.table.path), "classes": self.classes, "train": train}
 
     def state(self) -> dict[str, Any]:

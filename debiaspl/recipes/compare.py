@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from debiaspl.data import Task, open_data
+from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.folder import prepare_folder
 from debiaspl.report.matrix import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, train_all
-from debiaspl.training.files import write_json, write_text
 from debiaspl.training.parts import find
 from debiaspl.training.step import Step
 

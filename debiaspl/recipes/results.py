@@ -20,7 +20,7 @@ KINDS = {"minutes": "-minutes", "paper": ""}
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasuredRow:
     """One recipe's folds; none, where it has not been measured."""
 
     cell: str
@@ -54,9 +54,9 @@ class Row:
         return values | {"paper": self.paper, "gpu": self.gpu, "together": self.together, "standing": self.standing}
 
 
-def rows(folder: Path) -> list[Row]:
+def rows(folder: Path) -> list[MeasuredRow]:
     """Everything under ``folder``, a folder per cell, with a file per recipe; and what is expected there and is not."""
-    found: list[Row] = []
+    found: list[MeasuredRow] = []
     cells = _cells()
     for path in (*folder.glob("*.json"), *folder.glob("*/*.json")):
         if path.parent.name not in cells or path.parent.parent != folder:
@@ -72,7 +72,7 @@ def rows(folder: Path) -> list[Row]:
                 # Of a recipe that has been changed, what it gives now is not known.
                 known = any(row.method == method for row in measured)
                 if not known and (paper is not None or (kind == "minutes" and method != "supervised")):
-                    measured.insert(0, Row(cell, method, kind, paper))
+                    measured.insert(0, MeasuredRow(cell, method, kind, paper))
                 found += measured
         for path in files.values():
             raise RunError(f"{path} is named like no recipe of {cell}, expected {cell}-minutes or the like.")
@@ -92,12 +92,12 @@ def _belongs(stem: str, prefix: str, ending: str) -> bool:
     return rest.startswith(ending) if ending else not any(rest.startswith(other) for other in others)
 
 
-def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> Row:
+def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> MeasuredRow:
     try:
         measured = json.loads(path.read_text())
         _check(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
-        return Row(
+        return MeasuredRow(
             cell,
             ", ".join([method, *_changes(Recipe.from_json(measured["recipe"]), settings)]),
             kind,
@@ -167,7 +167,7 @@ def home() -> Path | None:
     return None
 
 
-def table(found: list[Row]) -> Iterator[tuple[str, ...]]:
+def table(found: list[MeasuredRow]) -> Iterator[tuple[str, ...]]:
     """Cells of a printed table, under ``HEADER``."""
     for row in found:
         paper = "-" if row.paper is None else f"{row.paper:.1f}"

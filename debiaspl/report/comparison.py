@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Row = tuple[str, str, str, str, str, str]
+Cells = tuple[str, str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class Comparison:
             }
         return methods
 
-    def header(self) -> Row:
+    def header(self) -> Cells:
         return "method", "accuracy %", f"- {self.baseline}", "better on", "worst %", "imbalance"
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Cells]:
         """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
         rows = []
         for name, numbers in self._methods().items():

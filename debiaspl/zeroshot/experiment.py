@@ -15,8 +15,8 @@ from debiaspl._version import __version__
 from debiaspl.data import ImageSet
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
+from debiaspl.files import write_bytes, write_json, write_text
 from debiaspl.training import RunError, train
-from debiaspl.training.files import write_bytes, write_json, write_text
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.few_labels import taught_by, taught_labels, train_taught

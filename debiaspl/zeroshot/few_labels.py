@@ -11,8 +11,8 @@ from torch import Tensor
 from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.encoders import EncoderNetwork, cached_features, load_encoder
+from debiaspl.files import write_bytes, write_text
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.files import write_bytes, write_text
 from debiaspl.training.frozen import FEATURES, views_of
 from debiaspl.training.outcome import about
 from debiaspl.vectors import fit_head

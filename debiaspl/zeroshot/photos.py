@@ -1,24 +1,21 @@
 """A folder of photos that nobody has labeled; the names of its inner folders mean nothing here."""
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
-from debiaspl.data.lazy import FolderFiles
-from debiaspl.data.listing import EXTENSIONS, find_images, list_folder, shown
+from debiaspl.data import UNLABELED, DataError, ImageSet
+from debiaspl.data.errors import shown
+from debiaspl.data.folder import left_in_files
+from debiaspl.data.listing import list_folder, list_images
 
 
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
     """Every image below ``root``, left in its file, without a label and without a truth."""
-    files, _ = find_images(root)
-    if not files:
-        raise DataError(f"{root} holds no image. Images end in {' '.join(EXTENSIONS)}.")
-    lazy = LazyImages(FolderFiles(root, files), torch.arange(len(files)), (0, 0)).with_size_of_first()
-    return ImageSet(lazy, torch.full((len(files),), UNLABELED), tuple(classes), files)
+    return left_in_files(replace(list_images(root), classes=tuple(classes)))
 
 
 @dataclass(frozen=True)

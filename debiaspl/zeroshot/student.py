@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import Task
-from debiaspl.deploy.tables import cell
+from debiaspl.data.csv_text import cell
 from debiaspl.encoders import Views, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.models import MODELS

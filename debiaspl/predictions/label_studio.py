@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from debiaspl.report.predictions.errors import PredictionsError, reason
-from debiaspl.report.predictions.raw import Names, Raw, as_text
+from debiaspl.predictions.errors import PredictionsError, reason
+from debiaspl.predictions.raw import Names, Raw, as_text
 
 
 def read_tasks(path: Path, names: Names) -> Raw:

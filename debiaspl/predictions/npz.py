@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed, reason
-from debiaspl.report.predictions.raw import MATRICES, Names, Raw
+from debiaspl.predictions.errors import PredictionsError, listed, reason
+from debiaspl.predictions.raw import MATRICES, Names, Raw
 
 
 def read_npz(path: Path, names: Names) -> Raw:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed
-from debiaspl.report.predictions.folder import classes_of_run, predictions_of_run
-from debiaspl.report.predictions.jsonl import read_jsonl
-from debiaspl.report.predictions.label_studio import read_tasks
-from debiaspl.report.predictions.npz import read_npz
-from debiaspl.report.predictions.parquet import read_parquet
-from debiaspl.report.predictions.predictions import Predictions, predictions_from
-from debiaspl.report.predictions.raw import MATRICES, Names, Raw
-from debiaspl.report.predictions.table import read_csv
+from debiaspl.predictions.errors import PredictionsError, listed
+from debiaspl.predictions.folder import classes_of_run, predictions_of_run
+from debiaspl.predictions.jsonl import read_jsonl
+from debiaspl.predictions.label_studio import read_tasks
+from debiaspl.predictions.npz import read_npz
+from debiaspl.predictions.parquet import read_parquet
+from debiaspl.predictions.predictions import Predictions, predictions_from
+from debiaspl.predictions.raw import MATRICES, Names, Raw
+from debiaspl.predictions.table import read_csv
 
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
     ".csv": read_csv,

@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from debiaspl.report.predictions.errors import PredictionsError
+from debiaspl.predictions.errors import PredictionsError
 
 LARGEST_HEADER = 100_000_000
 """Bytes; safetensors itself allows no more."""
