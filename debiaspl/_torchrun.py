@@ -17,7 +17,7 @@ def rank() -> int | None:
 def tell(error: str) -> None:
     """torchrun ends in a traceback of its own and a list of who has failed: let the list, at the very end, say why."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
-    if not path:
+    if not path or not Path(path).parent.is_dir():
         return
     more = {"py_callstack": error, "timestamp": str(int(time.time()))}
     try:

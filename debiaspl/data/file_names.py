@@ -72,7 +72,7 @@ class FileNames:
     def _uploaded(self, name: str) -> str:
         """Uploading loses the folder of a file and changes odd letters: the name stands for the only file like it."""
         alike = [file for file in self._files if _uploaded_name(file) == _uploaded_name(name)]
-        return alike[0] if len(alike) == 1 else name
+        return alike[0] if len(alike) == 1 else "."  # which is no file: nobody can tell which is meant
 
 
 def leaves(name: str) -> bool:

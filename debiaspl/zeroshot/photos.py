@@ -10,6 +10,7 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.data.errors import shown
 from debiaspl.data.folder import left_in_files
+from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder, list_images
 
 
@@ -47,22 +48,22 @@ class Truth:
         return [f"{found}: {shown(names)}."] if names else []
 
 
-def read_truth(root: Path, table: Path, classes: Sequence[str]) -> Truth:
+def read_truth(root: Path, table: Path, classes: Sequence[str], columns: Columns = USUAL) -> Truth:
     """Labels for some of the images; the table may name others too, of a larger folder."""
-    return Truth(root, table, *_given(root, table, classes, "--evaluate", allow_absent=True))
+    return Truth(root, table, *_given(root, table, classes, columns, "--evaluate", allow_absent=True))
 
 
-def read_labels(root: Path, table: Path, classes: Sequence[str]) -> dict[str, int]:
+def read_labels(root: Path, table: Path, classes: Sequence[str], columns: Columns = USUAL) -> dict[str, int]:
     """``--labels``: file -> class number, of labels that a person gave to learn from."""
-    return _given(root, table, classes, "--labels")[0]
+    return _given(root, table, classes, columns, "--labels")[0]
 
 
 def _given(
-    root: Path, table: Path, classes: Sequence[str], option: str, allow_absent: bool = False
+    root: Path, table: Path, classes: Sequence[str], columns: Columns, option: str, allow_absent: bool = False
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     if not table.is_file():
         raise DataError(f"{option} is {table}, which is no file. Expected a CSV with the columns file_name,label.")
-    listing = list_folder(root, table, classes, allow_absent)
+    listing = list_folder(root, table, classes, allow_absent, columns)
     given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
     found = {file: label for file, label in given.items() if label != UNLABELED}
     if not found and listing.absent:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from typer.testing import CliRunner
@@ -215,7 +216,11 @@ def test_no_network(site, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without room")
 def test_a_full_disk(site, tmp_path, monkeypatch):
-    monkeypatch.setattr("debiaspl.data.download.open_locked", lambda path: open("/dev/full", "ab"))
+    def full(path: Path) -> BinaryIO:
+        path.touch()
+        return Path("/dev/full").open("ab")
+
+    monkeypatch.setattr("debiaspl.data.download.open_locked", full)
     with pytest.raises(DataError, match=r"No space left on device. [\d,]+ MB are free: make room"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
 

@@ -79,14 +79,14 @@ def test_a_run_cut_at_any_file_it_writes_resumes_to_the_same_bits(tmp_path, monk
     """As if killed between two writes: the nth file never gets its name."""
     train(TINY, tmp_path / "whole")
     writes = iter(range(100))
-    original = files.write_whole
+    original = files.whole.write_whole
 
     def cut(path, write):
         if next(writes) == moment:
             raise KeyboardInterrupt
         original(path, write)
 
-    monkeypatch.setattr(files, "write_whole", cut)
+    monkeypatch.setattr(files.whole, "write_whole", cut)
     with pytest.raises(KeyboardInterrupt):
         train(TINY, tmp_path / "run")
     monkeypatch.undo()
