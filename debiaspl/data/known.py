@@ -8,7 +8,7 @@ from debiaspl.data.formats.cifar import CIFAR10, CIFAR100
 from debiaspl.data.formats.definition import KnownSet, TrainTest
 from debiaspl.data.formats.digits import digits
 from debiaspl.data.formats.eurosat import EUROSAT
-from debiaspl.data.formats.imagenet import IMAGENET, Files, list_files
+from debiaspl.data.formats.imagenet import IMAGENET, ImagenetFiles, list_files
 from debiaspl.data.formats.mnist import MNIST
 from debiaspl.data.formats.stl10 import STL10
 
@@ -29,7 +29,7 @@ def load(name: str, root: Path | str | None = None) -> TrainTest:
     return known.read(_found(known, root))
 
 
-def imagenet_files(root: Path | str | None = None, classes: int = 1000) -> tuple[Files, Files]:
+def imagenet_files(root: Path | str | None = None, classes: int = 1000) -> tuple[ImagenetFiles, ImagenetFiles]:
     """Paths, labels and classes of ImageNet's training images and of its validation images."""
     return list_files(_found(IMAGENET, root), classes)
 

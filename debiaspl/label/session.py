@@ -10,7 +10,7 @@ from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.order import Order
-from debiaspl.label.pictures import Pictures
+from debiaspl.label.pictures import ServedPictures
 from debiaspl.label.table import Table
 
 AHEAD = 6
@@ -33,7 +33,7 @@ class Session:
         self._number = {file: number for number, file in enumerate(files)}
         answered = [self._number[file] for file in table.answers if file in self._number]
         self._order = Order(root, files, answered)
-        self._pictures, self._lock = Pictures(root), RLock()
+        self._pictures, self._lock = ServedPictures(root), RLock()
 
     def start(self) -> None:
         self._order.start(self._guide)

@@ -71,9 +71,7 @@ class Experiment:
         """
         images = folder_of_photos.open_photos(self.photos, self.classes)
         given = self._given_labels()
-        truth = (
-            None if evaluate is None else folder_of_photos.read_truth(self.photos, evaluate, self.classes, self.columns)
-        )
+        truth = None if evaluate is None else self._truth(evaluate)
         check_place(out, resume)
         for line in truth.left_out() if truth else ():
             say(line)
@@ -120,6 +118,9 @@ class Experiment:
             return None
         return folder_of_photos.read_labels(self.photos, self.labels, self.classes, self.columns)
 
+    def _truth(self, table: Path) -> folder_of_photos.Truth:
+        return folder_of_photos.read_truth(self.photos, table, self.classes, self.columns)
+
     def _write_teacher(self, out: Path, predictions: Predictions, labels: Tensor) -> None:
         table = labels_table(predictions, labels)
         # A run that goes on must learn from the labels it was begun with.
@@ -146,7 +147,7 @@ class Experiment:
     ) -> list[Row]:
         truth, told, notes = None, {}, [self.teacher.note]
         if evaluate is not None:
-            known = folder_of_photos.read_truth(self.photos, evaluate, self.classes, self.columns)
+            known = self._truth(evaluate)
             truth = folder_of_photos.as_tensor(known.labels, predictions.ids)
             told = {"absent from the folder": list(known.absent)} if known.absent else {}
             notes += [*known.left_out(), *known.unread(predictions.skipped)]
