@@ -1,11 +1,9 @@
 """A label for every photo of a folder, from the model of a run."""
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 from torch import Tensor
@@ -72,20 +70,19 @@ def predict_folder(
     counts: Counter[str] = Counter()
     bad: dict[str, str] = {}
 
-    def write(file: BinaryIO) -> None:
-        with closing(TABLES[format_name](file, settings)) as table:
-            done = 0
-            for batch in in_batches(model, found.root, found.files):
-                rows = _rows(batch.files, model.probabilities(batch.pictures), settings)
-                rows = [row for row in rows if _can_hold(format_name, row.file_name, bad)]
-                table.write(rows)
-                counts.update(row.label for row in rows)
-                bad.update(batch.bad)
-                done += len(batch.files) + len(batch.bad)
-                progress(done, len(found.files))
+    def rows() -> Iterator[list[Prediction]]:
+        done = 0
+        for batch in in_batches(model, found.root, found.files):
+            made = _rows(batch.files, model.probabilities(batch.pictures), settings)
+            made = [row for row in made if _can_hold(format_name, row.file_name, bad)]
+            yield made
+            counts.update(row.label for row in made)
+            bad.update(batch.bad)
+            done += len(batch.files) + len(batch.bad)
+            progress(done, len(found.files))
         _check_any(found, counts, bad)
 
-    write_whole(out, write)
+    write_whole(out, lambda file: TABLES[format_name](file, settings, rows()))
     return Predicted(dict(counts.most_common()), bad, found.skipped)
 
 

@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from debiaspl._version import __version__
@@ -34,117 +35,73 @@ class TableSettings(NamedTuple):
     """What stands before the quoted path of an image, for Label Studio."""
 
 
-class OpenTable(Protocol):
-    """Rows on their way into an open file, which stays open."""
-
-    def write(self, rows: Sequence[Prediction]) -> None: ...
-
-    def close(self) -> None: ...
+Rows = Iterable[Sequence[Prediction]]
+"""Predictions as they come, some at a time."""
 
 
-class CsvTable:
+def write_csv(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """``file_name,label,confidence`` and, if asked for, ``probability:CLASS`` for each class."""
-
-    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
-        self._file = file
-        head = ["file_name", "label", "confidence"]
-        self._line([*head, *(f"probability:{name}" for name in settings.classes if settings.probabilities)])
-
-    def write(self, rows: Sequence[Prediction]) -> None:
-        for row in rows:
-            numbers = [row.confidence, *(row.probabilities or ())]
-            self._line([row.file_name, row.label, *(f"{number:.6f}" for number in numbers)])
-
-    def close(self) -> None:
-        pass
-
-    def _line(self, cells: Sequence[str]) -> None:
+    file.write(csv_line(_columns(settings)).encode())
+    for row in chain.from_iterable(batches):
+        numbers = [row.confidence, *(row.probabilities or ())]
         # Names of files that are no UTF-8 come as surrogates, and go back to the bytes they were.
-        self._file.write(csv_line(cells).encode(errors="surrogateescape"))
+        line = csv_line([row.file_name, row.label, *(f"{number:.6f}" for number in numbers)])
+        file.write(line.encode(errors="surrogateescape"))
 
 
-class JsonLines:
+def write_json_lines(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """An object a line: ``file_name``, ``label``, ``confidence`` and, if asked for, ``probabilities`` by class."""
-
-    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
-        self._file, self._settings = file, settings
-
-    def write(self, rows: Sequence[Prediction]) -> None:
-        for row in rows:
-            value: dict[str, Any] = {"file_name": row.file_name, "label": row.label, "confidence": _six(row.confidence)}
-            if row.probabilities is not None:
-                value["probabilities"] = dict(zip(self._settings.classes, map(_six, row.probabilities), strict=True))
-            self._file.write(f"{json.dumps(value)}\n".encode("ascii"))
-
-    def close(self) -> None:
-        pass
+    for row in chain.from_iterable(batches):
+        value: dict[str, Any] = {"file_name": row.file_name, "label": row.label, "confidence": _six(row.confidence)}
+        if row.probabilities is not None:
+            value["probabilities"] = dict(zip(settings.classes, map(_six, row.probabilities), strict=True))
+        file.write(f"{json.dumps(value)}\n".encode("ascii"))
 
 
-class ParquetTable:
+def write_parquet(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """The columns of the CSV file, with their types; groups of rows go to the disk as they fill."""
+    arrow = needs_pyarrow()
+    import pyarrow.parquet
 
-    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
-        arrow = needs_pyarrow()
-        import pyarrow.parquet
-
-        columns = [("file_name", arrow.string()), ("label", arrow.string()), ("confidence", arrow.float64())]
-        columns += [(f"probability:{name}", arrow.float64()) for name in settings.classes if settings.probabilities]
-        self._arrow, self._schema = arrow, arrow.schema(columns)
-        self._writer = pyarrow.parquet.ParquetWriter(file, self._schema)
-        self._rows: list[Prediction] = []
-
-    def write(self, rows: Sequence[Prediction]) -> None:
-        self._rows += rows
-        if len(self._rows) >= ROWS:
-            self._flush()
-
-    def close(self) -> None:
-        try:
-            self._flush()
-        finally:
-            self._writer.close()
-
-    def _flush(self) -> None:
-        if not self._rows:
-            return
-        numbers = [[_six(n) for n in (row.confidence, *(row.probabilities or ()))] for row in self._rows]
-        columns = [
-            [row.file_name for row in self._rows],
-            [row.label for row in self._rows],
-            *map(list, zip(*numbers, strict=True)),
-        ]
-        arrays = [self._arrow.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
-        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
-        self._rows = []
+    types = {"file_name": arrow.string(), "label": arrow.string()}
+    schema = arrow.schema([(name, types.get(name, arrow.float64())) for name in _columns(settings)])
+    rows = chain.from_iterable(batches)
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        while group := list(islice(rows, ROWS)):
+            numbers = [[_six(n) for n in (row.confidence, *(row.probabilities or ()))] for row in group]
+            names = [row.file_name for row in group], [row.label for row in group]
+            columns = zip((*names, *map(list, zip(*numbers, strict=True))), schema.types, strict=True)
+            arrays = [arrow.array(column, kind) for column, kind in columns]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
 
 
-class LabelStudio:
+def write_label_studio(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """Tasks with a prediction each, for Label Studio's import; the labelling interface is in docs/deploy.md."""
-
-    def __init__(self, file: BinaryIO, settings: TableSettings) -> None:
-        self._file, self._settings, self._before = file, settings, "[\n"
-
-    def write(self, rows: Sequence[Prediction]) -> None:
-        for row in rows:
-            self._file.write(f"{self._before}{json.dumps(self._task(row))}".encode("ascii"))
-            self._before = ",\n"
-
-    def close(self) -> None:
-        self._file.write(b"[]\n" if self._before == "[\n" else b"\n]\n")
-
-    def _task(self, row: Prediction) -> dict[str, Any]:
-        # Quoted byte by byte: an address holds no blanks, no letters beyond ASCII and no second question mark.
-        image = self._settings.image_prefix + quote(os.fsencode(row.file_name))
-        choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [row.label]}}
-        prediction = {"model_version": f"debiaspl {__version__}", "score": _six(row.confidence), "result": [choice]}
-        return {"data": {"image": image, "file_name": row.file_name}, "predictions": [prediction]}
+    before = "[\n"
+    for row in chain.from_iterable(batches):
+        file.write(f"{before}{json.dumps(_task(row, settings))}".encode("ascii"))
+        before = ",\n"
+    file.write(b"[]\n" if before == "[\n" else b"\n]\n")
 
 
-TABLES: dict[str, Callable[[BinaryIO, TableSettings], OpenTable]] = {
-    "csv": CsvTable,
-    "jsonl": JsonLines,
-    "parquet": ParquetTable,
-    "label-studio": LabelStudio,
+def _task(row: Prediction, settings: TableSettings) -> dict[str, Any]:
+    # Quoted byte by byte: an address holds no blanks, no letters beyond ASCII and no second question mark.
+    image = settings.image_prefix + quote(os.fsencode(row.file_name))
+    choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [row.label]}}
+    prediction = {"model_version": f"debiaspl {__version__}", "score": _six(row.confidence), "result": [choice]}
+    return {"data": {"image": image, "file_name": row.file_name}, "predictions": [prediction]}
+
+
+def _columns(settings: TableSettings) -> list[str]:
+    shares = settings.classes if settings.probabilities else ()
+    return ["file_name", "label", "confidence", *(f"probability:{name}" for name in shares)]
+
+
+TABLES: dict[str, Callable[[BinaryIO, TableSettings, Rows], None]] = {
+    "csv": write_csv,
+    "jsonl": write_json_lines,
+    "parquet": write_parquet,
+    "label-studio": write_label_studio,
 }
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 

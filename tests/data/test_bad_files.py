@@ -707,6 +707,13 @@ def test_csv_escape(flat: Path, name: str) -> None:
         table(flat, f"file_name,label\n{name.format(above=flat.parent)},cat\nb.jpg,dog\n")
 
 
+@row("csv-absolute")
+@pytest.mark.parametrize("name", ["{root}/a.jpg", '" {root}/a.jpg"', "{root}/./a.jpg"])
+def test_csv_absolute(flat: Path, name: str) -> None:
+    found = table(flat, f"file_name,label\n{name.format(root=flat)},cat\nb.jpg,dog\n")
+    assert (found["a.jpg"], found["b.jpg"]) == ("cat", "dog")
+
+
 @row("csv-no-label")
 def test_csv_no_label(flat: Path) -> None:
     found = table(flat, "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg,\nsub/d.jpg,unlabeled\n")

@@ -19,10 +19,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 def write(format_name: str, path, rows, layout: TableSettings):
     with path.open("wb") as file:
-        table = TABLES[format_name](file, layout)
-        for row in rows:
-            table.write([row])
-        table.close()
+        TABLES[format_name](file, layout, ([row] for row in rows))
 
 
 def read(format_name: str, path) -> list[tuple[str, str, float]]:
@@ -114,10 +111,8 @@ def test_a_cell_is_read_back_with_and_without_skipped_blanks(text):
 def test_many_groups_of_rows_keep_their_order(tmp_path):
     rows = [Prediction(f"{number}.jpg", "a", 0.5) for number in range(20_000)]
     with (tmp_path / "t").open("wb") as file:
-        table = TABLES["parquet"](file, TableSettings(("a", "b")))
-        for start in range(0, len(rows), 256):
-            table.write(rows[start : start + 256])
-        table.close()
+        batches = (rows[start : start + 256] for start in range(0, len(rows), 256))
+        TABLES["parquet"](file, TableSettings(("a", "b")), batches)
     assert [name for name, _, _ in read("parquet", tmp_path / "t")] == [row.file_name for row in rows]
 
 

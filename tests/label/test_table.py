@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from debiaspl.data import DataError
 from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.files import FileError, whole
 from debiaspl.label.lock import locked
@@ -278,3 +279,43 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(photos)
         locked(photos / "nowhere" / "l.csv"),
     ):
         pass
+
+
+def test_columns_of_other_names_are_read_and_written(photos):
+    write(photos, "who,Kind,photo\nme,owl,a.jpg\n")
+    table = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
+    table.answer("c, d.jpg", "heron")
+    assert read(photos) == 'who,Kind,photo\nme,owl,a.jpg\n,heron,"c, d.jpg"\n'
+    assert table.options == ["--file-column", "photo", "--label-column", "kind"]
+    (photos / "labels.csv").unlink()
+    again = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
+    again.answer("a.jpg", "owl")
+    assert read(photos) == "photo,kind\na.jpg,owl\n"
+    assert 0 in list_folder(photos, classes=CLASSES, columns=Columns("photo", "kind")).labels
+    with pytest.raises(DataError, match="has the columns photo, kind"):
+        opened(photos)
+
+
+def test_answers_do_not_go_into_json(photos):
+    with pytest.raises(DataError, match=r"answers go into a CSV file, and .*labels\.json is JSON.*--labels"):
+        Table(photos / "labels.json", FileNames(photos, FILES), CLASSES)
+
+
+def test_absolute_names_in_a_table_stay_as_they_are(photos):
+    write(photos, f"file_name,label\n{photos}/a.jpg,owl\n")
+    table = opened(photos)
+    assert table.answers == {"a.jpg": "owl"}
+    table.answer("b.jpg", "heron")
+    assert read(photos) == f"file_name,label\n{photos}/a.jpg,owl\nb.jpg,heron\n"
+
+
+def test_planted_links_beside_the_table_are_not_followed(photos, tmp_path_factory):
+    victim = tmp_path_factory.mktemp("elsewhere") / "victim"
+    victim.write_text("mine")
+    (photos / ".labels.csv.lock").symlink_to(victim)
+    with pytest.raises(FileError, match=r"\.labels\.csv\.lock is a link"), locked(photos / "labels.csv"):
+        pass
+    (photos / ".labels.csv.partial").symlink_to(victim)
+    opened(photos).answer("a.jpg", "owl")
+    assert victim.read_text() == "mine"
+    assert not (photos / "labels.csv").is_symlink()
