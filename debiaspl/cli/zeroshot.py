@@ -60,6 +60,9 @@ def zeroshot_command(
         from debiaspl.zeroshot.student import Student
         from debiaspl.zeroshot.templates import read_templates
 
+        columns = Columns(file_column, label_column)
+        if columns != Columns() and labels is None and evaluate is None:
+            raise ValueError("--file-column and --label-column are those of a table: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, steps, threshold=threshold, seed=seed)
@@ -75,7 +78,7 @@ def zeroshot_command(
             confidence=confidence if confidence is not None else 0.95 if labels is None else CONFIDENCE,
             student=learner,
             labels=labels,
-            columns=Columns(file_column, label_column),
+            columns=columns,
             cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
         )
         if resume:

@@ -63,6 +63,8 @@ def list_folder(
         itself = os.path.abspath(table)
         others = ((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
+    elif columns != USUAL:
+        raise DataError(f"{root} has no labels.csv whose columns could be named. Name the table too: --labels.")
     else:
         named = _from_folders(root, files, classes)
     if not named:

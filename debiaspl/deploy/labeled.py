@@ -22,15 +22,17 @@ def labeled_files(
 ) -> set[str] | None:
     """Those of ``files`` that need no further label; None where nobody knows.
 
-    ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``.
+    ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``,
+    which is meant where ``columns`` are named.
     A table may name files that are gone. What a teacher has labeled nobody has looked at: it does not count.
     """
-    if table is None:
-        known, table = _of_run(run, photos), photos / "labels.csv"
-        if not table.is_file() or known:
+    beside = photos / "labels.csv"
+    if table is None and columns == USUAL:
+        known = _of_run(run, photos)
+        if not beside.is_file() or known:
             return None if known is None else known & set(files)
     names = FileNames(photos, files)
-    labeled = {names.locate(row.name) for row in read_label_rows(table, columns) if row.label is not None}
+    labeled = {names.locate(row.name) for row in read_label_rows(table or beside, columns) if row.label is not None}
     return {file for file in files if file in labeled}
 
 

@@ -133,8 +133,11 @@ def _beginning(name: str) -> str:
 def remove_leftovers(path: Path) -> None:
     """What a killed process has left of this target. One that lives holds its lock."""
     left = re.compile(re.escape(_beginning(path.name)) + r"[0-9a-f]{16}\.partial")
-    with suppress(OSError):  # gone meanwhile, or not ours to see
-        for name in filter(left.fullmatch, os.listdir(path.parent)):
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may be written and not be listed
+        names = os.listdir(path.parent)
+    for name in filter(left.fullmatch, names):
+        with suppress(OSError):  # gone meanwhile, a link, or not ours
             descriptor = os.open(path.with_name(name), os.O_RDONLY | _NO_LINK)
             try:
                 if try_lock(descriptor):

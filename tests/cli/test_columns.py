@@ -34,6 +34,13 @@ def test_train_reads_them(photos):
     assert "photos holds 9 images, expected 10 or more" in said("train", "photos", "--labels", "t.json")
 
 
+def test_columns_of_no_table_are_refused(photos):
+    column = ("--file-column", "photo")
+    assert "photos has no labels.csv whose columns could be named" in said("train", "photos", *column)
+    typed = ("zeroshot", "photos", "--classes", "cat,dog", *column)
+    assert "--file-column and --label-column are those of a table" in said(*typed)
+
+
 def test_they_are_for_photos_alone():
     assert "--file-column, --label-column" in said("train", "--recipe", "digits-10", "--file-column", "photo")
 

@@ -229,6 +229,9 @@ def test_tables_of_all_kinds_tell_which_photos_have_a_label(run, photos, tmp_pat
     table = tmp_path / "t.csv"
     table.write_text(f"photo,kind\n{photos}/china/0001.jpg,china\nflower/0002.jpg,\ngone.jpg,x\n/elsewhere.jpg,x\n")
     assert labeled_files(run, photos, files, table, Columns("photo", "kind")) == {"china/0001.jpg"}
+    copy = shutil.copytree(photos, tmp_path / "photos")
+    shutil.copy(table, copy / "labels.csv")
+    assert labeled_files(run, copy, files, columns=Columns("photo", "kind")) == set()  # named by paths of the original
     export = tmp_path / "t.json"
     image = f"/data/local-files/?d={photos.name}/flower/0002.jpg"
     export.write_text(json.dumps([{"image": image, "choice": "flower", "id": 1}]))

@@ -117,11 +117,13 @@ def test_two_writers_at_once_each_write_a_whole_file(tmp_path):
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path, leftover):
+    for number in range(5):
+        (tmp_path / f".t.csv.{number:016x}.partial").symlink_to(tmp_path)  # a link is no leftover, and no obstacle
     for strange in (".t.csv.partial", ".t.csv.0123.partial", ".u.csv.0123456789abcdef.partial"):
         (tmp_path / strange).write_text("not ours")
     write_text(tmp_path / "t.csv", "new")
     assert not leftover.exists()
-    assert len(names(tmp_path)) == 4
+    assert len(names(tmp_path)) == 9
 
 
 def test_a_file_taken_for_a_leftover_before_it_was_locked_is_written_anew(tmp_path, monkeypatch):
