@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote
 
@@ -43,7 +44,8 @@ class FileNames:
         """The same path relative to root; None if it leads out of it."""
         bare = name.strip()
         if uploaded := _UPLOADED.fullmatch(bare):
-            return self._uploaded(unquote(uploaded[1], errors="surrogateescape"))
+            # What is no name of one file becomes ".", which is none: nobody can tell which is meant.
+            return self._uploads.get(_uploaded_name(unquote(uploaded[1], errors="surrogateescape"))) or "."
         if served := _SERVED.fullmatch(bare):
             name = bare = self._served(unquote(served[1] or served[2], errors="surrogateescape"))
         # Judged without spaces around it, as it may be read; and by the rules of Windows too, on any system.
@@ -69,10 +71,14 @@ class FileNames:
                 return "/".join(parts[count:])
         return path
 
-    def _uploaded(self, name: str) -> str:
-        """Uploading loses the folder of a file and changes odd letters: the name stands for the only file like it."""
-        alike = [file for file in self._files if _uploaded_name(file) == _uploaded_name(name)]
-        return alike[0] if len(alike) == 1 else "."  # which is no file: nobody can tell which is meant
+    @cached_property
+    def _uploads(self) -> dict[str, str]:
+        """Uploading loses the folder of a file and changes odd letters: what is left -> the file; empty for several."""
+        found: dict[str, str] = {}
+        for file in self._files:
+            name = _uploaded_name(file)
+            found[name] = "" if name in found else file
+        return found
 
 
 def leaves(name: str) -> bool:
