@@ -24,9 +24,9 @@ import torch
 
 from benchmarks.fold import Fold
 from benchmarks.gain import command
+from debiaspl.files import write_text
 from debiaspl.recipes import recipe as find
 from debiaspl.training import Recipe
-from debiaspl.training.files import write_text
 
 
 class Variant:

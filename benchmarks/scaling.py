@@ -81,7 +81,7 @@ def main() -> None:
     if options.out is not None:
         import torch
 
-        from debiaspl.training.files import write_json
+        from debiaspl.files import write_json
 
         commit = subprocess.run(
             ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, cwd=HERE.parent

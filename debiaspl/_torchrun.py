@@ -3,6 +3,9 @@
 import json
 import os
 import time
+from pathlib import Path
+
+from debiaspl.files import FileError, write_text
 
 
 def rank() -> int | None:
@@ -14,13 +17,11 @@ def rank() -> int | None:
 def tell(error: str) -> None:
     """torchrun ends in a traceback of its own and a list of who has failed: let the list, at the very end, say why."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
-    if not path:
+    if not path or not Path(path).parent.is_dir():
         return
     more = {"py_callstack": error, "timestamp": str(int(time.time()))}
     try:
         # torchrun may end this process at any moment, and cannot bear half a file.
-        with open(f"{path}.partial", "w", encoding="utf-8") as file:
-            json.dump({"message": {"message": error, "extraInfo": more}}, file)
-        os.replace(f"{path}.partial", path)
-    except OSError:
+        write_text(Path(path), json.dumps({"message": {"message": error, "extraInfo": more}}))
+    except FileError:
         return  # it has been said on the terminal

@@ -35,10 +35,10 @@ def audit_command(
 ) -> None:
     """Show how imbalanced predictions are, of whatever origin, and what debiasing them would change."""
     with plain_errors():
+        from debiaspl.files import refuse_missing_folder
+        from debiaspl.predictions import Names, parse_classes, read_predictions
         from debiaspl.report.audit import audit
         from debiaspl.report.pages.replace import refuse_replacing
-        from debiaspl.report.predictions import Names, parse_classes, read_predictions
-        from debiaspl.training.files import refuse_missing_folder
 
         names = Names(label, truth, confidence, name, probabilities, logits, embeddings)
         _check_images(images)
@@ -75,9 +75,9 @@ def _check_images(folder: Path | None) -> None:
 
 
 def _write_page(found: Any, source: Path, images: Path | None, out: Path) -> None:
+    from debiaspl.files import write_text
     from debiaspl.report.audit import audit_page
     from debiaspl.report.audit.thumbnails import images_in, images_of_run
-    from debiaspl.training.files import write_text
 
     find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
     write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))

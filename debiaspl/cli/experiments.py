@@ -8,7 +8,14 @@ import typer
 from debiaspl._torchrun import rank
 from debiaspl.cli.photos import train_on_photos
 from debiaspl.cli.resuming import warn_of_new_experiment, warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_table, progress_bar
+from debiaspl.cli.terminal import (
+    FILE_COLUMN,
+    LABEL_COLUMN,
+    command_to_go_on,
+    plain_errors,
+    print_table,
+    progress_bar,
+)
 
 CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst: of the class least well recognised. "
@@ -61,6 +68,8 @@ def train_command(
     labels: Annotated[
         Path | None, typer.Option(help="The table of labels (file_name,label), if it lies elsewhere.")
     ] = None,
+    file_column: Annotated[str | None, typer.Option(metavar="NAME", help=FILE_COLUMN)] = None,
+    label_column: Annotated[str | None, typer.Option(metavar="NAME", help=LABEL_COLUMN)] = None,
     encoder: Annotated[
         str | None,
         typer.Option(help="A pretrained network: efficientnet-lite0, a vision model of the hub, or its folder."),
@@ -92,14 +101,17 @@ def train_command(
     if photos is not None and recipe is None:
         with plain_errors():
             _refuse_for_photos(photos, root, timeout)
-        train_on_photos(photos, labels, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
+        table = labels, file_column, label_column
+        train_on_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
         return
     with plain_errors():
-        if recipe is None or photos is not None or labels is not None or encoder is not None or allow_alike:
+        for_photos = (labels, file_column, label_column, encoder, allow_alike or None)
+        if recipe is None or photos is not None or any(option is not None for option in for_photos):
             both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
             raise ValueError(
                 f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe "
-                "with the name of an experiment; --labels, --encoder and --allow-alike are for photos."
+                "with the name of an experiment; --labels, --file-column, --label-column, --encoder and --allow-alike "
+                "are for photos."
             )
         from debiaspl.recipes import RECIPES
         from debiaspl.recipes import recipe as find

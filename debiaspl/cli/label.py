@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.terminal import FILE_COLUMN, LABEL_COLUMN, plain_errors
 
 if TYPE_CHECKING:
     from debiaspl.label import LabelServer
@@ -22,6 +22,8 @@ def label_command(
     labels: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="Where answers go; PHOTOS/labels.csv unless given.")
     ] = None,
+    file_column: Annotated[str | None, typer.Option(metavar="NAME", help=FILE_COLUMN)] = None,
+    label_column: Annotated[str | None, typer.Option(metavar="NAME", help=LABEL_COLUMN)] = None,
     run: Annotated[
         Path | None, typer.Option(metavar="RUN", help="A trained run: show what it is least sure of first.")
     ] = None,
@@ -31,9 +33,10 @@ def label_command(
     """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
     with plain_errors():
         from debiaspl.data.class_names import class_names_in, read_class_names
+        from debiaspl.data.label_table import Columns
+        from debiaspl.files import refuse_missing_folder
         from debiaspl.label import LabelServer, open_session
         from debiaspl.training import RunError
-        from debiaspl.training.files import refuse_missing_folder
 
         if labels is not None:
             refuse_missing_folder(labels)
@@ -41,7 +44,7 @@ def label_command(
             raise ValueError("--classes and --classes-file are both given, expected one of the two.")
         named = read_class_names(classes) if classes is not None else None
         named = class_names_in(classes_file) if classes_file is not None else named
-        with open_session(photos, named, labels, run) as session:
+        with open_session(photos, named, labels, run, Columns(file_column, label_column)) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:

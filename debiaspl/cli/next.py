@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from debiaspl.cli.predict import counted, warn_of_bad
-from debiaspl.cli.terminal import plain_errors, progress_bar
+from debiaspl.cli.terminal import FILE_COLUMN, LABEL_COLUMN, plain_errors, progress_bar
 
 
 def next_command(
@@ -18,23 +18,27 @@ def next_command(
         Path | None,
         typer.Option(help="Table of images that have a label; that of the run or of the folder unless given."),
     ] = None,
+    file_column: Annotated[str | None, typer.Option(metavar="NAME", help=FILE_COLUMN)] = None,
+    label_column: Annotated[str | None, typer.Option(metavar="NAME", help=LABEL_COLUMN)] = None,
     page: Annotated[Path | None, typer.Option(help="Also write a page of small pictures (HTML).")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
     device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
 ) -> None:
     """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
     with plain_errors():
+        from debiaspl.data.label_table import Columns
+        from debiaspl.data.listing import list_images
         from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
         from debiaspl.deploy.predict import refuse_existing
-        from debiaspl.deploy.reading import find_photos
         from debiaspl.deploy.saved import load_model
         from debiaspl.deploy.suggest import suggest
+        from debiaspl.files import write_text
         from debiaspl.training.device import find_device
-        from debiaspl.training.files import write_text
 
         for path in (out, *([] if page is None else [page])):
             refuse_existing(path, overwrite)
-        known = labeled_files(run, photos, find_photos(photos).files, labels)
+        columns = Columns(file_column, label_column)
+        known = labeled_files(run, photos, list_images(photos).files, labels, columns)
         model = load_model(run, find_device(device))
         with progress_bar("images") as show:
             found = suggest(model, photos, count, known, lambda done, total: show("looking", done, total))

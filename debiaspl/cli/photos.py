@@ -11,7 +11,7 @@ from debiaspl.cli.terminal import command_to_go_on, plain_errors
 
 def train_on_photos(
     folder: Path,
-    labels: Path | None,
+    table: tuple[Path | None, str | None, str | None],
     encoder: str | None,
     settings: list[str],
     out: Path | None,
@@ -21,8 +21,10 @@ def train_on_photos(
     eager: bool,
     allow_alike: bool,
 ) -> None:
-    """Choose, say what was chosen, train, and say what came out."""
+    """Choose, say what was chosen, train, and say what came out. ``table`` is where the labels are, if not in the
+    folder, and what its two columns are called."""
     with plain_errors():
+        from debiaspl.data.label_table import Columns
         from debiaspl.photos.alike import refuse_alike
         from debiaspl.photos.check import check_for
         from debiaspl.photos.choose import choose
@@ -33,7 +35,7 @@ def train_on_photos(
         from debiaspl.report.runs import write_report
         from debiaspl.training import Run
 
-        photos = survey(folder, labels)
+        photos = survey(folder, table[0], Columns(*table[1:]))
         if not allow_alike:
             refuse_alike(photos)
         machine = _machine(device)

@@ -62,7 +62,7 @@ def predict_command(
 
 
 def _print(found: Any, out: Path) -> None:
-    from debiaspl.data.listing import shown
+    from debiaspl.data.errors import shown
 
     classes = [f"{_on_one_line(name)} {count:,}" for name, count in found.counts.items()]
     typer.echo(f"{counted(found.images, 'image')}: {shown(classes, limit=12)}")
@@ -93,9 +93,9 @@ def _on_one_line(text: str) -> str:
 
 
 def _write_skipped(found: Any, path: Path) -> None:
-    from debiaspl.deploy.tables import cell
-    from debiaspl.training.files import write_text
+    from debiaspl.data.csv_text import csv_line
+    from debiaspl.files import write_text
 
-    lines = [f"{cell(file)},{cell(reason)}\n" for file, reason in sorted([*found.bad.items(), *found.others])]
-    write_text(path, "file_name,reason\n" + "".join(lines))
+    rows = sorted([*found.bad.items(), *found.others])
+    write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
     typer.echo(f"Files without a prediction are in {path}", err=True)

@@ -16,12 +16,12 @@ def report_command(
 ) -> None:
     """Write the report of a run, or of several beside each other, as one self-contained page."""
     with plain_errors():
+        from debiaspl.files import refuse_missing_folder, write_text
         from debiaspl.recipes import RECIPES
         from debiaspl.report.pages.replace import refuse_replacing
         from debiaspl.report.runs import read_run, runs_in, runs_page
         from debiaspl.report.runs.fairness import differences
         from debiaspl.report.runs.methods import methods_of
-        from debiaspl.training.files import refuse_missing_folder, write_text
 
         if out is not None:
             refuse_missing_folder(out)

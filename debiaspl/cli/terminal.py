@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WIDE = 10_000
 """Columns; more than any table has."""
+FILE_COLUMN = "Column of the table that names the image; file_name."
+LABEL_COLUMN = "Column of the table that names its class; label."
 
 
 @contextmanager

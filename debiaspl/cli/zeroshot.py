@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, progress_bar
+from debiaspl.cli.terminal import FILE_COLUMN, LABEL_COLUMN, command_to_go_on, plain_errors, progress_bar
 
 
 def zeroshot_command(
@@ -37,6 +37,8 @@ def zeroshot_command(
     evaluate: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="True labels (file_name,label), for the final table alone.")
     ] = None,
+    file_column: Annotated[str | None, typer.Option(metavar="NAME", help=FILE_COLUMN)] = None,
+    label_column: Annotated[str | None, typer.Option(metavar="NAME", help=LABEL_COLUMN)] = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
     cache: Annotated[
         Path | None, typer.Option(help="Where predictions of teachers are kept; ~/.cache/debiaspl/zeroshot.")
@@ -48,6 +50,7 @@ def zeroshot_command(
     learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
     with plain_errors():
         from debiaspl.data.class_names import read_class_names
+        from debiaspl.data.label_table import Columns
         from debiaspl.training.device import find_device
         from debiaspl.training.frozen import FEATURES
         from debiaspl.zeroshot.choose import find_teacher
@@ -56,6 +59,9 @@ def zeroshot_command(
         from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.templates import read_templates
 
+        columns = Columns(file_column, label_column)
+        if columns != Columns() and labels is None and evaluate is None:
+            raise ValueError("--file-column and --label-column are those of a table: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, steps, threshold=threshold, seed=seed)
@@ -71,6 +77,7 @@ def zeroshot_command(
             confidence=confidence if confidence is not None else 0.95 if labels is None else HINTED,
             student=learner,
             labels=labels,
+            columns=columns,
             cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
         )
         if resume:

@@ -1,11 +1,10 @@
 """Class names as they are typed, stand in a file or come in a list: all commands read them by the same rules."""
 
-import csv
-import io
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
+from debiaspl.data.csv_text import CsvError, csv_rows
 from debiaspl.data.errors import DataError
 
 UNLABELED_NAME = "unlabeled"
@@ -21,13 +20,13 @@ def read_class_names(text: str) -> tuple[str, ...]:
     if _is_file(text):
         return class_names_in(Path(text))
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True))
-    except csv.Error as error:
+        rows = csv_rows(text, strict=True)
+    except CsvError as error:
         raise DataError(
             f"{TYPED} is {text!r}: {error}. Expected names with commas between; a name that contains a comma stands in "
             'quotes, and a quote inside quotes is written twice: \'owl,"heron, grey","the ""big"" one"\'.'
         ) from error
-    names = [name for row in rows for name in row]
+    names = [name for row in rows for name in row.cells]
     if len(names) == 1 and (Path(text).suffix or Path(text).parent.name):
         raise DataError(
             f"{TYPED} is {text!r}, and there is no such file. Expected names with commas between, or a file."

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import hashlib
 import http.client
 import os
 import re
@@ -18,6 +17,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.formats.archive import unpack
 from debiaspl.data.formats.definition import KnownSet, Source
 from debiaspl.data.known import data_folders, find
+from debiaspl.files import Busy, digest_of_file, open_locked, put_in_place
 
 Watch = Callable[[str, int, int | None], None]
 """Told a file's name, how many of its bytes are here and, where the server says so, how many there will be."""
@@ -58,7 +58,7 @@ def _get_files(sources: tuple[Source, ...], target: Path, watch: Watch | None, t
     try:
         for source in sources:
             fetch(source, waiting / source.name, watch, timeout)
-        waiting.replace(target)
+        put_in_place(waiting, target)
     finally:
         with contextlib.suppress(OSError):  # it holds what has arrived so far
             waiting.rmdir()
@@ -72,7 +72,7 @@ def _get_archive(source: Source, folder: Path, inside: str, target: Path, watch:
         if not (Path(unpacked) / inside).is_dir():
             raise DataError(f"{archive} holds no folder {inside}, expected the authors' archive.")
         target.parent.mkdir(parents=True, exist_ok=True)
-        (Path(unpacked) / inside).replace(target)
+        put_in_place(Path(unpacked) / inside, target)
     if fetched:  # an archive that somebody else put there is theirs to keep
         archive.unlink()
 
@@ -81,20 +81,19 @@ def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: flo
     """Bring a file to ``target``; False if it is there. What has arrived of it before is not asked for again."""
     with _disk_errors(target.parent):
         if target.exists():
-            if (found := _md5(target)) != source.md5:
+            if (found := digest_of_file(target, "md5")) != source.md5:
                 raise DataError(f"{target} has the md5 {found}, expected {source.md5}. Move it away and try again.")
             return False
         partial = target.with_name(f"{target.name}.partial")
         with _opened(partial) as file:
             _receive(source, target, file, watch, timeout, tries)
-            os.fsync(file.fileno())
-        if (found := _md5(partial)) != source.md5:
+        if (found := digest_of_file(partial, "md5")) != source.md5:
             partial.unlink()
             raise DataError(
                 f"{source.url} brought a file with the md5 {found}, expected {source.md5}. It was deleted: run the "
                 "same command again. If that ends the same way, there is another file at this address now."
             )
-        partial.replace(target)
+        put_in_place(partial, target)
         return True
 
 
@@ -171,24 +170,16 @@ def _by_hand(source: Source, target: Path) -> str:
 def _opened(partial: Path) -> Iterator[BinaryIO]:
     """The partial file, for this process alone; gone again if nothing arrived."""
     partial.parent.mkdir(parents=True, exist_ok=True)
-    with partial.open("ab") as file:
-        _lock(file, partial)
+    try:
+        opened = open_locked(partial)
+    except Busy:
+        raise DataError(f"another process is writing {partial}. Wait until it is done.") from None
+    with opened as file:
         try:
             yield file
         finally:
             if not _size(file):
                 partial.unlink()
-
-
-def _lock(file: BinaryIO, partial: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # no such thing on this system: the md5 still tells
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DataError(f"another process is writing {partial}. Wait until it is done.") from None
 
 
 @contextlib.contextmanager
@@ -205,8 +196,3 @@ def _disk_errors(folder: Path) -> Iterator[None]:
 
 def _size(file: BinaryIO) -> int:
     return file.seek(0, os.SEEK_END)
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

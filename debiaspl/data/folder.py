@@ -1,4 +1,4 @@
-"""A folder of images -> an ImageSet in memory."""
+"""A folder of images -> an ImageSet, in memory or left in its files."""
 
 import logging
 import os
@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from debiaspl.data.decode import BadImage, decode
-from debiaspl.data.errors import DataError
+from debiaspl.data.errors import DataError, shown
 from debiaspl.data.images import UNLABELED, ImageSet
-from debiaspl.data.listing import Listing, Skipped, list_folder, shown
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.listing import Listing, Skipped, list_folder
 
 _log = logging.getLogger("debiaspl")
 # Files per task: few enough that progress moves, many enough that a million files are not a million futures.
@@ -27,13 +29,14 @@ def read_folder(
     channels: int = 3,
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    columns: Columns = USUAL,
 ) -> tuple[ImageSet, Skipped]:
     """Every image of a folder at ``size`` (height, width), and what was skipped: (file, reason).
 
-    ``labels`` and ``classes`` as in ``list_folder``; what becomes of odd and damaged files stands in
+    ``labels``, ``classes`` and ``columns`` as in ``list_folder``; what becomes of odd and damaged files stands in
     docs/bad-files.md. ``workers`` are threads; ``progress(done, total)`` is called from the calling thread.
     """
-    listing = list_folder(root, labels, classes)
+    listing = list_folder(root, labels, classes, columns=columns)
     images = _room(len(listing.files), channels, size)
     bad = _fill(images, listing, workers or min(8, os.cpu_count() or 1), progress)
     _check_left(listing, bad)
@@ -47,6 +50,14 @@ def read_folder(
         _log.warning("%s: read %d images, skipped %d %s: %s", root, len(kept), len(skipped), word, named)
     files = tuple(listing.files[position] for position in kept)
     return ImageSet(images, listing.labels[kept], listing.classes, files), skipped
+
+
+def left_in_files(listing: Listing, size: int = 0) -> ImageSet:
+    """The images of a folder, read when they are drawn, as squares of this side; 0: the size of the first that can be
+    read."""
+    files = FolderFiles(listing.root, listing.files)
+    lazy = LazyImages(files, torch.arange(len(files)), (size, size))
+    return ImageSet(lazy if size else lazy.with_size_of_first(), listing.labels, listing.classes, listing.files)
 
 
 def _room(count: int, channels: int, size: tuple[int, int]) -> Tensor:

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, from_numpy
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.folder import read_folder
+from debiaspl.data.folder import left_in_files, read_folder
 from debiaspl.data.images import UNLABELED, ImageSet
-from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.data.splits import Split
 
@@ -28,6 +28,10 @@ class GivenLabels:
     """In how many parts the labels are cut; 0: all are trained with."""
     fold: int = 0
     """Which part is held out."""
+    file_column: str = ""
+    """What the table calls the column of images, if not file_name."""
+    label_column: str = ""
+    """What it calls the column of classes, if not label."""
 
     def __post_init__(self) -> None:
         if self.folds == 1 or self.folds < 0 or not 0 <= self.fold < max(self.folds, 1):
@@ -44,13 +48,14 @@ class GivenLabels:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ImageSet:
         """The folder's images with the labels given, at this size; those of a stream stay in their files."""
-        place, table = Path(data).expanduser(), self.table or None
-        if not stream:
-            return read_folder(place, (image_size, image_size), table, progress=progress)[0]
-        listing = list_folder(place, table)
-        files = FolderFiles(place, listing.files)
-        lazy = LazyImages(files, torch.arange(len(files)), (image_size, image_size))
-        return ImageSet(lazy, listing.labels, listing.classes, listing.files)
+        place, table, columns = Path(data).expanduser(), self.table or None, self.columns
+        if stream:
+            return left_in_files(list_folder(place, table, columns=columns), image_size)
+        return read_folder(place, (image_size, image_size), table, progress=progress, columns=columns)[0]
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(self.file_column or None, self.label_column or None)
 
     def split(self, labels: Tensor, seed: int) -> Split:
         """Labels to train with, and every other image; where none is left, the labeled ones themselves."""

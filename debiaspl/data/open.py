@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.folder import read_folder
+from debiaspl.data.folder import left_in_files, read_folder
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import SETS, load
@@ -71,13 +71,8 @@ def read_place(place: Path, image_size: int) -> ImageSet:
         number = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
         labels = torch.tensor([number[label] for label in samples.labels])
         lazy = LazyImages(samples.files, torch.arange(len(samples.ids)), (image_size, image_size))
-        ids = samples.ids
-    else:
-        listing = list_folder(place)
-        files = FolderFiles(place, listing.files)
-        lazy = LazyImages(files, torch.arange(len(files)), (image_size, image_size))
-        labels, classes, ids = listing.labels, listing.classes, listing.files
-    return ImageSet(lazy if image_size else lazy.with_size_of_first(), labels, classes, ids)
+        return ImageSet(lazy if image_size else lazy.with_size_of_first(), labels, classes, samples.ids)
+    return left_in_files(list_folder(place), image_size)
 
 
 def _by_number(name: str) -> tuple[int, int, str]:

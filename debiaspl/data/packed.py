@@ -6,7 +6,6 @@ where it is, the folder is whole.
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
+from debiaspl.files import new_folder
 
 FORMAT = 1
 SHARD_BYTES = 1 << 30
@@ -82,17 +82,11 @@ def pack(
     """
     if out.exists():
         raise DataError(f"{out} exists already. Choose another name, or delete it to pack anew.")
-    partial = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
     try:
-        partial.mkdir(parents=True)
-        count = _write(batches, classes, partial, shard_bytes, progress)
-        partial.replace(out)
+        with new_folder(out) as partial:
+            return _write(batches, classes, partial, shard_bytes, progress)
     except OSError as error:
         raise DataError(f"could not write {out}: {error.strerror or error}. Nothing was left behind.") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return count
 
 
 def pack_files(

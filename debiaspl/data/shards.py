@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.listing import EXTENSIONS
+from debiaspl.data.file_names import EXTENSIONS
 
 LABEL_EXTENSIONS = (".cls", ".txt")
 

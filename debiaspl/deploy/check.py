@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from debiaspl.data.decode import BadImage, decode
-from debiaspl.deploy.reading import find_photos
+from debiaspl.data.listing import list_images
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.training import RunError
 
@@ -63,7 +63,7 @@ def check(model: SavedModel, said: Probabilities, photos: Sequence[Path] = ()) -
 
 def some_photos(folder: Path) -> list[Path]:
     """Photos of a folder at even distances."""
-    files = find_photos(folder).files
+    files = list_images(folder).files
     count = min(PHOTOS, len(files))
     return [folder / files[number * len(files) // count] for number in range(count)]
 

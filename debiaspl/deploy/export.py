@@ -17,8 +17,8 @@ from debiaspl.deploy.check import Checked, check
 from debiaspl.deploy.graph import INPUT, OUTPUTS, exported
 from debiaspl.deploy.predict import refuse_existing
 from debiaspl.deploy.saved import SavedModel
+from debiaspl.files import write_bytes
 from debiaspl.training import RunError
-from debiaspl.training.files import write_bytes
 
 ABOUT = "uint8 pictures (N, H, W, C) of any size in; probabilities and logits (N, classes) out"
 AXES = ("batch", "height", "width")

@@ -1,15 +1,14 @@
 """Which photos have a label already: as a table says, or as the run was told. A zero-shot teacher's do not count."""
 
-import csv
-import io
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.class_names import UNLABELED_NAME, composed
-from debiaspl.data.listing import list_folder, shown
+from debiaspl.data import UNLABELED, GivenLabels
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import USUAL, Columns, read_label_rows
+from debiaspl.data.listing import list_folder
 from debiaspl.training import Recipe, Run, RunError
 
 ZEROSHOT = ".zeroshot"
@@ -18,19 +17,23 @@ TEACHER, PERSON = "teacher", "person"
 """Whose labels these are: the mark says it."""
 
 
-def labeled_files(run: Path, photos: Path, files: Sequence[str], table: Path | None = None) -> set[str] | None:
+def labeled_files(
+    run: Path, photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
+) -> set[str] | None:
     """Those of ``files`` that need no further label; None where nobody knows.
 
-    ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``.
+    ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``,
+    which is meant where ``columns`` are named.
     A table may name files that are gone. What a teacher has labeled nobody has looked at: it does not count.
     """
-    if table is None:
-        known, table = _of_run(run, photos), photos / "labels.csv"
-        if not table.is_file() or known:
+    beside = photos / "labels.csv"
+    if table is None and columns == USUAL:
+        known = _of_run(run, photos)
+        if not beside.is_file() or known:
             return None if known is None else known & set(files)
-    by_name = {composed(file.strip()): file for file in files}
-    named = (by_name.get(composed(name.strip())) for name in _named(table))
-    return {file for file in named if file is not None}
+    names = FileNames(photos, files)
+    labeled = {names.locate(row.name) for row in read_label_rows(table or beside, columns) if row.label is not None}
+    return {file for file in files if file in labeled}
 
 
 def learned_from_teacher(run: Path) -> bool:
@@ -68,26 +71,9 @@ def _of_run(run: Path, photos: Path) -> set[str] | None:
             return None
         if learned_from_teacher(run):
             return set()
-        listing = list_folder(photos, recipe.protocol.settings.get("table") or None)
-    except (RunError, DataError, OSError):
+        given = GivenLabels(**recipe.protocol.settings)
+        listing = list_folder(photos, given.table or None, columns=given.columns)
+    except (RunError, TypeError, ValueError, OSError):
         return None
     labels = listing.labels.tolist()
     return {file for file, label in zip(listing.files, labels, strict=True) if label != UNLABELED}
-
-
-def _named(table: Path) -> list[str]:
-    """Files that the table has a label for."""
-    try:
-        text = table.read_bytes().decode("utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text, newline=""), skipinitialspace=True))
-    except OSError as error:
-        raise DataError(f"{table} cannot be read: {error.strerror}. Expected a csv file of labels.") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{table} cannot be read as a csv file in UTF-8: {error}.") from error
-    header = [cell.strip().casefold() for cell in rows[0]] if rows else []
-    if not {"file_name", "label"} <= set(header):
-        found = f"has the columns {shown(header)}" if header else "is empty"
-        raise DataError(f"{table} {found}. Expected a first line with file_name and label, separated by commas.")
-    file_at, label_at = header.index("file_name"), header.index("label")
-    cells = (row + [""] * (len(header) - len(row)) for row in rows[1:])
-    return [row[file_at] for row in cells if row[label_at].strip() not in ("", UNLABELED_NAME)]

@@ -1,8 +1,7 @@
 """A label for every photo of a folder, from the model of a run."""
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -10,12 +9,13 @@ from urllib.parse import quote
 from torch import Tensor
 
 from debiaspl.data import DataError
-from debiaspl.data.listing import shown
-from debiaspl.deploy.reading import Photos, find_photos, in_batches
+from debiaspl.data.errors import shown
+from debiaspl.data.listing import Listing, list_images
+from debiaspl.deploy.reading import in_batches
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.deploy.tables import TABLES, Layout, Row
+from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
+from debiaspl.files import refuse_missing_folder, write_whole
 from debiaspl.training import RunError
-from debiaspl.training.files import refuse_missing_folder, write_whole
 
 Progress = Callable[[int, int], None]
 
@@ -64,27 +64,26 @@ def predict_folder(
     refuse_existing(out, overwrite)
     if probabilities and format_name == "label-studio":
         raise ValueError("Label Studio's predictions have no place for probabilities of every class; leave them out.")
-    found = find_photos(Path(photos))
+    found = list_images(Path(photos))
     prefix = _local_files(found.root) if image_prefix is None else image_prefix
-    layout = Layout(model.classes, probabilities, prefix)
+    settings = TableSettings(model.classes, probabilities, prefix)
     counts: Counter[str] = Counter()
     bad: dict[str, str] = {}
 
-    def write(partial: Path) -> None:
-        with closing(TABLES[format_name](partial, layout)) as table:
-            done = 0
-            for batch in in_batches(model, found):
-                rows = _rows(batch.files, model.probabilities(batch.pictures), layout)
-                rows = [row for row in rows if _can_hold(format_name, row.file_name, bad)]
-                table.write(rows)
-                counts.update(row.label for row in rows)
-                bad.update(batch.bad)
-                done += len(batch.files) + len(batch.bad)
-                progress(done, len(found.files))
+    def rows() -> Iterator[list[Prediction]]:
+        done = 0
+        for batch in in_batches(model, found.root, found.files):
+            made = _rows(batch.files, model.probabilities(batch.pictures), settings)
+            made = [row for row in made if _can_hold(format_name, row.file_name, bad)]
+            yield made
+            counts.update(row.label for row in made)
+            bad.update(batch.bad)
+            done += len(batch.files) + len(batch.bad)
+            progress(done, len(found.files))
         _check_any(found, counts, bad)
 
-    write_whole(out, write)
-    return Predicted(dict(counts.most_common()), bad, found.others)
+    write_whole(out, lambda file: TABLES[format_name](file, settings, rows()))
+    return Predicted(dict(counts.most_common()), bad, found.skipped)
 
 
 def refuse_existing(out: Path, overwrite: bool) -> None:
@@ -96,13 +95,16 @@ def refuse_existing(out: Path, overwrite: bool) -> None:
         raise RunError(f"{out} is there already. Replace it: --overwrite. Or choose another name.")
 
 
-def _rows(files: list[str], probabilities: Tensor, layout: Layout) -> list[Row]:
+def _rows(files: list[str], probabilities: Tensor, settings: TableSettings) -> list[Prediction]:
     if not files:
         return []
     confidence, label = probabilities.max(-1)
-    every = probabilities.tolist() if layout.probabilities else [None] * len(files)
+    every = probabilities.tolist() if settings.probabilities else [None] * len(files)
     columns = files, label.tolist(), confidence.tolist(), every
-    return [Row(file, layout.classes[number], sure, all_) for file, number, sure, all_ in zip(*columns, strict=True)]
+    return [
+        Prediction(file, settings.classes[number], sure, all_)
+        for file, number, sure, all_ in zip(*columns, strict=True)
+    ]
 
 
 def _can_hold(format_name: str, file: str, bad: dict[str, str]) -> bool:
@@ -113,7 +115,7 @@ def _can_hold(format_name: str, file: str, bad: dict[str, str]) -> bool:
     return True
 
 
-def _check_any(photos: Photos, counts: Counter[str], bad: dict[str, str]) -> None:
+def _check_any(photos: Listing, counts: Counter[str], bad: dict[str, str]) -> None:
     if not counts:
         reasons = shown([f"{file} ({reason})" for file, reason in bad.items()])
         raise DataError(f"none of the {len(photos.files)} images in {photos.root} can be read: {reasons}.")

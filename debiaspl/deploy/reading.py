@@ -8,26 +8,14 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from debiaspl.data import DataError
 from debiaspl.data.decode import BadImage
-from debiaspl.data.listing import EXTENSIONS, find_images, shown
 from debiaspl.deploy.saved import SavedModel
 
 MOST_IMAGES, MOST_BYTES = 256, 2**23
 """Of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
 
 
-class Photos(NamedTuple):
-    """What lies in a folder."""
-
-    root: Path
-    files: tuple[str, ...]
-    """Paths relative to root, sorted."""
-    others: tuple[tuple[str, str], ...]
-    """What is no image, with the reason."""
-
-
-class Batch(NamedTuple):
+class ReadBatch(NamedTuple):
     """Photos that could be read, and those that could not."""
 
     files: list[str]
@@ -37,23 +25,14 @@ class Batch(NamedTuple):
     """File -> reason."""
 
 
-def find_photos(root: Path) -> Photos:
-    """Every image of a folder, at any depth."""
-    files, others = find_images(root)
-    if not files:
-        found = f"{len(others)} other files: {shown([name for name, _ in others])}" if others else "no other file"
-        raise DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.")
-    return Photos(root, files, others)
-
-
-def in_batches(model: SavedModel, photos: Photos, workers: int = 4) -> Iterator[Batch]:
+def in_batches(model: SavedModel, root: Path, files: Sequence[str], workers: int = 4) -> Iterator[ReadBatch]:
     """All photos once, in their order, as the model takes them."""
     size = max(1, min(MOST_IMAGES, MOST_BYTES // (model.channels * model.size[0] * model.size[1])))
-    chunks = [photos.files[start : start + size] for start in range(0, len(photos.files), size)]
+    chunks = [files[start : start + size] for start in range(0, len(files), size)]
     pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
 
     def begin(chunk: Sequence[str]) -> list[Future[Tensor]]:
-        return [pool.submit(model.read, photos.root / file) for file in chunk]
+        return [pool.submit(model.read, root / file) for file in chunk]
 
     try:
         ahead = begin(chunks[0])
@@ -65,7 +44,7 @@ def in_batches(model: SavedModel, photos: Photos, workers: int = 4) -> Iterator[
         pool.shutdown(cancel_futures=True)
 
 
-def _collected(files: Sequence[str], under_way: list[Future[Tensor]], model: SavedModel) -> Batch:
+def _collected(files: Sequence[str], under_way: list[Future[Tensor]], model: SavedModel) -> ReadBatch:
     good: list[str] = []
     pictures: list[Tensor] = []
     bad: dict[str, str] = {}
@@ -76,4 +55,4 @@ def _collected(files: Sequence[str], under_way: list[Future[Tensor]], model: Sav
         except BadImage as error:
             bad[file] = str(error)
     stacked = torch.stack(pictures) if pictures else torch.empty((0, model.channels, *model.size), dtype=torch.uint8)
-    return Batch(good, stacked, bad)
+    return ReadBatch(good, stacked, bad)

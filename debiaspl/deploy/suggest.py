@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import DataError
+from debiaspl.data.csv_text import csv_line
+from debiaspl.data.listing import list_images
 from debiaspl.deploy.next import STRENGTH, pick_next, uncertainty
-from debiaspl.deploy.reading import find_photos, in_batches
+from debiaspl.deploy.reading import in_batches
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.deploy.tables import cell
 
 COLUMNS = ("file_name", "label", "predicted", "confidence", "why")
 """``label`` is empty: it is there to be filled in."""
@@ -40,9 +41,7 @@ class Suggestions:
 
     def to_csv(self) -> str:
         rows = [(one.file_name, "", one.predicted, f"{one.confidence:.6f}", one.why) for one in self.picked]
-        # An empty cell stays empty: a table of labels is filled in by hand.
-        lines = [",".join(cell(text) if text else "" for text in row) for row in (COLUMNS, *rows)]
-        return "".join(f"{line}\n" for line in lines)
+        return "".join(map(csv_line, (COLUMNS, *rows)))
 
 
 def suggest(
@@ -53,13 +52,13 @@ def suggest(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Suggestions:
     """The ``count`` photos whose labels would tell the model most; ``labeled`` ones are left out."""
-    found = find_photos(Path(photos))
+    found = list_images(Path(photos))
     taken = labeled or set()
     files: list[str] = []
     features: list[Tensor] = []
     probabilities: list[Tensor] = []
     bad: dict[str, str] = {}
-    for batch in in_batches(model, found):
+    for batch in in_batches(model, found.root, found.files):
         if batch.files:
             seen = model.features_and_probabilities(batch.pictures)
             # Distances need no more, and 100,000 photos half the memory.

@@ -2,19 +2,20 @@
 
 import json
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from debiaspl._version import __version__
+from debiaspl.data.csv_text import csv_line
 
 ROWS = 8192
 """Of a group in a Parquet file."""
 
 
-class Row(NamedTuple):
+class Prediction(NamedTuple):
     """One prediction; numbers are written with six digits."""
 
     file_name: str
@@ -24,7 +25,7 @@ class Row(NamedTuple):
     """Of every class, in the order of the classes, where they are asked for."""
 
 
-class Layout(NamedTuple):
+class TableSettings(NamedTuple):
     """What all rows of a table have in common."""
 
     classes: tuple[str, ...]
@@ -34,126 +35,73 @@ class Layout(NamedTuple):
     """What stands before the quoted path of an image, for Label Studio."""
 
 
-class Table(Protocol):
-    """A file under way."""
-
-    def write(self, rows: Sequence[Row]) -> None: ...
-
-    def close(self) -> None: ...
+Rows = Iterable[Sequence[Prediction]]
+"""Predictions as they come, some at a time."""
 
 
-class CsvTable:
+def write_csv(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """``file_name,label,confidence`` and, if asked for, ``probability:CLASS`` for each class."""
-
-    def __init__(self, path: Path, layout: Layout) -> None:
+    file.write(csv_line(_columns(settings)).encode())
+    for row in chain.from_iterable(batches):
+        numbers = [row.confidence, *(row.probabilities or ())]
         # Names of files that are no UTF-8 come as surrogates, and go back to the bytes they were.
-        self._file = path.open("w", encoding="utf-8", errors="surrogateescape", newline="")
-        head = ["file_name", "label", "confidence"]
-        self._line([*head, *(f"probability:{name}" for name in layout.classes if layout.probabilities)])
-
-    def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            numbers = [row.confidence, *(row.probabilities or ())]
-            self._line([row.file_name, row.label, *(f"{number:.6f}" for number in numbers)])
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _line(self, cells: Sequence[str]) -> None:
-        self._file.write(",".join(map(cell, cells)) + "\n")
+        line = csv_line([row.file_name, row.label, *(f"{number:.6f}" for number in numbers)])
+        file.write(line.encode(errors="surrogateescape"))
 
 
-def cell(text: str) -> str:
-    """A cell of a CSV file. Quoted also where Python's csv would not: a lone carriage return ends a line for many
-    readers, and spaces at an end are lost."""
-    if re.search(r'[,"\r\n]|^\s|\s$|^$', text):
-        return '"' + text.replace('"', '""') + '"'
-    return text
-
-
-class JsonLines:
+def write_json_lines(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """An object a line: ``file_name``, ``label``, ``confidence`` and, if asked for, ``probabilities`` by class."""
-
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._file, self._layout = path.open("w", encoding="ascii", newline=""), layout
-
-    def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            value: dict[str, Any] = {"file_name": row.file_name, "label": row.label, "confidence": _six(row.confidence)}
-            if row.probabilities is not None:
-                value["probabilities"] = dict(zip(self._layout.classes, map(_six, row.probabilities), strict=True))
-            self._file.write(json.dumps(value) + "\n")
-
-    def close(self) -> None:
-        self._file.close()
+    for row in chain.from_iterable(batches):
+        value: dict[str, Any] = {"file_name": row.file_name, "label": row.label, "confidence": _six(row.confidence)}
+        if row.probabilities is not None:
+            value["probabilities"] = dict(zip(settings.classes, map(_six, row.probabilities), strict=True))
+        file.write(f"{json.dumps(value)}\n".encode("ascii"))
 
 
-class ParquetTable:
+def write_parquet(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """The columns of the CSV file, with their types; groups of rows go to the disk as they fill."""
+    arrow = needs_pyarrow()
+    import pyarrow.parquet
 
-    def __init__(self, path: Path, layout: Layout) -> None:
-        arrow = needs_pyarrow()
-        import pyarrow.parquet
-
-        columns = [("file_name", arrow.string()), ("label", arrow.string()), ("confidence", arrow.float64())]
-        columns += [(f"probability:{name}", arrow.float64()) for name in layout.classes if layout.probabilities]
-        self._arrow, self._schema = arrow, arrow.schema(columns)
-        self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
-        self._rows: list[Row] = []
-
-    def write(self, rows: Sequence[Row]) -> None:
-        self._rows += rows
-        if len(self._rows) >= ROWS:
-            self._flush()
-
-    def close(self) -> None:
-        try:
-            self._flush()
-        finally:
-            self._writer.close()
-
-    def _flush(self) -> None:
-        if not self._rows:
-            return
-        numbers = [[_six(n) for n in (row.confidence, *(row.probabilities or ()))] for row in self._rows]
-        columns = [
-            [row.file_name for row in self._rows],
-            [row.label for row in self._rows],
-            *map(list, zip(*numbers, strict=True)),
-        ]
-        arrays = [self._arrow.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
-        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
-        self._rows = []
+    types = {"file_name": arrow.string(), "label": arrow.string()}
+    schema = arrow.schema([(name, types.get(name, arrow.float64())) for name in _columns(settings)])
+    rows = chain.from_iterable(batches)
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        while group := list(islice(rows, ROWS)):
+            numbers = [[_six(n) for n in (row.confidence, *(row.probabilities or ()))] for row in group]
+            names = [row.file_name for row in group], [row.label for row in group]
+            columns = zip((*names, *map(list, zip(*numbers, strict=True))), schema.types, strict=True)
+            arrays = [arrow.array(column, kind) for column, kind in columns]
+            writer.write_table(arrow.Table.from_arrays(arrays, schema=schema))
 
 
-class LabelStudio:
+def write_label_studio(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
     """Tasks with a prediction each, for Label Studio's import; the labelling interface is in docs/deploy.md."""
-
-    def __init__(self, path: Path, layout: Layout) -> None:
-        self._file, self._layout, self._before = path.open("w", encoding="ascii", newline=""), layout, "[\n"
-
-    def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            self._file.write(self._before + json.dumps(self._task(row)))
-            self._before = ",\n"
-
-    def close(self) -> None:
-        with self._file:
-            self._file.write("[]\n" if self._before == "[\n" else "\n]\n")
-
-    def _task(self, row: Row) -> dict[str, Any]:
-        # Quoted byte by byte: an address holds no blanks, no letters beyond ASCII and no second question mark.
-        image = self._layout.image_prefix + quote(os.fsencode(row.file_name))
-        choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [row.label]}}
-        prediction = {"model_version": f"debiaspl {__version__}", "score": _six(row.confidence), "result": [choice]}
-        return {"data": {"image": image, "file_name": row.file_name}, "predictions": [prediction]}
+    before = "[\n"
+    for row in chain.from_iterable(batches):
+        file.write(f"{before}{json.dumps(_task(row, settings))}".encode("ascii"))
+        before = ",\n"
+    file.write(b"[]\n" if before == "[\n" else b"\n]\n")
 
 
-TABLES: dict[str, Callable[[Path, Layout], Table]] = {
-    "csv": CsvTable,
-    "jsonl": JsonLines,
-    "parquet": ParquetTable,
-    "label-studio": LabelStudio,
+def _task(row: Prediction, settings: TableSettings) -> dict[str, Any]:
+    # Quoted byte by byte: an address holds no blanks, no letters beyond ASCII and no second question mark.
+    image = settings.image_prefix + quote(os.fsencode(row.file_name))
+    choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [row.label]}}
+    prediction = {"model_version": f"debiaspl {__version__}", "score": _six(row.confidence), "result": [choice]}
+    return {"data": {"image": image, "file_name": row.file_name}, "predictions": [prediction]}
+
+
+def _columns(settings: TableSettings) -> list[str]:
+    shares = settings.classes if settings.probabilities else ()
+    return ["file_name", "label", "confidence", *(f"probability:{name}" for name in shares)]
+
+
+TABLES: dict[str, Callable[[BinaryIO, TableSettings, Rows], None]] = {
+    "csv": write_csv,
+    "jsonl": write_json_lines,
+    "parquet": write_parquet,
+    "label-studio": write_label_studio,
 }
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 

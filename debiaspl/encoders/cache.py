@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from debiaspl.augment import RandAugment, Weak
 from debiaspl.data import ImageSet, in_order
 from debiaspl.data.lazy import LazyImages
 from debiaspl.encoders.encoder import Encoder, fingerprint
+from debiaspl.files import write_bytes
 from debiaspl.models import scale
 
 CHUNK = 512
@@ -183,11 +183,4 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
 
 
 def _write(path: Path, tensors: dict[str, Tensor], skipped: dict[int, str]) -> None:
-    """Under its name only when it is whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_bytes(save(tensors, metadata={SKIPPED: json.dumps(skipped)}))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_bytes(path, save(tensors, metadata={SKIPPED: json.dumps(skipped)}))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import DataError, Hints, ImageSet, LazyImages, Task
-from debiaspl.data.listing import shown
+from debiaspl.data.errors import shown
 from debiaspl.data.vectors import Vectors
 from debiaspl.encoders.cache import EncodedViews, Features, Shared, cached_features
 from debiaspl.encoders.network import EncoderNetwork

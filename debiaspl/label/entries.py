@@ -1,14 +1,14 @@
-"""What the rows of a table say: which file, which label."""
+"""What the rows of labels.csv say: which file, which label. What is not changed keeps every byte it had."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from debiaspl.data.class_names import UNLABELED_NAME, composed
-from debiaspl.data.errors import DataError
-from debiaspl.data.listing import shown
-from debiaspl.label.names import Names
-from debiaspl.label.rows import FILE, LABEL, Row, Text, is_open, read_rows
+from debiaspl.data.class_names import composed
+from debiaspl.data.csv_text import CsvRow, csv_line, is_open
+from debiaspl.data.errors import DataError, shown
+from debiaspl.data.file_names import FileNames, leaves
+from debiaspl.data.label_table import USUAL, Columns, LabelText, match_files, read_text, split_table
 
 
 @dataclass(frozen=True)
@@ -28,70 +28,72 @@ class Entry:
 class Entries:
     """A whole table, understood."""
 
-    text: Text
+    text: LabelText
     entries: tuple[Entry, ...]
     cut: str | None
     """A last line that was cut off, and is left out."""
 
 
-def read_entries(path: Path, names: Names, classes: Sequence[str] | None) -> Entries:
+def read_entries(path: Path, names: FileNames, classes: Sequence[str] | None, columns: Columns = USUAL) -> Entries:
     """The table at ``path``, refused where training would refuse it, or where a label is not among ``classes``."""
-    text = read_rows(path)
+    text = _text(path, columns)
     rows, cut = list(text.rows), None
-    if rows and text.is_cut(rows[-1]):
+    if rows and not rows[-1].raw.endswith(("\n", "\r")) and "\n" not in rows[-1].raw:
         if _is_torn(rows[-1], text, names, classes or ()):
             cut = rows.pop().raw
         else:
-            rows[-1] = replace(rows[-1], raw=rows[-1].raw + text.line_end)
-    entries = tuple(_entry(row, text, names, path) for row in rows)
-    _refuse_two_labels(rows, entries, path)
-    missing = [row.cells for row, entry in zip(rows, entries, strict=True) if row.cells and entry.file is None]
-    if missing:
-        named = shown([_cell(cells, text, FILE) for cells in missing])
-        raise DataError(
-            f"{path} names {len(missing)} file{'s' if len(missing) > 1 else ''} not in {names.root}: {named}. "
-            f"Paths are relative to {names.root} and written with /."
-        )
+            rows[-1] = replace(rows[-1], raw=rows[-1].raw + line_end(text))
+    if rows and is_open(rows[-1].raw):
+        raise DataError(f"{path} has a quote left open in line {rows[-1].line}. Close it, or remove it.")
+    understood = [(row, text.understood(row)) for row in rows]
+    match_files(path, (said for _, said in understood if said is not None), names)
+    entries = tuple(
+        Entry(row.raw, None, None)
+        if said is None
+        else Entry(row.raw, names.locate(said.name), said.label, _others(row, text))
+        for row, said in understood
+    )
     if classes is not None:
         _refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)
     return Entries(text, entries, cut)
 
 
-def _entry(row: Row, text: Text, names: Names, path: Path) -> Entry:
-    if not row.cells:
-        return Entry(row.raw, None, None)
-    name, label = _cell(row.cells, text, FILE), _cell(row.cells, text, LABEL).strip()
-    if not name.strip():
-        raise DataError(f"{path} has no file name in line {row.line}. Is a cell left out?")
-    others = tuple(cell for column, cell in zip(text.columns, row.cells, strict=False) if column not in (FILE, LABEL))
-    return Entry(row.raw, names.locate(name), None if label in ("", UNLABELED_NAME) else composed(label), others)
+def line_end(text: LabelText) -> str:
+    return "\r\n" if text.header.raw.endswith("\r\n") else "\n"
 
 
-def _cell(cells: tuple[str, ...], text: Text, column: str) -> str:
-    place = text.columns.index(column)
-    return cells[place] if len(cells) > place else ""
+def why_unnameable(file: str) -> str | None:
+    """Why a file cannot stand in a table that every reader takes, if so."""
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8, so labels.csv cannot hold it; rename it"
+    return "its name looks like a path out of the folder; rename it" if leaves(file) else None
 
 
-def _is_torn(row: Row, text: Text, names: Names, classes: Sequence[str]) -> bool:
+def _text(path: Path, columns: Columns) -> LabelText:
+    """The table; one that is not there, or that was only just begun, is a new one."""
+    if path.suffix.lower() == ".json":
+        raise DataError(f"answers go into a CSV file, and {path} is JSON. Name another table: --labels.")
+    text = read_text(path) if path.exists() else ""
+    begun = csv_line(columns.names)
+    found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
+    if found.header.raw.endswith(("\n", "\r")):
+        return found
+    return replace(found, header=replace(found.header, raw=found.header.raw + "\n"))
+
+
+def _others(row: CsvRow, text: LabelText) -> tuple[str, ...]:
+    return tuple(cell for place, cell in enumerate(row.cells) if place not in text.places)
+
+
+def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[str]) -> bool:
     """Whether a row without a line end cannot be trusted to be whole: "owl" may have been going to be "owlet"."""
-    if not row.cells or is_open(row.raw) or len(row.cells) < len(text.columns):
+    if row.is_blank or is_open(row.raw) or len(row.cells) < len(text.names):
         return True
-    label = composed(_cell(row.cells, text, LABEL).strip())
-    begun = any(name != label and name.startswith(label) for name in classes)
-    return begun or not label or names.locate(_cell(row.cells, text, FILE)) is None
-
-
-def _refuse_two_labels(rows: Sequence[Row], entries: Sequence[Entry], path: Path) -> None:
-    first: dict[str, tuple[int, str | None]] = {}
-    for row, entry in zip(rows, entries, strict=True):
-        if entry.file is None:
-            continue
-        line, label = first.setdefault(entry.file, (row.line, entry.label))
-        if label != entry.label:
-            raise DataError(
-                f"{path} says {label or 'no label'} for {shown([entry.file])} in line {line} "
-                f"and {entry.label or 'no label'} in line {row.line}. Keep one of the two."
-            )
+    name, label = text.cells(row)
+    begun = any(each != composed(label) and each.startswith(composed(label)) for each in classes)
+    return begun or not label or names.locate(name) is None
 
 
 def _refuse_unknown(labels: Sequence[str], classes: Sequence[str], table: Path) -> None:

@@ -45,11 +45,11 @@ class RunGuide:
     def _look(self) -> "tuple[list[int], Tensor, Tensor]":
         import torch
 
-        from debiaspl.deploy.reading import Photos, in_batches
+        from debiaspl.deploy.reading import in_batches
 
         number = {self._files[place]: place for place in self._places}
         keys, features, probabilities = list[int](), [], []
-        for batch in in_batches(self._model, Photos(self._root, tuple(number), ()), workers=1):
+        for batch in in_batches(self._model, self._root, tuple(number), workers=1):
             if batch.files:
                 found = self._model.features_and_probabilities(batch.pictures)
                 features.append(found[0].cpu())

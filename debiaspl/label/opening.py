@@ -7,25 +7,30 @@ from pathlib import Path
 
 from debiaspl.data.class_names import UNLABELED_NAME, check_class_names, composed
 from debiaspl.data.errors import DataError
-from debiaspl.data.listing import refuse_parts
-from debiaspl.deploy.reading import find_photos
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.listing import list_images, refuse_parts
+from debiaspl.files import remove_leftovers
+from debiaspl.label.entries import why_unnameable
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.lock import locked
-from debiaspl.label.names import Names, why_unnameable
 from debiaspl.label.session import Session
 from debiaspl.label.table import Table
-from debiaspl.training.files import partial_of
 
 
 @contextmanager
 def open_session(
-    photos: Path, classes: tuple[str, ...] | None = None, labels: Path | None = None, run: Path | None = None
+    photos: Path,
+    classes: tuple[str, ...] | None = None,
+    labels: Path | None = None,
+    run: Path | None = None,
+    columns: Columns = USUAL,
 ) -> Iterator[Session]:
     """The images of a folder and its table, which nobody else can label meanwhile.
 
     Classes that are not given are those of the run, of the table, or of the class folders, in this order.
     """
-    files = find_photos(photos).files
+    files = list_images(photos).files
     path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
     model = None
     if run is not None:
@@ -35,11 +40,11 @@ def open_session(
     if classes is None and model is not None:
         classes = model.classes
     with locked(path):
-        partial_of(path).unlink(missing_ok=True)  # of a session that was killed while it wrote
-        names = Names(photos, files)
+        remove_leftovers(path)  # of a session that was killed while it wrote
+        names = FileNames(photos, files)
         if classes is None:
-            classes = _found_classes(path, names, files, photos)
-        table = Table(path, names, classes)
+            classes = _found_classes(Table(path, names, columns=columns), files, photos)
+        table = Table(path, names, classes, columns)
         # A table may name files that have no extension of an image: they are shown as well.
         files += tuple(sorted(set(table.answers) - set(files)))
         if not path.exists():
@@ -56,10 +61,10 @@ def open_session(
             session.stop()
 
 
-def _found_classes(path: Path, names: Names, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
-    found = Table(path, names).classes_found()
+def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
+    found = table.classes_found()
     if found:
-        return check_class_names(found, str(path), alike=True)
+        return check_class_names(found, str(table.path), alike=True)
     folders = sorted({file.split("/")[0] for file in files if "/" in file} - {UNLABELED_NAME})
     if len(folders) < 2 or any("/" not in file for file in files):
         raise DataError(

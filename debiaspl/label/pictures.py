@@ -15,7 +15,7 @@ SMALL = 256
 KEPT = 24
 
 
-class Pictures:
+class ServedPictures:
     """Pictures by file; the last few are kept. One is made at a time: several of the largest would fill the memory."""
 
     def __init__(self, root: Path) -> None:

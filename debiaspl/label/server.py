@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
+from debiaspl.files import FileError
 from debiaspl.label.session import Session, Stale
 from debiaspl.training.errors import RunError
 
@@ -82,7 +83,7 @@ class _Handler(BaseHTTPRequestHandler):
             status, (kind, body) = HTTPStatus.CONFLICT, _said(error)
         except BadImage as error:
             status, (kind, body) = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _said(error)
-        except (DataError, RunError) as error:
+        except (DataError, FileError, RunError) as error:
             status, (kind, body) = HTTPStatus.SERVICE_UNAVAILABLE, _said(error)
         self._send(status, kind, body)
 

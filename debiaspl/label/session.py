@@ -10,7 +10,7 @@ from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.order import Order
-from debiaspl.label.pictures import Pictures
+from debiaspl.label.pictures import ServedPictures
 from debiaspl.label.table import Table
 
 AHEAD = 6
@@ -33,7 +33,7 @@ class Session:
         self._number = {file: number for number, file in enumerate(files)}
         answered = [self._number[file] for file in table.answers if file in self._number]
         self._order = Order(root, files, answered)
-        self._pictures, self._lock = Pictures(root), RLock()
+        self._pictures, self._lock = ServedPictures(root), RLock()
 
     def start(self) -> None:
         self._order.start(self._guide)
@@ -49,7 +49,7 @@ class Session:
 
     def about(self) -> dict[str, Any]:
         """What does not change while the page is open."""
-        train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path)])
+        train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path), *self.table.options])
         return {"folder": str(self.root), "table": str(self.table.path), "classes": self.classes, "train": train}
 
     def state(self) -> dict[str, Any]:

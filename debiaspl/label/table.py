@@ -4,13 +4,14 @@ import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from debiaspl.data.errors import DataError
-from debiaspl.data.listing import shown
-from debiaspl.label.entries import Entry, read_entries
-from debiaspl.label.names import Names
-from debiaspl.label.rows import FILE, LABEL, written
-from debiaspl.training.files import write_whole
+from debiaspl.data.csv_text import csv_line
+from debiaspl.data.errors import DataError, shown
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.files import write_whole
+from debiaspl.label.entries import Entry, line_end, read_entries
 
 
 class Table:
@@ -20,9 +21,12 @@ class Table:
     one; and it is read again when another program has changed it.
     """
 
-    def __init__(self, path: Path, names: Names, classes: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, path: Path, names: FileNames, classes: Sequence[str] | None = None, columns: Columns = USUAL
+    ) -> None:
         # A table that is a link stays one: what it points to is replaced.
-        self.path, self._names, self._classes = Path(os.path.realpath(path)), names, classes
+        self.path, self._names = Path(os.path.realpath(path)), names
+        self._classes, self._columns = classes, columns
         self.cut: str | None = None
         """A last line that was cut off, and is left out."""
         self._read()
@@ -31,6 +35,12 @@ class Table:
     def answers(self) -> Mapping[str, str | None]:
         """File -> label, None where it was skipped; the last answer last."""
         return self._answers
+
+    @property
+    def options(self) -> list[str]:
+        """What a command must be told to read this table, beside its name."""
+        named = (("--file-column", self._columns.file), ("--label-column", self._columns.label))
+        return [word for option, name in named if name for word in (option, name)]
 
     @property
     def last(self) -> tuple[str, str | None] | None:
@@ -68,10 +78,10 @@ class Table:
         return last.file, last.label
 
     def _made(self, file: str, label: str | None, old: Entry | None) -> Entry:
-        others = iter(old.others if old is not None else ())
-        values = {FILE: file, LABEL: label or ""}
-        cells = [values[column] if column in values else next(others, "") for column in self._text.columns]
-        return Entry(written(cells, self._text.line_end), file, label, old.others if old is not None else ())
+        kept = old.others if old is not None else ()
+        others, values = iter(kept), dict(zip(self._text.places, (file, label or ""), strict=True))
+        cells = [values[place] if place in values else next(others, "") for place in range(len(self._text.names))]
+        return Entry(csv_line(cells, line_end(self._text)), file, label, kept)
 
     def refresh(self) -> None:
         """Take over what another program has written. A file that is gone is written again from what is known."""
@@ -82,7 +92,7 @@ class Table:
     def _read(self) -> None:
         # Looked at before it is read: a change in between is then seen the next time.
         seen = _state(self.path)
-        found = read_entries(self.path, self._names, self._classes)
+        found = read_entries(self.path, self._names, self._classes, self._columns)
         self._seen, self._text, self.cut = seen, found.text, found.cut
         self._take(found.entries)
 
@@ -90,10 +100,10 @@ class Table:
         entries = tuple(entries)
         content = (self._text.header.raw + "".join(entry.raw for entry in entries)).encode()
 
-        def write(partial: Path) -> None:
-            partial.write_bytes(content)
+        def write(file: BinaryIO) -> None:
+            file.write(content)
             if self.path.exists():
-                partial.chmod(stat.S_IMODE(self.path.stat().st_mode))
+                os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
 
         write_whole(self.path, write)
         self._seen = _state(self.path)

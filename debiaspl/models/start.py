@@ -7,7 +7,6 @@ names of its first layers, and what stands before them is taken off.
 A run of debiaspl is a start as well, for a network like its own, whatever that is.
 """
 
-import hashlib
 import json
 import os
 import pickle
@@ -21,6 +20,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from debiaspl.data.known import data_folders
+from debiaspl.files import digest_of_file
 
 NESTED = ("state_dict", "model")
 AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
@@ -55,8 +55,7 @@ def start_digest(start: str) -> str:
     if not start:
         return ""
     try:
-        with find_start(start).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return digest_of_file(find_start(start))
     except (ValueError, OSError):
         return ""
 

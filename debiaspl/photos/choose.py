@@ -22,7 +22,7 @@ def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = No
         name=photos.folder.resolve().name,
         about=f"{len(photos.labels):,} photos, {sum(photos.counts):,} labels",
         data=str(photos.folder),
-        protocol=Choice("given", {"table": str(photos.table)} if photos.table else {}),
+        protocol=Choice("given", photos.protocol),
     )
     if encoder is not None:
         chosen = (_frozen if device == "cpu" else _fine_tuned)(base, photos, *encoder)

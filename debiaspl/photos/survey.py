@@ -9,6 +9,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.decode import BadImage, open_image
+from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder
 
 FEWEST_IMAGES = 10
@@ -27,6 +28,14 @@ class Photos:
     classes: tuple[str, ...]
     side: int
     """The shorter side of a usual photo, in pixels."""
+    columns: Columns = USUAL
+    """What the table calls its columns."""
+
+    @property
+    def protocol(self) -> dict[str, str]:
+        """Settings of ``GivenLabels`` that find these labels again."""
+        given = {"table": self.table, "file_column": self.columns.file, "label_column": self.columns.label}
+        return {name: str(value) for name, value in given.items() if value}
 
     @property
     def counts(self) -> list[int]:
@@ -55,9 +64,9 @@ class Photos:
         return self.source == self.folder
 
 
-def survey(folder: Path, table: Path | None) -> Photos:
+def survey(folder: Path, table: Path | None, columns: Columns = USUAL) -> Photos:
     """Look at a folder; no photo is read but a few, for their size."""
-    listing = list_folder(folder, table)
+    listing = list_folder(folder, table, columns=columns)
     if len(listing.files) < FEWEST_IMAGES:
         raise DataError(
             f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Put the photos that have "
@@ -67,7 +76,7 @@ def survey(folder: Path, table: Path | None) -> Photos:
     sides = [side for name in listing.files[::step] if (side := _side(folder / name))]
     if not sides:
         raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were looked at can be read.")
-    return Photos(folder, table, listing.labels, listing.classes, int(median(sides)))
+    return Photos(folder, table, listing.labels, listing.classes, int(median(sides)), columns)
 
 
 def _side(path: Path) -> int | None:

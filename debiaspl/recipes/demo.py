@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
 from debiaspl.recipes.folder import prepare_folder
 from debiaspl.report import Comparison, compare, draw_comparison, require_matplotlib
 from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
-from debiaspl.training.files import write_json, write_text
 
 BALANCED = replace(
     ONE_LABEL.with_settings(["strength=2"]),

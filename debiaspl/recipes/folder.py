@@ -1,8 +1,8 @@
 """The folder of an experiment that is made of several runs."""
 
-import shutil
 from pathlib import Path
 
+from debiaspl.files import remove_folder
 from debiaspl.training import RunError
 
 
@@ -15,11 +15,7 @@ def prepare_folder(out: Path, kind: str, resume: bool, overwrite: bool) -> None:
         if not mark.exists():
             raise RunError(f"{out} is not empty and holds no {kind}. Choose another --out.")
         if overwrite:
-            # Renamed first: a kill while it is being deleted must not leave half of it under its name.
-            old = out.with_name(f".{out.name}.old")
-            shutil.rmtree(old, ignore_errors=True)
-            out.replace(old)
-            shutil.rmtree(old)
+            remove_folder(out)
         elif not resume:
             raise RunError(f"{out} already holds a {kind}. Go on with it: --resume. Begin it anew: --overwrite.")
     try:

@@ -4,6 +4,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from debiaspl.files import write_whole
 from debiaspl.report.comparison import Comparison
 
 # Okabe and Ito: told apart in every common kind of colour blindness, and in print.
@@ -26,7 +27,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
     shares, accuracy = figure.subplots(1, 2, width_ratios=(3, 2))
     _draw_shares(shares, methods, colours)
     _draw_accuracy(accuracy, methods, colours)
-    figure.savefig(path)
+    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
 
 
 def _draw_shares(axes: Any, methods: dict[str, Any], colours: dict[str, str]) -> None:

@@ -17,8 +17,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from debiaspl.files import write_bytes
 from debiaspl.training.errors import RunError
-from debiaspl.training.files import write_bytes
 
 FORMAT = 1
 KEEP = 2

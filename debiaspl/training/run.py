@@ -1,9 +1,8 @@
 """A run is a folder."""
 
-import fcntl
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from debiaspl._version import __version__
+from debiaspl.files import Busy, locked, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
-from debiaspl.training.files import write_bytes, write_json, write_text
 from debiaspl.training.log import read_log
 from debiaspl.training.recipe import Recipe
 
@@ -47,19 +46,16 @@ class Run:
     @contextmanager
     def begin(self, recipe: Recipe) -> Iterator[None]:
         """Make the folder, unless an earlier part of the run has made it, and keep other processes out of it."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / ".lock").open("ab")
-        except OSError as error:
-            raise RunError(f"could not write {self.folder}: {error.strerror}. Choose another --out.") from error
-        with lock:
+        with ExitStack() as stack:
             try:
-                # The kernel frees the lock with the process, however that ends.
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(self.folder / ".lock"))
+            except Busy as error:
                 raise RunError(
                     f"another process is training in {self.folder}. Wait for it or stop it, or choose another --out."
                 ) from error
+            except OSError as error:
+                raise RunError(f"could not write {self.folder}: {error.strerror}. Choose another --out.") from error
             if not self.config_path.exists():
                 write_json(self.config_path, {"debiaspl": __version__, "recipe": recipe.to_json()})
             yield

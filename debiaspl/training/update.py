@@ -21,7 +21,7 @@ ALIGNED = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ParameterGroup:
     """Parameters that are treated alike."""
 
     parameters: tuple[nn.Parameter, ...]
@@ -61,7 +61,7 @@ class Update:
         self.student, self.average, self.friction = student, average, momentum
         self._synchronised = synchronised
         half = next(student.parameters()).is_cuda
-        self.groups: list[Group] = []
+        self.groups: list[ParameterGroup] = []
         for decays in (True, False):
             # Weights decay; norms and biases, the parameters of one dimension, do not.
             chosen = {name: p for name, p in student.named_parameters() if (p.ndim > 1) == decays}
@@ -114,7 +114,7 @@ class Update:
             self._move_group(group, rate)
         self._move_statistics()
 
-    def _move_group(self, group: Group, rate: Tensor | float) -> None:
+    def _move_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
         pace = 1 - self.average.decay
         if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
@@ -169,7 +169,9 @@ class Update:
             momentum.copy_(state[name])
 
 
-def _group(parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weight_decay: float, half: bool) -> Group:
+def _group(
+    parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weight_decay: float, half: bool
+) -> ParameterGroup:
     dtype = torch.bfloat16 if half else torch.get_default_dtype()
     values = torch.zeros(_length(parameters), device=parameters[0].device)
     exact = _views(values, parameters)
@@ -179,7 +181,7 @@ def _group(parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weigh
     for parameter, view in zip(parameters, _views(values if work is None else work, parameters), strict=True):
         parameter.data = view
     gradients = torch.zeros_like(values, dtype=dtype)
-    return Group(
+    return ParameterGroup(
         parameters=tuple(parameters),
         weight_decay=weight_decay,
         values=values,

@@ -1,7 +1,5 @@
 """Arrays as a teacher: embeddings of images and of classes, or probabilities, that somebody else has computed."""
 
-import csv
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet
+from debiaspl.files import digest_of_file
+from debiaspl.predictions import Names, PredictionsError
+from debiaspl.predictions.npz import arrays_in, load_npy
+from debiaspl.predictions.table import read_csv
 from debiaspl.zeroshot.teacher import Progress, no_progress
 
 ENDINGS = (".npy", ".npz", ".csv")
@@ -64,12 +66,19 @@ class ArraysTeacher:
             raise DataError(f"{path} ends in {self.path.suffix or 'nothing'}. {_EXPECTED}.")
 
     def identity(self) -> dict[str, Any]:
-        return {"kind": "arrays", "file": hashlib.sha256(self.path.read_bytes()).hexdigest()}
+        return {"kind": "arrays", "file": digest_of_file(self.path)}
 
     def predict(
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
     ) -> tuple[Tensor, dict[int, str]]:
-        names, found = self._csv(classes) if self.path.suffix == ".csv" else self._arrays()
+        try:
+            names, found = self._csv(classes) if self.path.suffix == ".csv" else self._arrays()
+        except DataError:
+            raise
+        except PredictionsError as error:
+            raise DataError(f"{error} {_EXPECTED}.") from error
+        except (OSError, ValueError) as error:
+            raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
         if found.shape[1] != len(classes):
             raise DataError(f"{self.path} has {found.shape[1]} classes, and {len(classes)} are named: {classes}.")
         if names is None:
@@ -89,12 +98,10 @@ class ArraysTeacher:
         return self._checked(found[[row[name] for name in images.ids]]), {}
 
     def _arrays(self) -> tuple[list[str] | None, Tensor]:
-        try:
-            with self.path.open("rb") as file:
-                loaded = np.load(file, allow_pickle=False)
-                held = {"probabilities": loaded} if isinstance(loaded, np.ndarray) else dict(loaded)
-        except (OSError, ValueError, EOFError, KeyError) as error:
-            raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
+        if self.path.suffix == ".npy":
+            held = {"probabilities": load_npy(self.path, "probabilities")}
+        else:
+            held = arrays_in(self.path)
         names = [str(name) for name in held["file_name"].tolist()] if "file_name" in held else None
         if "probabilities" in held:
             return names, check_embeddings(f"the probabilities in {self.path}", held["probabilities"])
@@ -107,24 +114,18 @@ class ArraysTeacher:
         return names, cosine_logits(images, known, temperature).softmax(-1)
 
     def _csv(self, classes: Sequence[str]) -> tuple[list[str], Tensor]:
-        try:
-            with self.path.open(encoding="utf-8-sig", newline="") as file:
-                table = csv.DictReader(file)
-                header = table.fieldnames or []
-                absent = [name for name in ("file_name", *classes) if name not in header]
-                if absent:
-                    raise DataError(
-                        f"{self.path} has no column {', '.join(absent)}; it has {', '.join(header)}. Expected "
-                        "file_name and a column of probabilities for each class."
-                    )
-                rows = list(table)
-            values = [[float(row[name]) for name in classes] for row in rows]
-        except DataError:
-            raise
-        except (OSError, ValueError, TypeError, csv.Error) as error:
-            raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
-        found = check_embeddings(f"the probabilities in {self.path}", np.array(values, ndmin=2))
-        return [str(row["file_name"]) for row in rows], found
+        raw = read_csv(self.path, Names())
+        # Columns called as debiaspl predict calls them, or just as the classes.
+        shares = raw.matrices.get("probabilities", np.empty((raw.rows, 0)))
+        columns = {**raw.fields, **dict(zip(raw.classes or (), shares.T, strict=True))}
+        absent = [name for name in ("file_name", *classes) if name not in columns]
+        if absent:
+            raise DataError(
+                f"{self.path} has no column {', '.join(absent)}; it has {', '.join(columns)}. Expected "
+                "file_name and a column of probabilities for each class."
+            )
+        values = np.array([columns[name] for name in classes], dtype=np.float64).T
+        return list(map(str, columns["file_name"])), check_embeddings(f"the probabilities in {self.path}", values)
 
     def _checked(self, probabilities: Tensor) -> Tensor:
         sums = probabilities.sum(-1)

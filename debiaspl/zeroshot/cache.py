@@ -13,7 +13,7 @@ from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet, LazyImages
 from debiaspl.data.decode import BadImage
-from debiaspl.training.files import write_bytes
+from debiaspl.files import write_bytes
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
 
 _CHUNK = 1000

@@ -13,10 +13,11 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data import ImageSet
+from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
+from debiaspl.files import write_bytes, write_json, write_text
 from debiaspl.training import RunError
-from debiaspl.training.files import write_bytes, write_json, write_text
 from debiaspl.training.loop import Face, train_as
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
@@ -41,6 +42,8 @@ class Experiment:
     """Where predictions of teachers are kept."""
     labels: Path | None = None
     """A few labels that a person gave, to learn from; then the teacher only helps where the student is not sure."""
+    columns: Columns = USUAL
+    """What tables of labels call their columns."""
 
     def predictions(self, images: ImageSet, progress: Progress = no_progress) -> Predictions:
         """What the teacher says of every image that can be read, and whether it had been asked before."""
@@ -68,7 +71,7 @@ class Experiment:
         """
         images = folder_of_photos.open_photos(self.photos, self.classes)
         given = self._given_labels()
-        truth = None if evaluate is None else folder_of_photos.read_truth(self.photos, evaluate, self.classes)
+        truth = None if evaluate is None else self._truth(evaluate)
         check_place(out, resume)
         for line in truth.left_out() if truth else ():
             say(line)
@@ -102,7 +105,10 @@ class Experiment:
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:
             return None
-        return folder_of_photos.read_labels(self.photos, self.labels, self.classes)
+        return folder_of_photos.read_labels(self.photos, self.labels, self.classes, self.columns)
+
+    def _truth(self, table: Path) -> folder_of_photos.Truth:
+        return folder_of_photos.read_truth(self.photos, table, self.classes, self.columns)
 
     def _write_teacher(self, out: Path, predictions: Predictions, labels: Tensor) -> None:
         table = labels_table(predictions, labels)
@@ -130,7 +136,7 @@ class Experiment:
     ) -> list[Row]:
         truth, told, notes = None, {}, [self.teacher.note]
         if evaluate is not None:
-            known = folder_of_photos.read_truth(self.photos, evaluate, self.classes)
+            known = self._truth(evaluate)
             truth = folder_of_photos.as_tensor(known.labels, predictions.ids)
             told = {"absent from the folder": list(known.absent)} if known.absent else {}
             notes += [*known.left_out(), *known.unread(predictions.skipped)]

@@ -1,24 +1,22 @@
 """A folder of photos that nobody has labeled; the names of its inner folders mean nothing here."""
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
-from debiaspl.data.lazy import FolderFiles
-from debiaspl.data.listing import EXTENSIONS, find_images, list_folder, shown
+from debiaspl.data import UNLABELED, DataError, ImageSet
+from debiaspl.data.errors import shown
+from debiaspl.data.folder import left_in_files
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.listing import list_folder, list_images
 
 
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
     """Every image below ``root``, left in its file, without a label and without a truth."""
-    files, _ = find_images(root)
-    if not files:
-        raise DataError(f"{root} holds no image. Images end in {' '.join(EXTENSIONS)}.")
-    lazy = LazyImages(FolderFiles(root, files), torch.arange(len(files)), (0, 0)).with_size_of_first()
-    return ImageSet(lazy, torch.full((len(files),), UNLABELED), tuple(classes), files)
+    return left_in_files(replace(list_images(root), classes=tuple(classes)))
 
 
 @dataclass(frozen=True)
@@ -50,22 +48,22 @@ class Truth:
         return [f"{found}: {shown(names)}."] if names else []
 
 
-def read_truth(root: Path, table: Path, classes: Sequence[str]) -> Truth:
+def read_truth(root: Path, table: Path, classes: Sequence[str], columns: Columns = USUAL) -> Truth:
     """Labels for some of the images; the table may name others too, of a larger folder."""
-    return Truth(root, table, *_given(root, table, classes, "--evaluate", allow_absent=True))
+    return Truth(root, table, *_given(root, table, classes, columns, "--evaluate", allow_absent=True))
 
 
-def read_labels(root: Path, table: Path, classes: Sequence[str]) -> dict[str, int]:
+def read_labels(root: Path, table: Path, classes: Sequence[str], columns: Columns = USUAL) -> dict[str, int]:
     """``--labels``: file -> class number, of labels that a person gave to learn from."""
-    return _given(root, table, classes, "--labels")[0]
+    return _given(root, table, classes, columns, "--labels")[0]
 
 
 def _given(
-    root: Path, table: Path, classes: Sequence[str], option: str, allow_absent: bool = False
+    root: Path, table: Path, classes: Sequence[str], columns: Columns, option: str, allow_absent: bool = False
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     if not table.is_file():
         raise DataError(f"{option} is {table}, which is no file. Expected a CSV with the columns file_name,label.")
-    listing = list_folder(root, table, classes, allow_absent)
+    listing = list_folder(root, table, classes, allow_absent, columns)
     given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
     found = {file: label for file, label in given.items() if label != UNLABELED}
     if not found and listing.absent:

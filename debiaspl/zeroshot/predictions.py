@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.deploy.tables import cell
+from debiaspl.data.csv_text import csv_line
 from debiaspl.training.monitor import imbalance
 
 
@@ -70,7 +70,7 @@ class Predictions:
 
 def labels_csv(rows: Iterable[tuple[str, str, float]]) -> str:
     """``file_name,label,confidence``, with whatever names."""
-    lines = (f"{cell(name)},{cell(label)},{confidence:.6f}\n" for name, label, confidence in rows)
+    lines = (csv_line((name, label, f"{confidence:.6f}")) for name, label, confidence in rows)
     return "".join(("file_name,label,confidence\n", *lines))
 
 

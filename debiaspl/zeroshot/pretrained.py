@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from debiaspl.data import DataError
 from debiaspl.encoders.reach import require_hub
+from debiaspl.files import digest_of_file
 
 T = TypeVar("T")
 
@@ -85,8 +86,7 @@ class Pretrained:
         for path in sorted(Path(self.place).glob("*")):
             if path.suffix in (".safetensors", ".json", ".txt", ".model"):
                 found.update(path.name.encode())
-                with path.open("rb") as file:
-                    found.update(hashlib.file_digest(file, "sha256").digest())
+                found.update(bytes.fromhex(digest_of_file(path)))
         return found.hexdigest()
 
     def _load(self, load: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task, loaded
-from debiaspl.deploy.tables import cell
+from debiaspl.data.csv_text import cell
 from debiaspl.encoders import EncodedViews, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.encoders.encode import STRONG, WEAK

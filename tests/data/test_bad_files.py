@@ -699,12 +699,19 @@ def test_csv_absent(flat: Path) -> None:
 
 @row("csv-escape")
 @pytest.mark.parametrize(
-    "name", ["../x.jpg", "sub/../../x.jpg", "{root}/a.jpg", "..\\x.jpg", '" ../x.jpg"', '" {root}/a.jpg"', "\\x.jpg"]
+    "name", ["../x.jpg", "sub/../../x.jpg", "{above}/x.jpg", "..\\x.jpg", '" ../x.jpg"', '" {above}/x.jpg"', "\\x.jpg"]
 )
 def test_csv_escape(flat: Path, name: str) -> None:
     (flat.parent / "x.jpg").touch()
-    with pytest.raises(DataError, match=r"in line 2, which is absolute or leaves .*photos\. Expected a path below"):
-        table(flat, f"file_name,label\n{name.format(root=flat)},cat\nb.jpg,dog\n")
+    with pytest.raises(DataError, match=r"in line 2, which leads out of .*photos\. Expected a path below"):
+        table(flat, f"file_name,label\n{name.format(above=flat.parent)},cat\nb.jpg,dog\n")
+
+
+@row("csv-absolute")
+@pytest.mark.parametrize("name", ["{root}/a.jpg", '" {root}/a.jpg"', "{root}/./a.jpg"])
+def test_csv_absolute(flat: Path, name: str) -> None:
+    found = table(flat, f"file_name,label\n{name.format(root=flat)},cat\nb.jpg,dog\n")
+    assert (found["a.jpg"], found["b.jpg"]) == ("cat", "dog")
 
 
 @row("csv-no-label")

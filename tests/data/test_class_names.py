@@ -7,7 +7,7 @@ import pytest
 
 from debiaspl.data import DataError
 from debiaspl.data.class_names import check_class_names, class_names_in, read_class_names
-from debiaspl.report.predictions import parse_classes
+from debiaspl.predictions import parse_classes
 
 PACKAGE = Path(__file__).parents[2] / "debiaspl"
 

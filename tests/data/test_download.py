@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from typer.testing import CliRunner
@@ -25,6 +26,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.formats.archive import read_members, unpack
 from debiaspl.data.formats.definition import Source
 from debiaspl.data.known import SETS, find
+from debiaspl.files import FileError
 
 CONTENT = random.Random(0).randbytes(300_000)
 
@@ -213,10 +215,22 @@ def test_no_network(site, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk without room")
-def test_a_full_disk(site, tmp_path):
-    (tmp_path / "file.bin.partial").symlink_to("/dev/full")
+def test_a_full_disk(site, tmp_path, monkeypatch):
+    def full(path: Path) -> BinaryIO:
+        path.touch()
+        return Path("/dev/full").open("ab")
+
+    monkeypatch.setattr("debiaspl.data.download.open_locked", full)
     with pytest.raises(DataError, match=r"No space left on device. [\d,]+ MB are free: make room"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
+
+
+def test_a_link_in_place_of_the_partial_file_is_not_followed(site, tmp_path):
+    (tmp_path / "victim").write_bytes(b"mine")
+    (tmp_path / "file.bin.partial").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileError, match=r"file.bin.partial is a link, expected a file of its own"):
+        fetch(site.source("file.bin"), tmp_path / "file.bin")
+    assert (tmp_path / "victim").read_bytes() == b"mine"
 
 
 def test_a_folder_that_cannot_be_written(site, tmp_path):

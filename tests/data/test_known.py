@@ -20,8 +20,8 @@ from tests.data.test_unpickle import python2_pickle
 
 CIFAR10 = replace(cifar.CIFAR10_LAYOUT, train={f"data_batch_{k}": 10 for k in range(1, 6)}, test={"test_batch": 20})
 CIFAR100 = replace(cifar.CIFAR100_LAYOUT, train={"train": 200}, test={"test": 100})
-MNIST = mnist.Layout(train=30, test=20)
-STL10 = stl10.Layout(train=20, test=10, unlabeled=30)
+MNIST = mnist.MnistLayout(train=30, test=20)
+STL10 = stl10.Stl10Layout(train=20, test=10, unlabeled=30)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.RandomState(seed).randint(0, 256, size=shape, dtype=np.uint8)
 
 
-def write_cifar(folder: Path, layout: cifar.Layout) -> dict[str, dict[bytes, object]]:
+def write_cifar(folder: Path, layout: cifar.CifarLayout) -> dict[str, dict[bytes, object]]:
     """Small batches with the official keys; returns what was written."""
     names = [f"class {k}".encode() for k in range(layout.classes)]
     written: dict[str, dict[bytes, object]] = {layout.meta: {layout.classes_key: names, b"num_vis": 3072}}

@@ -1,6 +1,7 @@
 """Which images are picked, and what the command writes."""
 
 import csv
+import json
 import math
 import shutil
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from debiaspl.data.label_table import Columns
 from debiaspl.deploy import pick_next
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.next import uncertainty
@@ -192,6 +194,20 @@ def test_labels_are_found_where_the_run_was_told_them_or_beside_the_photos(run, 
     assert labeled_files(tmp_path / "run", copy, files, copy / "labels.csv") == {"china/0001.jpg", "u\u0308.jpg"}
     other.unlink()  # the run lies on another machine, or its table is gone
     assert labeled_files(tmp_path / "run", copy, files) == {"china/0001.jpg", "u\u0308.jpg"}
+
+
+def test_tables_of_all_kinds_tell_which_photos_have_a_label(run, photos, tmp_path):
+    files = ("china/0001.jpg", "flower/0002.jpg")
+    table = tmp_path / "t.csv"
+    table.write_text(f"photo,kind\n{photos}/china/0001.jpg,china\nflower/0002.jpg,\ngone.jpg,x\n/elsewhere.jpg,x\n")
+    assert labeled_files(run, photos, files, table, Columns("photo", "kind")) == {"china/0001.jpg"}
+    copy = shutil.copytree(photos, tmp_path / "photos")
+    shutil.copy(table, copy / "labels.csv")
+    assert labeled_files(run, copy, files, columns=Columns("photo", "kind")) == set()  # named by paths of the original
+    export = tmp_path / "t.json"
+    image = f"/data/local-files/?d={photos.name}/flower/0002.jpg"
+    export.write_text(json.dumps([{"image": image, "choice": "flower", "id": 1}]))
+    assert labeled_files(run, photos, files, export) == {"flower/0002.jpg"}
 
 
 def test_reasons_name_the_two_best_classes(model, photos):

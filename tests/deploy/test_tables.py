@@ -10,17 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from debiaspl.deploy.tables import TABLES, Layout, Row, cell, format_of
+from debiaspl.data.csv_text import cell
+from debiaspl.deploy.tables import TABLES, Prediction, TableSettings, format_of
 
 ODD = ("a,b", 'say "hi"', "two\nlines", "car\rriage", "сова", "鷺 🦉", " blanks ", "=1+1", "'", "\\", "\u2028", "")
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-def write(format_name: str, path, rows, layout: Layout):
-    table = TABLES[format_name](path, layout)
-    for row in rows:
-        table.write([row])
-    table.close()
+def write(format_name: str, path, rows, layout: TableSettings):
+    with path.open("wb") as file:
+        TABLES[format_name](file, layout, ([row] for row in rows))
 
 
 def read(format_name: str, path) -> list[tuple[str, str, float]]:
@@ -57,7 +56,7 @@ def _of_task(task) -> tuple[str, str, float]:
 def test_every_name_survives(format_name, tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / f"table.{format_name}"
     expected = [(file, label, millionths / 10**6) for file, label, millionths in rows]
-    write(format_name, path, [Row(*row) for row in expected], Layout(("a", "b"), image_prefix=PREFIX))
+    write(format_name, path, [Prediction(*row) for row in expected], TableSettings(("a", "b"), image_prefix=PREFIX))
     assert read(format_name, path) == expected
 
 
@@ -67,14 +66,14 @@ PREFIX = "/data/local-files/?d=photos/"
 @pytest.mark.parametrize("format_name", TABLES)
 def test_odd_names_survive(format_name, tmp_path):
     expected = [(f"{name}.jpg", name, 0.25) for name in ODD]
-    write(format_name, tmp_path / "t", [Row(*row) for row in expected], Layout(ODD, image_prefix=PREFIX))
+    write(format_name, tmp_path / "t", [Prediction(*row) for row in expected], TableSettings(ODD, image_prefix=PREFIX))
     assert read(format_name, tmp_path / "t") == expected
 
 
 @pytest.mark.parametrize("format_name", ["csv", "jsonl", "parquet"])
 def test_probabilities_of_odd_classes_keep_their_names(format_name, tmp_path):
     shares = [number / 100 for number in range(len(ODD))]
-    write(format_name, tmp_path / "t", [Row("x.jpg", "b", 0.5, shares)], Layout(ODD, probabilities=True))
+    write(format_name, tmp_path / "t", [Prediction("x.jpg", "b", 0.5, shares)], TableSettings(ODD, probabilities=True))
     if format_name == "jsonl":
         found = json.loads((tmp_path / "t").read_text())["probabilities"]
     else:
@@ -92,7 +91,7 @@ def test_probabilities_of_odd_classes_keep_their_names(format_name, tmp_path):
 @pytest.mark.parametrize("format_name", ["csv", "jsonl", "label-studio"])
 def test_names_that_are_no_utf8_go_back_to_their_bytes(format_name, tmp_path):
     name = os.fsdecode(b"caf\xe9.jpg")
-    write(format_name, tmp_path / "t", [Row(name, "a", 0.5)], Layout(("a", "b"), image_prefix=PREFIX))
+    write(format_name, tmp_path / "t", [Prediction(name, "a", 0.5)], TableSettings(("a", "b"), image_prefix=PREFIX))
     content = (tmp_path / "t").read_bytes()
     if format_name == "csv":
         assert b"caf\xe9.jpg" in content
@@ -110,11 +109,10 @@ def test_a_cell_is_read_back_with_and_without_skipped_blanks(text):
 
 
 def test_many_groups_of_rows_keep_their_order(tmp_path):
-    rows = [Row(f"{number}.jpg", "a", 0.5) for number in range(20_000)]
-    table = TABLES["parquet"](tmp_path / "t", Layout(("a", "b")))
-    for start in range(0, len(rows), 256):
-        table.write(rows[start : start + 256])
-    table.close()
+    rows = [Prediction(f"{number}.jpg", "a", 0.5) for number in range(20_000)]
+    with (tmp_path / "t").open("wb") as file:
+        batches = (rows[start : start + 256] for start in range(0, len(rows), 256))
+        TABLES["parquet"](file, TableSettings(("a", "b")), batches)
     assert [name for name, _, _ in read("parquet", tmp_path / "t")] == [row.file_name for row in rows]
 
 

@@ -52,7 +52,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
     assert rows[: len(acknowledged)] == acknowledged
     assert len(rows) <= len(acknowledged) + 1  # the one on its way may have been saved
     assert table.read_text().endswith("\n")
-    (tmp_path / ".labels.csv.partial").write_text("what a kill in the middle of writing leaves")
+    (tmp_path / ".labels.csv.0123456789abcdef.partial").write_text("what a kill in the middle of writing leaves")
     with Labelling(photos, "--classes", 'owl,"a, b"', "--labels", str(table)) as again:
         assert f"200 images, {len(rows)} labels, 2 classes" in again.said
         code, errors = again.end(signal.SIGINT)

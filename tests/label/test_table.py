@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debiaspl.data import DataError
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
+from debiaspl.files import FileError, whole
 from debiaspl.label.lock import locked
-from debiaspl.label.names import Names
 from debiaspl.label.table import Table
 from debiaspl.training import RunError
-from debiaspl.training import files as training_files
 
 FILES = ("a.jpg", "b.jpg", "c, d.jpg", "sub/e.jpg", "f.jpg")
 CLASSES = ("owl", "heron", "owlet")
@@ -31,7 +32,7 @@ def photos(tmp_path) -> Path:
 
 
 def opened(photos: Path, classes: tuple[str, ...] | None = CLASSES) -> Table:
-    return Table(photos / "labels.csv", Names(photos, FILES), classes)
+    return Table(photos / "labels.csv", FileNames(photos, FILES), classes)
 
 
 def write(photos: Path, text: str) -> None:
@@ -129,8 +130,11 @@ def test_a_table_that_was_only_just_begun_is_a_new_one(photos, begun):
         ("name,class\na.jpg,owl\n", r"has the columns name, class\. Expected a first line with file_name and label"),
         ("file_name,label\na.jpg,eagle\nb.jpg,eagle\n", r"not among the classes: eagle \(2\).*owl, heron, owlet"),
         ("file_name,label\nmissing.jpg,owl\n", r"names 1 file not in .*: missing\.jpg"),
-        ("file_name,label\n../a.jpg,owl\n", r"names 1 file not in .*: \.\./a\.jpg"),
-        ("file_name,label\n/etc/passwd,owl\n", r"names 1 file not in"),
+        (
+            "file_name,label\n../a.jpg,owl\n",
+            r"names \.\./a\.jpg in line 2, which leads out of .*or absolute",
+        ),
+        ("file_name,label\n/etc/passwd,owl\n", r"names /etc/passwd in line 2, which leads out of"),
         ("file_name,label\na.jpg,owl\na.jpg,heron\n", r"says owl for a\.jpg in line 2 and heron in line 3"),
         ("file_name,label\na.jpg,owl,extra\n", r"has 3 cells in line 2, expected 2"),
         ("file_name,label\n,owl\n", r"no file name in line 2"),
@@ -177,8 +181,8 @@ def test_an_answer_that_cannot_be_written_does_not_count(photos, monkeypatch):
     def full(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(training_files, "_bring_to_disk", full)
-    with pytest.raises(RunError, match="No space left"):
+    monkeypatch.setattr(whole, "_bring_to_disk", full)
+    with pytest.raises(FileError, match="No space left"):
         table.answer("b.jpg", "heron")
     assert table.answers == {"a.jpg": "owl"}
     assert read(photos) == "file_name,label\na.jpg,owl\n"
@@ -210,10 +214,10 @@ def test_class_names_of_any_letters_survive(tmp_path_factory, labels):
     files = tuple(f"{number}.jpg" for number in range(len(labels)))
     for file in files:
         (photos / file).write_bytes(b"")
-    table = Table(photos / "labels.csv", Names(photos, files), labels)
+    table = Table(photos / "labels.csv", FileNames(photos, files), labels)
     for file, label in zip(files, labels, strict=True):
         table.answer(file, label)
-    assert list(Table(photos / "labels.csv", Names(photos, files), labels).answers.values()) == labels
+    assert list(Table(photos / "labels.csv", FileNames(photos, files), labels).answers.values()) == labels
     listing = list_folder(photos, classes=labels)
     assert [listing.classes[label] for label in listing.labels] == labels
 
@@ -225,8 +229,8 @@ def test_file_names_of_any_letters_survive(tmp_path_factory, name):
     if name.strip().startswith(("\\", "..")) or ".." in name.replace("\\", "/").split("/"):
         return
     (photos / file).write_bytes(b"")
-    Table(photos / "labels.csv", Names(photos, [file]), CLASSES).answer(file, "owl")
-    assert Table(photos / "labels.csv", Names(photos, [file]), CLASSES).answers == {file: "owl"}
+    Table(photos / "labels.csv", FileNames(photos, [file]), CLASSES).answer(file, "owl")
+    assert Table(photos / "labels.csv", FileNames(photos, [file]), CLASSES).answers == {file: "owl"}
     if not name.startswith("."):  # hidden
         listing = list_folder(photos, classes=CLASSES)
         assert (listing.files, listing.labels.tolist()) == ((file,), [0])
@@ -236,10 +240,10 @@ def test_spaces_around_a_name_are_part_of_it(tmp_path):
     files = (" a.jpg", "a.jpg", "b.jpg ", "b.jpg")
     for file in files:
         (tmp_path / file).write_bytes(b"")
-    table = Table(tmp_path / "labels.csv", Names(tmp_path, files), CLASSES)
+    table = Table(tmp_path / "labels.csv", FileNames(tmp_path, files), CLASSES)
     table.answer(" a.jpg", "owl")
     table.answer("b.jpg ", "heron")
-    again = Table(tmp_path / "labels.csv", Names(tmp_path, files), CLASSES)
+    again = Table(tmp_path / "labels.csv", FileNames(tmp_path, files), CLASSES)
     assert again.answers == {" a.jpg": "owl", "b.jpg ": "heron"}
 
 
@@ -275,3 +279,43 @@ def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(photos)
         locked(photos / "nowhere" / "l.csv"),
     ):
         pass
+
+
+def test_columns_of_other_names_are_read_and_written(photos):
+    write(photos, "who,Kind,photo\nme,owl,a.jpg\n")
+    table = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
+    table.answer("c, d.jpg", "heron")
+    assert read(photos) == 'who,Kind,photo\nme,owl,a.jpg\n,heron,"c, d.jpg"\n'
+    assert table.options == ["--file-column", "photo", "--label-column", "kind"]
+    (photos / "labels.csv").unlink()
+    again = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
+    again.answer("a.jpg", "owl")
+    assert read(photos) == "photo,kind\na.jpg,owl\n"
+    assert 0 in list_folder(photos, classes=CLASSES, columns=Columns("photo", "kind")).labels
+    with pytest.raises(DataError, match="has the columns photo, kind"):
+        opened(photos)
+
+
+def test_answers_do_not_go_into_json(photos):
+    with pytest.raises(DataError, match=r"answers go into a CSV file, and .*labels\.json is JSON.*--labels"):
+        Table(photos / "labels.json", FileNames(photos, FILES), CLASSES)
+
+
+def test_absolute_names_in_a_table_stay_as_they_are(photos):
+    write(photos, f"file_name,label\n{photos}/a.jpg,owl\n")
+    table = opened(photos)
+    assert table.answers == {"a.jpg": "owl"}
+    table.answer("b.jpg", "heron")
+    assert read(photos) == f"file_name,label\n{photos}/a.jpg,owl\nb.jpg,heron\n"
+
+
+def test_planted_links_beside_the_table_are_not_followed(photos, tmp_path_factory):
+    victim = tmp_path_factory.mktemp("elsewhere") / "victim"
+    victim.write_text("mine")
+    (photos / ".labels.csv.lock").symlink_to(victim)
+    with pytest.raises(FileError, match=r"\.labels\.csv\.lock is a link"), locked(photos / "labels.csv"):
+        pass
+    (photos / ".labels.csv.partial").symlink_to(victim)
+    opened(photos).answer("a.jpg", "owl")
+    assert victim.read_text() == "mine"
+    assert not (photos / "labels.csv").is_symlink()

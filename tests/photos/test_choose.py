@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 
 from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.given import fold_of
+from debiaspl.data.label_table import Columns
 from debiaspl.encoders import load_encoder
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, working_size
@@ -53,6 +54,18 @@ def test_folds(counts, folds):
         split, part = protocol.split(labels, 3), protocol.held_out(labels, 3)
         assert not set(split.labeled.tolist()) & {*part.tolist(), *split.unlabeled.tolist()}
         assert set(part.tolist()) <= set(split.unlabeled.tolist())
+
+
+def test_what_the_table_calls_its_columns_is_part_of_the_recipe(place, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text((place / "labels.csv").read_text().replace("file_name,label", "photo,kind"))
+    photos = survey(place / "photos", table, Columns("photo", "kind"))
+    recipe = choose(photos, "cpu")
+    assert recipe.protocol.settings == {"table": str(table), "file_column": "photo", "label_column": "kind"}
+    assert GivenLabels(**recipe.protocol.settings).read(recipe.data, 8, True).counts() == photos.counts == [3, 3]
+    assert choose(survey(place / "photos", place / "labels.csv"), "cpu").protocol.settings == {
+        "table": str(place / "labels.csv")
+    }
 
 
 def test_held_out_labels_reach_no_loss():

@@ -7,6 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
+from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
 from debiaspl.report.audit.findings import findings
 from debiaspl.report.audit.page import audit_values
@@ -14,7 +15,6 @@ from debiaspl.report.audit.picks import picks
 from debiaspl.report.confusion import Cells, matrix_of
 from debiaspl.report.interval import wilson
 from debiaspl.report.order import confusion_order
-from debiaspl.report.predictions import Raw, predictions_from
 from debiaspl.training.monitor import imbalance
 from tests.report import slow
 from tests.report.made import Made, made

@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.correcting import chance_of_imbalance
 from debiaspl.report.audit.findings import Finding, findings
@@ -24,7 +25,6 @@ from debiaspl.report.chance import (
     student,
     told,
 )
-from debiaspl.report.predictions import Raw, predictions_from
 
 
 def binomial(count: int, trials: int, share: float) -> float:

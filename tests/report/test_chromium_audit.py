@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit, audit_page
 from debiaspl.report.audit.shares import THRESHOLDS
-from debiaspl.report.predictions import Raw, predictions_from
 from tests.report import slow
 from tests.report.chromium import Chromium, Page, needs_chromium
 from tests.report.made import made

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.findings import Finding, findings
-from debiaspl.report.predictions import Raw, predictions_from
 from tests.report import slow
 from tests.report.test_audit import AUDITS, SIZES, audited
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit, audit_page
 from debiaspl.report.pages import build_page, embedded, rounded, short_name
-from debiaspl.report.predictions import Raw, predictions_from
 from tests.report.made import made
 
 FOLDER = Path(build_page.__code__.co_filename).parent

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from debiaspl.report.predictions import Names, PredictionsError, read_predictions
-from debiaspl.report.predictions import table as table_module
+from debiaspl.predictions import Names, PredictionsError, read_predictions
+from debiaspl.predictions import table as table_module
 from tests.report.made import made, write_csv, write_npz
 
 DATA = made(60, 4)
@@ -295,7 +295,7 @@ def test_bad_parquet_and_no_pyarrow(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'debiaspl[parquet]'")
     with pytest.raises(PredictionsError, match="cannot be read as Parquet"):
         read_predictions(tmp_path / "p.parquet")
-    monkeypatch.setattr("debiaspl.report.predictions.parquet.find_spec", lambda name: None)
+    monkeypatch.setattr("debiaspl.predictions.parquet.find_spec", lambda name: None)
     with pytest.raises(PredictionsError, match=r"pip install 'debiaspl\[parquet\]'"):
         read_predictions(tmp_path / "p.parquet")
 
@@ -318,7 +318,7 @@ def test_labels_alone_need_no_torch(tmp_path):
 
     path = write_csv(tmp_path / "p.csv", {"label": ["a", "b"]})
     program = "import sys; from pathlib import Path; from debiaspl.report.audit import audit; "
-    program += "from debiaspl.report.predictions import read_predictions; "
+    program += "from debiaspl.predictions import read_predictions; "
     program += f"audit(read_predictions(Path({str(path)!r}))); print('torch' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "False"

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.deploy.tables import TABLES, Layout, Row
+from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
+from debiaspl.predictions import Names, PredictionsError, read_predictions
 from debiaspl.report.audit import audit
-from debiaspl.report.predictions import Names, PredictionsError, read_predictions
 from tests.report.made import made
 
 DATA = made(60, 4)
@@ -22,12 +22,11 @@ def written(folder, format_name: str, probabilities: bool):
         pytest.importorskip("pyarrow")
     path = folder / f"p.{ENDINGS[format_name]}"
     rows = [
-        Row(name, CLASSES[label], float(sure), tuple(map(float, each)) if probabilities else None)
+        Prediction(name, CLASSES[label], float(sure), tuple(map(float, each)) if probabilities else None)
         for name, label, sure, each in zip(DATA.names, DATA.label, DATA.confidence, DATA.probabilities, strict=True)
     ]
-    table = TABLES[format_name](path, Layout(CLASSES, probabilities))
-    table.write(rows)
-    table.close()
+    with path.open("wb") as file:
+        TABLES[format_name](file, TableSettings(CLASSES, probabilities), [rows])
     return path
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from debiaspl.files import FileError
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, write_report
 from debiaspl.report.runs.command import command_of
@@ -259,5 +260,5 @@ def test_a_report_is_written_whole_or_not_at_all(runs, tmp_path):
     page = write_report([runs / "debiaspl-seed0"], tmp_path / "new" / "report.html", RECIPES)
     assert page.read_text().startswith("<!doctype html>")
     assert [path.name for path in page.parent.iterdir()] == ["report.html"]
-    with pytest.raises(RunError, match="could not write"):
+    with pytest.raises(FileError, match="could not write"):
         write_report([runs / "debiaspl-seed0"], tmp_path / "new", RECIPES)

@@ -10,11 +10,13 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import torch
 
-from debiaspl.training import Interrupted, Run, RunError, checkpoint, files, train
+from debiaspl import files
+from debiaspl.training import Interrupted, Run, RunError, checkpoint, train
 from debiaspl.training.log import Log
 from tests.data.photos import write_folder
 from tests.processes import started
@@ -77,14 +79,14 @@ def test_a_run_cut_at_any_file_it_writes_resumes_to_the_same_bits(tmp_path, monk
     """As if killed between two writes: the nth file never gets its name."""
     train(TINY, tmp_path / "whole")
     writes = iter(range(100))
-    original = files.write_whole
+    original = files.whole.write_whole
 
     def cut(path, write):
         if next(writes) == moment:
             raise KeyboardInterrupt
         original(path, write)
 
-    monkeypatch.setattr(files, "write_whole", cut)
+    monkeypatch.setattr(files.whole, "write_whole", cut)
     with pytest.raises(KeyboardInterrupt):
         train(TINY, tmp_path / "run")
     monkeypatch.undo()
@@ -200,7 +202,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeyp
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
     try:
-        with pytest.raises(RunError, match=r"could not write .*step-000000008.*File too large"):
+        with pytest.raises(files.FileError, match=r"could not write .*step-000000008.*File too large"):
             train(TINY, tmp_path / "run")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -281,11 +283,11 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     target = tmp_path / "results.json"
     files.write_text(target, "old")
 
-    def failing(partial: Path) -> None:
-        partial.write_text("half")
+    def failing(file: BinaryIO) -> None:
+        file.write(b"half")
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    with pytest.raises(RunError, match=r"could not write .*results.json"):
+    with pytest.raises(files.FileError, match=r"could not write .*results.json"):
         files.write_whole(target, failing)
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]

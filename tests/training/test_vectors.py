@@ -203,7 +203,7 @@ def test_vectors_of_another_width_are_refused():
 
 @pytest.mark.parametrize(("hidden", "noise"), [(1.0, 0.0), (0.0, -1.0)])
 def test_a_share_and_a_length(hidden, noise):
-    with pytest.raises(ValueError, match="hidden is 1.0, expected a share|noise is -1.0, expected 0 or more"):
+    with pytest.raises(ValueError, match=r"hidden is 1.0, expected a share|noise is -1.0, expected 0 or more"):
         Hide(hidden, noise)
 
 

@@ -39,6 +39,11 @@ def test_templates_come_from_a_file(tmp_path):
         check_templates([""])
 
 
+def _with_label(lines: list[str]) -> list[str]:
+    """As ``debiaspl predict --probabilities`` writes them."""
+    return [line.replace(",", ",a,", 1) for line in lines]
+
+
 def test_probabilities_are_read_in_the_order_of_the_images(tmp_path):
     table = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
     np.save(tmp_path / "p.npy", table)
@@ -46,7 +51,8 @@ def test_probabilities_are_read_in_the_order_of_the_images(tmp_path):
     np.savez(tmp_path / "p.npz", probabilities=table[::-1], file_name=names)
     lines = [f"{name},{row[1]},{row[0]}" for name, row in zip(names, table[::-1], strict=True)]
     (tmp_path / "p.csv").write_text("\n".join(["file_name,b,a", *lines]) + "\n")
-    for name in ("p.npy", "p.npz", "p.csv"):
+    (tmp_path / "q.csv").write_text("\n".join(["file_name,label,probability:b,probability:a", *_with_label(lines)]))
+    for name in ("p.npy", "p.npz", "p.csv", "q.csv"):
         found, skipped = ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
         np.testing.assert_allclose(found.numpy(), table, rtol=1e-6)
         assert skipped == {}

@@ -3,7 +3,8 @@
 import pytest
 
 from debiaspl.data import DataError
-from debiaspl.zeroshot.photos import read_truth
+from debiaspl.data.label_table import Columns
+from debiaspl.zeroshot.photos import read_labels, read_truth
 from tests.data.photos import jpeg, patch
 
 CLASSES = ["cat", "dog"]
@@ -44,3 +45,11 @@ def test_a_table_whose_labels_are_all_of_other_files_is_not_said_to_have_none(ph
     )
     with pytest.raises(DataError, match="gives no image a label"):
         read_truth(photos, table_of(photos, "a.jpg,"), CLASSES)
+
+
+def test_columns_of_other_names(photos):
+    table = photos.parent / "truth.csv"
+    table.write_text(f"photo,kind\na.jpg,cat\n{photos}/b.jpg,dog\n")
+    columns = Columns("photo", "kind")
+    assert read_truth(photos, table, CLASSES, columns).labels == read_labels(photos, table, CLASSES, columns)
+    assert read_labels(photos, table, CLASSES, columns) == {"a.jpg": 0, "b.jpg": 1}

@@ -19,7 +19,7 @@ SIDE = 32
 
 
 @dataclass(frozen=True)
-class Layout:
+class CifarLayout:
     """The files of a CIFAR set and what they hold."""
 
     name: str
@@ -40,7 +40,7 @@ class Layout:
 _Pickles = Mapping[str, dict[bytes, Any]]
 
 
-def read(layout: Layout, place: Path) -> TrainTest:
+def read(layout: CifarLayout, place: Path) -> TrainTest:
     """The set from its folder, or from its archive as it is."""
     try:
         pickles = {name: unpickle(content, place / name) for name, content in _contents(layout, place)}
@@ -56,7 +56,7 @@ def read(layout: Layout, place: Path) -> TrainTest:
     return TrainTest(train, test)
 
 
-def _contents(layout: Layout, place: Path) -> Iterator[tuple[str, bytes]]:
+def _contents(layout: CifarLayout, place: Path) -> Iterator[tuple[str, bytes]]:
     if place.is_file():
         yield from read_members(place, layout.files)
     else:
@@ -65,7 +65,7 @@ def _contents(layout: Layout, place: Path) -> Iterator[tuple[str, bytes]]:
                 yield name, (place / name).read_bytes()
 
 
-def _classes(layout: Layout, place: Path, meta: dict[bytes, Any]) -> tuple[str, ...]:
+def _classes(layout: CifarLayout, place: Path, meta: dict[bytes, Any]) -> tuple[str, ...]:
     names: Any = meta.get(layout.classes_key)
     if not _is_list_of(names, layout.classes, (bytes, str)):
         expected = f"{layout.classes} class names under {layout.classes_key.decode()!r}"
@@ -74,7 +74,7 @@ def _classes(layout: Layout, place: Path, meta: dict[bytes, Any]) -> tuple[str, 
 
 
 def _images(
-    layout: Layout, place: Path, batches: Mapping[str, int], pickles: _Pickles, classes: tuple[str, ...]
+    layout: CifarLayout, place: Path, batches: Mapping[str, int], pickles: _Pickles, classes: tuple[str, ...]
 ) -> ImageSet:
     images = np.empty((sum(batches.values()), 3, SIDE, SIDE), dtype=np.uint8)
     labels: list[int] = []
@@ -89,7 +89,7 @@ def _images(
     return ImageSet(torch.from_numpy(images), torch.tensor(labels, dtype=torch.int64), classes, tuple(ids))
 
 
-def _check(layout: Layout, place: Path, name: str, count: int, batch: dict[bytes, Any]) -> None:
+def _check(layout: CifarLayout, place: Path, name: str, count: int, batch: dict[bytes, Any]) -> None:
     def wrong(found: str, expected: str) -> DataError:
         return damaged(place / name, found, expected, place, layout.name)
 
@@ -120,7 +120,7 @@ def _text(name: bytes | str) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
-CIFAR10_LAYOUT = Layout(
+CIFAR10_LAYOUT = CifarLayout(
     name="cifar10",
     train={f"data_batch_{number}": 10_000 for number in range(1, 6)},
     test={"test_batch": 10_000},
@@ -129,7 +129,7 @@ CIFAR10_LAYOUT = Layout(
     labels_key=b"labels",
     classes_key=b"label_names",
 )
-CIFAR100_LAYOUT = Layout(
+CIFAR100_LAYOUT = CifarLayout(
     name="cifar100",
     train={"train": 50_000},
     test={"test": 10_000},
@@ -140,7 +140,7 @@ CIFAR100_LAYOUT = Layout(
 )
 
 
-def _known(layout: Layout, folder: str, archive: str, md5: str) -> KnownSet:
+def _known(layout: CifarLayout, folder: str, archive: str, md5: str) -> KnownSet:
     return KnownSet(
         name=layout.name,
         read=partial(read, layout),

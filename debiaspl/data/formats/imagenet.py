@@ -5,18 +5,19 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from torch import Tensor, arange, tensor
+from torch import Tensor, tensor
 
 from debiaspl.data.errors import DataError
+from debiaspl.data.folder import left_in_files
 from debiaspl.data.formats.definition import KnownSet, TrainTest
 from debiaspl.data.images import ImageSet
-from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.listing import Listing
 
 SIDE = 224
 _IMAGES = (".jpeg", ".jpg", ".png")
 
 
-class Files(NamedTuple):
+class ImagenetFiles(NamedTuple):
     """Image files and their labels."""
 
     paths: tuple[Path, ...]
@@ -27,7 +28,7 @@ class Files(NamedTuple):
     """WordNet numbers, sorted."""
 
 
-def list_files(place: Path, classes: int = 1000) -> tuple[Files, Files]:
+def list_files(place: Path, classes: int = 1000) -> tuple[ImagenetFiles, ImagenetFiles]:
     """The files of ``train/`` and of ``val/``, both with the labels of the same classes."""
     names = _class_folders(place / "train")
     if len(names) != classes:
@@ -50,10 +51,9 @@ def read(place: Path, classes: int = 1000) -> TrainTest:
     return TrainTest(_image_set(place, train), _image_set(place, val))
 
 
-def _image_set(place: Path, files: Files) -> ImageSet:
+def _image_set(place: Path, files: ImagenetFiles) -> ImageSet:
     names = tuple(path.relative_to(place).as_posix() for path in files.paths)
-    images = LazyImages(FolderFiles(place, names), arange(len(names)), (SIDE, SIDE))
-    return ImageSet(images, files.labels, files.classes, names)
+    return left_in_files(Listing(place, names, files.labels, files.classes, ()), SIDE)
 
 
 def _class_folders(folder: Path) -> list[str]:
@@ -63,7 +63,7 @@ def _class_folders(folder: Path) -> list[str]:
         raise DataError(f"{folder} could not be read: {error.strerror or error}; expected class folders.") from error
 
 
-def _files(folder: Path, classes: list[str]) -> Files:
+def _files(folder: Path, classes: list[str]) -> ImagenetFiles:
     paths: list[Path] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
@@ -73,7 +73,7 @@ def _files(folder: Path, classes: list[str]) -> Files:
             raise DataError(f"{here} holds no image, expected files that end in {', '.join(_IMAGES)}: unpack it again.")
         paths += [here / file for file in files]
         labels += [label] * len(files)
-    return Files(tuple(paths), tensor(labels), tuple(classes))
+    return ImagenetFiles(tuple(paths), tensor(labels), tuple(classes))
 
 
 IMAGENET = KnownSet(

@@ -20,14 +20,14 @@ _IMAGES_MAGIC, _LABELS_MAGIC = 0x0803, 0x0801
 
 
 @dataclass(frozen=True)
-class Layout:
+class MnistLayout:
     """How many images the files hold."""
 
     train: int = 60_000
     test: int = 10_000
 
 
-def read(layout: Layout, place: Path) -> TrainTest:
+def read(layout: MnistLayout, place: Path) -> TrainTest:
     return TrainTest(_part(place, "train", "train", layout.train), _part(place, "t10k", "test", layout.test))
 
 
@@ -93,7 +93,7 @@ _MD5 = {
 
 MNIST = KnownSet(
     name="mnist",
-    read=partial(read, Layout()),
+    read=partial(read, MnistLayout()),
     places=("mnist", "MNIST/raw", "MNIST", "raw"),
     signs=tuple(
         f"{part}-{kind}{ending}"

@@ -17,7 +17,7 @@ _CHUNK = 1000
 
 
 @dataclass(frozen=True)
-class Layout:
+class Stl10Layout:
     """How many images the files hold."""
 
     train: int = 5_000
@@ -25,7 +25,7 @@ class Layout:
     unlabeled: int = 100_000
 
 
-def read(layout: Layout, place: Path) -> TrainTest:
+def read(layout: Stl10Layout, place: Path) -> TrainTest:
     """All three parts; the unlabeled images alone take 2.8 GB."""
     try:
         classes = _classes(place)
@@ -82,7 +82,7 @@ def _sized(place: Path, name: str, size: int | None) -> Path:
 
 STL10 = KnownSet(
     name="stl10",
-    read=partial(read, Layout()),
+    read=partial(read, Stl10Layout()),
     places=("stl10_binary",),
     signs=("train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "unlabeled_X.bin"),
     sources=(Source("http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz", "91f7769df0f17e558f3565bffb0c7dfb"),),

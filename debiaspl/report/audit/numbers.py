@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl.predictions import Predictions
 from debiaspl.report.audit.centroids import Alike, alike
 from debiaspl.report.audit.change import Change, change
 from debiaspl.report.audit.shares import Above, Shares, above_thresholds, shares_of
 from debiaspl.report.audit.truth import Agreement, Calibration, agreement, calibration
 from debiaspl.report.order import MOST_CLASSES
-from debiaspl.report.predictions import Predictions
 
 STRENGTH = 0.5
 ENOUGH, ENOUGH_PER_CLASS = 100, 10

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl.files import write_text
 from debiaspl.report.confusion import Cells, matrix_of
 from debiaspl.report.order import MOST_CLASSES, confusion_order
 from debiaspl.report.pages import build_page, rounded, short_name
@@ -18,7 +19,6 @@ from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
-from debiaspl.training.files import write_text
 
 MOST_CELLS = 20_000
 

@@ -3,20 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from debiaspl.report.predictions.errors import PredictionsError, listed
-from debiaspl.report.predictions.folder import classes_of_run, predictions_of_run
-from debiaspl.report.predictions.jsonl import read_jsonl
-from debiaspl.report.predictions.label_studio import read_tasks
-from debiaspl.report.predictions.npz import read_npz
-from debiaspl.report.predictions.parquet import read_parquet
-from debiaspl.report.predictions.predictions import Predictions, predictions_from
-from debiaspl.report.predictions.raw import MATRICES, Names, Raw
-from debiaspl.report.predictions.table import read_csv
+from debiaspl.predictions.errors import PredictionsError, listed
+from debiaspl.predictions.folder import classes_of_run, predictions_of_run
+from debiaspl.predictions.jsonl import read_jsonl
+from debiaspl.predictions.label_studio import read_tasks
+from debiaspl.predictions.npz import load_npy, read_npz
+from debiaspl.predictions.parquet import read_parquet
+from debiaspl.predictions.predictions import Predictions, predictions_from
+from debiaspl.predictions.raw import MATRICES, Names, Raw
+from debiaspl.predictions.table import read_csv
 
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
     ".csv": read_csv,
@@ -49,7 +45,7 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         raw = _read_file(path, names)
     _refuse_unfound(raw, names)
     if embeddings_file is not None:
-        raw = replace(raw, matrices={**raw.matrices, "embeddings": _load_npy(embeddings_file)})
+        raw = replace(raw, matrices={**raw.matrices, "embeddings": load_npy(embeddings_file, "embeddings")})
     return predictions_from(raw, names, classes)
 
 
@@ -78,16 +74,3 @@ def _refuse_unfound(raw: Raw, names: Names) -> None:
 def _embeddings_file(names: Names) -> Path | None:
     given = names.embeddings
     return Path(given) if given is not None and given.endswith(".npy") else None
-
-
-def _load_npy(path: Path) -> NDArray[Any]:
-    try:
-        with path.open("rb") as file:
-            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except OSError as error:
-        raise PredictionsError(f"the embeddings in {path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, EOFError) as error:
-        raise PredictionsError(
-            f"the embeddings in {path} cannot be read: it is no whole .npy file of numbers. Write it with "
-            "numpy.save(path, array), (images, length of a vector)."
-        ) from error

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed, reason
-from debiaspl.report.predictions.raw import MATRICES, Layout, Names, Raw, as_text
+from debiaspl.predictions.errors import PredictionsError, listed, reason
+from debiaspl.predictions.raw import MATRICES, ColumnGroups, Names, Raw, as_text
 
 
 def read_jsonl(path: Path, names: Names) -> Raw:
@@ -119,7 +119,7 @@ def _matrices(first: dict[str, Any], names: Names) -> list[_Matrix]:
         elif isinstance(value, list) and value:
             found[name] = _Matrix(name, key, range(len(value)), None)
     header = [key for key in first if not any(matrix.owns(key) for matrix in found.values())]
-    layout = Layout.of(header, names)
+    layout = ColumnGroups.of(header, names)
     for name, members in layout.groups.items():
         classes = None if name == "embeddings" else layout.classes
         found.setdefault(name, _Matrix(name, None, tuple(header[place] for place in members), classes))

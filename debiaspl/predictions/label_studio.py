@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from debiaspl.report.predictions.errors import PredictionsError, reason
-from debiaspl.report.predictions.raw import Names, Raw, as_text
+from debiaspl.predictions.errors import PredictionsError, reason
+from debiaspl.predictions.raw import Names, Raw, as_text
 
 
 def read_tasks(path: Path, names: Names) -> Raw:
@@ -49,16 +49,10 @@ def _row(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str, 
 
 def _chosen(entries: Any) -> tuple[str, str]:
     """Score and choice of the first entry that has one and was not cancelled; empty without."""
-    for entry in _objects(entries):
-        for result in [] if entry.get("was_cancelled") else _objects(entry.get("result")):
-            value = result.get("value")
-            choices = value.get("choices") if isinstance(value, dict) else None
-            if isinstance(choices, list) and len(choices) == 1:
-                score = entry.get("score")
-                return "" if score is None else str(score), str(choices[0])
+    from debiaspl.data.label_studio import choices_of  # with torch, which other formats do without
+
+    for entry, _, choices in choices_of(entries):
+        if len(choices) == 1:
+            score = entry.get("score")
+            return "" if score is None else str(score), choices[0]
     return "", ""
-
-
-def _objects(entries: Any) -> list[dict[str, Any]]:
-    """Those of a list, if it is one; anything else is passed over."""
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

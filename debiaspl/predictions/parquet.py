@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed, reason
-from debiaspl.report.predictions.raw import MATRICES, Layout, Names, Raw, as_text
+from debiaspl.predictions.errors import PredictionsError, listed, reason
+from debiaspl.predictions.raw import MATRICES, ColumnGroups, Names, Raw, as_text
 
 BATCH_NUMBERS = 4_000_000
 """Numbers read in one go, so that no second copy of the whole is ever in memory."""
@@ -27,7 +27,7 @@ def read_parquet(path: Path, names: Names) -> Raw:
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
             header = list(file.schema_arrow.names)
             listed_matrices = _list_columns(file.schema_arrow, names)
-            layout = Layout.of([("" if name in listed_matrices.values() else name) for name in header], names)
+            layout = ColumnGroups.of([("" if name in listed_matrices.values() else name) for name in header], names)
             batches = file.iter_batches(batch_size=max(1, BATCH_NUMBERS // max(_width(file, listed_matrices), 1)))
             return _gather(str(path), header, layout, listed_matrices, batches, file.metadata.num_rows)
     except (pa.ArrowInvalid, OSError) as error:
@@ -39,7 +39,7 @@ def read_large_csv(path: Path, names: Names, header: list[str]) -> Raw | None:
     import pyarrow as pa
     import pyarrow.csv
 
-    layout = Layout.of(header, names)
+    layout = ColumnGroups.of(header, names)
     types = {header[place]: pa.string() for place in layout.single}
     types |= {header[place]: pa.float32() for places in layout.groups.values() for place in places}
     convert = pyarrow.csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False)
@@ -82,7 +82,7 @@ def _width(file: Any, list_columns: dict[str, str]) -> int:
 def _gather(
     origin: str,
     header: list[str],
-    layout: Layout,
+    layout: ColumnGroups,
     lists: dict[str, str],
     batches: Iterable[Any],
     rows: int | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from debiaspl.report.predictions.errors import PredictionsError
+from debiaspl.predictions.errors import PredictionsError
 
 
 def predictions_of_run(folder: Path) -> Path:

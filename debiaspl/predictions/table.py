@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed, reason
-from debiaspl.report.predictions.raw import Layout, Names, Raw, as_text, is_number
+from debiaspl.predictions.errors import PredictionsError, listed, reason
+from debiaspl.predictions.raw import ColumnGroups, Names, Raw, as_text, is_number
 
 LARGE_FILE = 64 * 2**20
 """Bytes from which on a CSV file is better read by pyarrow, if it is there: on two cores, several times as fast."""
@@ -23,7 +23,7 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 def read_csv(path: Path, names: Names) -> Raw:
     """Read a table. Numbers of a matrix are kept as float32; all else stays text."""
     if path.stat().st_size >= LARGE_FILE and find_spec("pyarrow") is not None:
-        from debiaspl.report.predictions.parquet import read_large_csv
+        from debiaspl.predictions.parquet import read_large_csv
 
         read = read_large_csv(path, names, _header(path, names))
         if read is not None:
@@ -36,7 +36,7 @@ def read_small_csv(path: Path, names: Names) -> Raw:
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = _rows(csv.reader(file), path)
         header = check_header(next(rows, []), path, names)
-        layout = Layout.of(header, names)
+        layout = ColumnGroups.of(header, names)
         single: dict[int, list[str]] = {place: [] for place in layout.single}
         groups = {matrix: array("f") for matrix in layout.groups}
         count = 0

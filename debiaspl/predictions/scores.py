@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, rows_named
+from debiaspl.predictions.errors import PredictionsError, rows_named
 
 PART_NUMBERS = 2_000_000
 """Scores looked at in one go: 8 MB of float32, which stays in reach of the processor."""

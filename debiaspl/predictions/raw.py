@@ -55,7 +55,7 @@ class Raw:
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnGroups:
     """Which columns of a table are single values, and which stand together as a matrix."""
 
     single: tuple[int, ...]
@@ -63,7 +63,7 @@ class Layout:
     classes: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, header: list[str], names: Names) -> "Layout":
+    def of(cls, header: list[str], names: Names) -> "ColumnGroups":
         """Sort the columns of a table by how they begin."""
         groups: dict[str, tuple[int, ...]] = {}
         classes: tuple[str, ...] | None = None

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.classes import UNKNOWN, class_names, numbered, values_of
-from debiaspl.report.predictions.errors import PredictionsError, listed, rows_named
-from debiaspl.report.predictions.raw import Names, Raw, is_number
-from debiaspl.report.predictions.scores import Scores
+from debiaspl.predictions.classes import UNKNOWN, class_names, numbered, values_of
+from debiaspl.predictions.errors import PredictionsError, listed, rows_named
+from debiaspl.predictions.raw import Names, Raw, is_number
+from debiaspl.predictions.scores import Scores
 
 USUAL = {
     "label": ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output"),

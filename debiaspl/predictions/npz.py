@@ -1,4 +1,4 @@
-"""``.npz``: arrays by name. Nothing in the file is executed: arrays of Python objects are refused."""
+"""``.npz`` and ``.npy``: arrays. Nothing in the file is executed: arrays of Python objects are refused."""
 
 import zipfile
 import zlib
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed, reason
-from debiaspl.report.predictions.raw import MATRICES, Names, Raw
+from debiaspl.predictions.errors import PredictionsError, listed, reason
+from debiaspl.predictions.raw import MATRICES, Names, Raw
 
 
 def read_npz(path: Path, names: Names) -> Raw:
     """Read ``label``, ``truth``, ``confidence``, ``file_name``, ``classes`` and matrices, or what ``names`` says."""
-    arrays = _arrays(path)
+    arrays = arrays_in(path)
     classes = arrays.pop("classes", None)
     if classes is not None and classes.ndim != 1:
         raise PredictionsError(f"the array 'classes' has shape {classes.shape}, expected one name per class.")
@@ -30,7 +30,8 @@ def read_npz(path: Path, names: Names) -> Raw:
     return Raw(str(path), fields, matrices, None if classes is None else tuple(map(str, classes.tolist())))
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of the file, by name."""
     try:
         if not zipfile.is_zipfile(path):
             raise ValueError("it is not an archive of arrays, or is cut short")
@@ -63,3 +64,17 @@ def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[
             f"{path} has a matrix {others[0]!r}, expected 'probabilities' or 'logits'. Say which it is: "
             f"--probabilities {others[0]} or --logits {others[0]}."
         )
+
+
+def load_npy(path: Path, what: str) -> NDArray[Any]:
+    """The one array of a ``.npy`` file."""
+    try:
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except OSError as error:
+        raise PredictionsError(f"the {what} in {path} cannot be read: {error.strerror or error}.") from error
+    except (ValueError, EOFError) as error:
+        raise PredictionsError(
+            f"the {what} in {path} cannot be read: it is no whole .npy file of numbers. Write it with "
+            "numpy.save(path, array), a row per image."
+        ) from error

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.predictions.errors import PredictionsError, listed, rows_named
-from debiaspl.report.predictions.raw import Raw
+from debiaspl.predictions.errors import PredictionsError, listed, rows_named
+from debiaspl.predictions.raw import Raw
 
 UNKNOWN = -1
 NO_VALUE = ("", "-1", "nan", "None")

@@ -1,0 +1,91 @@
+"""Which file of a folder a table means: relative paths, absolute ones, and addresses that Label Studio gives."""
+
+import os
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path, PurePath, PurePosixPath
+from urllib.parse import unquote
+
+from debiaspl.data.class_names import composed
+
+EXTENSIONS = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"),
+    *(".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"),
+)
+_UPLOADED = re.compile(r"(?:https?://[^/]+)?/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
+_SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-9+.-]*://[^/]*/(.+)", re.IGNORECASE)
+
+
+class FileNames:
+    """The files below ``root``, in whatever spelling a table has them."""
+
+    def __init__(self, root: Path, files: Iterable[str]) -> None:
+        self.root = root
+        self._files = tuple(files)
+        # macOS writes accents in two code points where most keyboards write one: both forms find the file.
+        self._known = {composed(file): file for file in self._files} | {file: file for file in self._files}
+        self._roots = tuple(PurePath(place(root)) for place in (os.path.abspath, os.path.realpath))
+
+    def locate(self, name: str) -> str | None:
+        """The file, relative to root; None if there is none. A file named in a table needs no image extension."""
+        if name in self._known:  # nearly always, and it spares a look at the disk
+            return self._known[name]
+        inside = self.below(name)
+        if inside is None:
+            return None
+        for spelled in (PurePosixPath(inside).as_posix(), PurePosixPath(inside.strip()).as_posix()):
+            file = self._known.get(spelled) or self._known.get(composed(spelled))
+            if file is not None or os.path.isfile(self.root / spelled):
+                return file or spelled
+        return None
+
+    def below(self, name: str) -> str | None:
+        """The same path relative to root; None if it leads out of it."""
+        bare = name.strip()
+        if uploaded := _UPLOADED.fullmatch(bare):
+            # What is no name of one file becomes ".", which is none: nobody can tell which is meant.
+            return self._uploads.get(_uploaded_name(unquote(uploaded[1], errors="surrogateescape"))) or "."
+        if served := _SERVED.fullmatch(bare):
+            name = bare = self._served(unquote(served[1] or served[2], errors="surrogateescape"))
+        # Judged without spaces around it, as it may be read; and by the rules of Windows too, on any system.
+        if bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/"):
+            return None
+        return self._of_absolute(bare) if PurePath(bare).anchor else name
+
+    def _of_absolute(self, name: str) -> str | None:
+        if "\0" in name:
+            return None
+        path = PurePath(os.path.normpath(name))
+        for found in (path, PurePath(os.path.realpath(path.parent), path.name)):
+            for root in self._roots:
+                if found.is_relative_to(root):
+                    return found.relative_to(root).as_posix()
+        return None
+
+    def _served(self, path: str) -> str:
+        """Label Studio and web servers name files relative to a folder that may lie above root."""
+        parts = PurePosixPath(path).parts
+        for count in range(len(parts) - 1, 0, -1):
+            if any(parts[:count] == root.parts[-count:] for root in self._roots):
+                return "/".join(parts[count:])
+        return path
+
+    @cached_property
+    def _uploads(self) -> dict[str, str]:
+        """Uploading loses the folder of a file and changes odd letters: what is left -> the file; empty for several."""
+        found: dict[str, str] = {}
+        for file in self._files:
+            name = _uploaded_name(file)
+            found[name] = "" if name in found else file
+        return found
+
+
+def leaves(name: str) -> bool:
+    """Whether a path is absolute or would lead out of its folder, by the rules of Windows too, on any system."""
+    bare = name.strip()
+    return bool(PurePath(bare).anchor) or bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/")
+
+
+def _uploaded_name(file: str) -> str:
+    return re.sub(r"[^-\w.]", "", PurePosixPath(file).name.strip().replace(" ", "_"))

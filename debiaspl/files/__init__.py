@@ -1,0 +1,33 @@
+"""Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
+
+from debiaspl.files.digest import digest_of_file
+from debiaspl.files.errors import Busy, FileError
+from debiaspl.files.lock import locked, open_locked
+from debiaspl.files.whole import (
+    new_folder,
+    put_in_place,
+    refuse_missing_folder,
+    remove_folder,
+    remove_leftovers,
+    write_bytes,
+    write_json,
+    write_text,
+    write_whole,
+)
+
+__all__ = [
+    "Busy",
+    "FileError",
+    "digest_of_file",
+    "locked",
+    "new_folder",
+    "open_locked",
+    "put_in_place",
+    "refuse_missing_folder",
+    "remove_folder",
+    "remove_leftovers",
+    "write_bytes",
+    "write_json",
+    "write_text",
+    "write_whole",
+]

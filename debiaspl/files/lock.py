@@ -1,0 +1,78 @@
+"""Locks on files. The kernel frees a lock with its process, however that ends."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from debiaspl.files.errors import Busy, FileError
+
+# A name that somebody else has put there may be a link to a file that is not ours to change, or a pipe that blocks.
+_CAREFULLY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW if hasattr(os, "O_NOFOLLOW") else 0
+
+
+def try_lock(descriptor: int, wait: bool = False) -> bool | None:
+    """Lock an open file or folder for this process alone; False if another one holds it, None where there are no
+    locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def open_locked(path: Path) -> BinaryIO:
+    """The file for appending, made if it is not there, locked until it is closed. Raises Busy, or OSError."""
+    while True:
+        file = open(_descriptor(path), "a+b")  # noqa: SIM115 - the caller closes it
+        if try_lock(file.fileno()) is False:
+            file.seek(0)
+            process = file.read(20).decode(errors="replace").strip()
+            file.close()
+            raise Busy(f"another process is using {path}.", int(process) if process.isdecimal() else None)
+        # Whoever was just ending has removed the file that this lock is on: another one may hold a new file.
+        if is_at(path, file.fileno()):
+            return file
+        file.close()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, which names this process and is removed at the end. Raises Busy, or OSError."""
+    with open_locked(path) as file:
+        try:
+            file.seek(0)
+            file.truncate()
+            file.write(f"{os.getpid()}\n".encode())
+            file.flush()
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file still has this name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    return False
+
+
+def _descriptor(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _CAREFULLY, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            raise FileError(f"{path} is a link, expected a file of its own. Look at it, and remove it.") from None
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise FileError(f"{path} is no file of its own (a pipe or a second name), expected one. Remove it.")
+    return descriptor

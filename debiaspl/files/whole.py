@@ -1,0 +1,162 @@
+"""Files and folders that are either whole or absent.
+
+What is being written has a random hidden name in the folder of its target, so that two commands never share it and no
+link can be planted in its place. It is locked while its process lives: what a killed process has left is recognised by
+the missing lock, and removed by the next one that writes the same target.
+"""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shlex
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from debiaspl.files.errors import FileError
+from debiaspl.files.lock import is_at, try_lock
+
+LONGEST_NAME = 200
+"""Bytes of a name that fit into a hidden one; file systems allow 255."""
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Let ``write`` fill a file beside ``path``, bring it to the disk, and only then give it its name.
+
+    A kill at any moment leaves the old file or the new one; a failure leaves the old one and nothing else.
+    """
+    try:
+        with _beside(path, _new_file) as (partial, descriptor):
+            with open(descriptor, "wb", closefd=False) as file:
+                write(file)
+            put_in_place(partial, path)
+    except OSError as error:
+        raise FileError(f"could not write {path}: {error.strerror or error}. Nothing else was changed.") from error
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which gets its name at the end; after a failure it is gone. OSErrors are the caller's."""
+    with _beside(path, _new_folder) as (partial, _):
+        yield partial
+        put_in_place(partial, path)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove it as if at once: a kill in the middle leaves nothing under its name."""
+    with _beside(path, _new_folder) as (hidden, _):
+        put_in_place(path, hidden / path.name)
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Bring what lies at ``partial`` to the disk, and give it the name ``path``, instead of what had it before."""
+    _bring_to_disk(partial)
+    partial.replace(path)
+    _bring_to_disk(path.parent)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    def write(file: BinaryIO) -> None:
+        file.write(content)
+
+    write_whole(path, write)
+
+
+def write_text(path: Path, text: str) -> None:
+    # File names that are no UTF-8 come as surrogates, and go back to the bytes they were.
+    write_bytes(path, text.encode(errors="surrogateescape"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def refuse_missing_folder(path: Path) -> None:
+    """Raise where a file that a user has named would lie in a folder that is not there. A slip in a name must not make
+    folders; those of runs are made, for they are what is asked for."""
+    folder = path.parent
+    if folder.is_dir():
+        return
+    if folder.exists():
+        raise FileError(f"{path} cannot be made: {folder} is a file, expected a folder.")
+    highest = [above for above in folder.parents if not above.exists()][-1:]
+    neither = "".join(f", nor does {above}" for above in highest)
+    raise FileError(
+        f"{path} cannot be made: the folder {folder} does not exist{neither}. Mend the name, or make the folder: "
+        f"mkdir -p {shlex.quote(str(folder))}"
+    )
+
+
+@contextmanager
+def _beside(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
+    """A hidden new file or folder beside ``path``, open and locked; removed at the end, unless it was renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path)
+    while True:
+        partial = path.with_name(f"{_beginning(path.name)}{secrets.token_hex(8)}.partial")
+        descriptor = make(partial)
+        try:
+            with suppress(OSError):  # a file system without locks
+                try_lock(descriptor, wait=True)
+            # Before it was locked, another process may have taken it for a leftover.
+            if is_at(partial, descriptor):
+                yield partial, descriptor
+                return
+        finally:
+            if is_at(partial, descriptor):
+                _remove(partial)
+            os.close(descriptor)
+
+
+def _new_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666)
+
+
+def _new_folder(path: Path) -> int:
+    path.mkdir()
+    return os.open(path, os.O_RDONLY | _NO_LINK)
+
+
+def _beginning(name: str) -> str:
+    fits = len(os.fsencode(name)) <= LONGEST_NAME
+    return f".{name if fits else hashlib.sha256(os.fsencode(name)).hexdigest()}."
+
+
+@cache  # once for each target: labels.csv is written at every answer, into a folder of perhaps 100,000 photos
+def remove_leftovers(path: Path) -> None:
+    """What a killed process has left of this target. One that lives holds its lock."""
+    left = re.compile(re.escape(_beginning(path.name)) + r"[0-9a-f]{16}\.partial")
+    names: list[str] = []
+    with suppress(OSError):  # a folder that may be written and not be listed
+        names = os.listdir(path.parent)
+    for name in filter(left.fullmatch, names):
+        with suppress(OSError):  # gone meanwhile, a link, or not ours
+            descriptor = os.open(path.with_name(name), os.O_RDONLY | _NO_LINK)
+            try:
+                if try_lock(descriptor):
+                    _remove(path.with_name(name))
+            finally:
+                os.close(descriptor)
+
+
+def _bring_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # the folder itself is gone or forbidden: there is nothing to clean up
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -1,0 +1,19 @@
+"""Predictions of any origin: a file somebody brings, or the folder of a run."""
+
+from debiaspl.predictions.classes import parse_classes
+from debiaspl.predictions.errors import PredictionsError
+from debiaspl.predictions.predictions import Predictions, predictions_from
+from debiaspl.predictions.raw import Names, Raw
+from debiaspl.predictions.read import read_predictions
+from debiaspl.predictions.scores import Scores
+
+__all__ = [
+    "Names",
+    "Predictions",
+    "PredictionsError",
+    "Raw",
+    "Scores",
+    "parse_classes",
+    "predictions_from",
+    "read_predictions",
+]

@@ -1,0 +1,57 @@
+"""Columns of other names, and exports of Label Studio, from the command line."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from tests.data.photos import jpeg, patch
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """Nine photos: too few to train with, which is told when their labels were read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    for number in range(9):
+        (tmp_path / "photos" / f"{number}.jpg").write_bytes(jpeg(patch(0, number)))
+    return tmp_path / "photos"
+
+
+def said(*typed: str) -> str:
+    ran = CliRunner().invoke(app, list(typed))
+    assert ran.exit_code == 1
+    return ran.stderr
+
+
+def test_train_reads_them(photos):
+    (photos / "labels.csv").write_text("photo,kind\n0.jpg,cat\n1.jpg,dog\n")
+    assert "has the columns photo, kind. Expected a first line with file_name and label" in said("train", "photos")
+    columns = ("--file-column", "photo", "--label-column", "kind")
+    assert "photos holds 9 images, expected 10 or more" in said("train", "photos", *columns)
+    (photos.parent / "t.json").write_text(json.dumps([{"image": f"{n}.jpg", "choice": "ab"[n]} for n in range(2)]))
+    assert "photos holds 9 images, expected 10 or more" in said("train", "photos", "--labels", "t.json")
+
+
+def test_columns_of_no_table_are_refused(photos):
+    column = ("--file-column", "photo")
+    assert "photos has no labels.csv whose columns could be named" in said("train", "photos", *column)
+    typed = ("zeroshot", "photos", "--classes", "cat,dog", *column)
+    assert "--file-column and --label-column are those of a table" in said(*typed)
+
+
+def test_they_are_for_photos_alone():
+    assert "--file-column, --label-column" in said("train", "--recipe", "digits-10", "--file-column", "photo")
+
+
+def test_label_and_zeroshot_read_them(photos):
+    table = photos / "labels.csv"
+    table.write_text("photo,kind\n0.jpg,eagle\n")
+    columns = ("--file-column", "photo", "--label-column", "kind")
+    typed = ("label", "photos", "--classes", "cat,dog", "--no-browser", *columns)
+    assert "labels that are not among the classes: eagle (1)" in said(*typed)
+    (photos.parent / "p.csv").write_text("file_name,cat,dog\n")
+    typed = ("zeroshot", "photos", "--classes", "cat,dog", "--model", "p.csv", "--student", "small", *columns)
+    for option in ("--labels", "--evaluate"):
+        assert "photos has 1 label not among the classes given: eagle" in said(*typed, option, str(table))

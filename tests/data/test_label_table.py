@@ -1,0 +1,182 @@
+"""One reader of label tables: other column names, absolute paths, and exports of Label Studio."""
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from debiaspl.data import DataError, GivenLabels
+from debiaspl.data.csv_text import csv_line, csv_rows, is_open
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import Columns, LabelRow, read_label_rows
+from debiaspl.data.listing import list_folder
+from tests.data.photos import jpeg, patch
+
+FILES = ("a.jpg", "day 1/été.jpg", "day 1/c.jpg", "d,e.jpg")
+
+
+@pytest.fixture
+def photos(tmp_path) -> Path:
+    folder = tmp_path / "photos"
+    (folder / "day 1").mkdir(parents=True)
+    for number, name in enumerate(FILES):
+        (folder / name).write_bytes(jpeg(patch(0, number)))
+    return folder
+
+
+def labels(photos: Path, table: Path, columns: Columns | None = None) -> dict[str, str | None]:
+    listing = list_folder(photos, table, columns=columns or Columns())
+    names = (*listing.classes, None)
+    return {file: names[label] for file, label in zip(listing.files, listing.labels.tolist(), strict=True)}
+
+
+def task(image: str, *choices: list[str], data: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    results = [{"from_name": "label", "type": "choices", "value": {"choices": chosen}} for chosen in choices]
+    return {"data": {"image": image, **(data or {})}, "annotations": [{"result": [one], **more} for one in results]}
+
+
+def write(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+def test_columns_of_any_name(photos, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("Species,who,Path ,label\ncat,me,a.jpg,x\ndog,me,day 1/c.jpg,y\n")
+    named = Columns("path", "species")
+    assert read_label_rows(table, named) == [
+        LabelRow("line 2", "a.jpg", "cat"),
+        LabelRow("line 3", "day 1/c.jpg", "dog"),
+    ]
+    found = labels(photos, table, named)
+    assert found == {"a.jpg": "cat", "d,e.jpg": None, "day 1/c.jpg": "dog", "day 1/été.jpg": None}
+    message = r"has the columns species, who, path, label\. Expected a first line with kind and label.*--file-column"
+    with pytest.raises(DataError, match=message):
+        labels(photos, table, Columns("kind"))
+
+
+def test_a_protocol_reads_its_own_columns(photos, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("path,kind\na.jpg,cat\nday 1/c.jpg,dog\n")
+    protocol = GivenLabels(str(table), file_column="path", label_column="kind")
+    for stream in (False, True):
+        images = protocol.read(str(photos), 8, stream)
+        assert images.classes == ("cat", "dog")
+        assert images.counts() == [1, 1]
+
+
+def test_absolute_paths_inside_the_folder_are_made_relative(photos, tmp_path, monkeypatch):
+    link = tmp_path / "link"
+    link.symlink_to(photos)
+    table = tmp_path / "t.csv"
+    rows = [(f"{photos}/a.jpg", "cat"), (f" {link}/day 1/c.jpg", "dog"), (f"{photos}//./d,e.jpg", "cat")]
+    table.write_text("file_name,label\n" + "".join(csv_line(row) for row in rows))
+    expected = {"a.jpg": "cat", "d,e.jpg": "cat", "day 1/c.jpg": "dog", "day 1/été.jpg": None}
+    assert labels(photos, table) == labels(link, table) == expected
+    monkeypatch.chdir(tmp_path)
+    assert labels(Path("photos"), table) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["{above}/a.jpg", "{above}/photos-2/a.jpg", "{root}/../a.jpg", "//x/a.jpg", "/a\0.jpg"]
+)
+def test_absolute_paths_elsewhere_are_refused(photos, tmp_path, name):
+    (tmp_path / "a.jpg").touch()
+    table = tmp_path / "t.csv"
+    table.write_text(f"file_name,label\n{name.format(above=tmp_path, root=photos)},cat\n")
+    with pytest.raises(DataError, match=r"in line 2, which leads out of .*photos\. Expected a path below .*absolute"):
+        labels(photos, table)
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        *("", "{root}/", "https://example.org/", "s3://bucket/photos/", "http://localhost/data/local-files/?d=photos/"),
+        *("/data/local-files/?d=photos/", "/data/local-files/?d={parent}/photos/", "/data/local-files/?d="),
+    ],
+)
+def test_label_studio_json(photos, tmp_path, prefix):
+    def image(file: str) -> str:
+        return prefix.format(parent=tmp_path.name, root=photos) + (file if prefix in ("", "{root}/") else quote(file))
+
+    tasks = [
+        task(image("a.jpg"), ["cat"], ["cat"]),
+        task(image("day 1/été.jpg"), ["dog"]),
+        task(image("day 1/c.jpg")),
+        task(image("d,e.jpg"), ["cat"], was_cancelled=True),
+    ]
+    found = labels(photos, write(tmp_path / "export.json", tasks))
+    assert found == {"a.jpg": "cat", "d,e.jpg": None, "day 1/c.jpg": None, "day 1/été.jpg": "dog"}
+
+
+def test_label_studio_min_and_uploaded_files(photos, tmp_path):
+    flat = [
+        {"image": "/data/upload/3/0a1b2c3d-a.jpg", "id": 1, "choice": "cat", "annotator": 1},
+        {"image": "/data/upload/0a1b2c3e-c.jpg", "id": 2, "choice": {"choices": ["dog"]}},
+        {"image": "/data/upload/3/0a1b2c3f-de.jpg", "id": 3},
+    ]
+    table = write(tmp_path / "min.json", flat)
+    assert labels(photos, table) == {"a.jpg": "cat", "d,e.jpg": None, "day 1/c.jpg": "dog", "day 1/été.jpg": None}
+    named = [{"photo": one["image"], "kind": one.get("choice")} for one in flat]
+    assert labels(photos, write(table, named), Columns("photo", "kind"))["day 1/c.jpg"] == "dog"
+    (photos / "c.jpg").write_bytes(b"")  # now there are two of that name, and uploading has lost the folder
+    with pytest.raises(DataError, match=r"names 1 file not in .*: /data/upload/0a1b2c3e-c\.jpg"):
+        labels(photos, table, Columns("photo", "kind"))
+
+
+def test_the_file_name_of_a_task_goes_before_its_image(photos, tmp_path):
+    tasks = [
+        task("/data/upload/1/x.jpg", ["cat"], data={"file_name": "a.jpg"}),
+        task("/data/upload/1/x.jpg", ["dog"], data={"file_name": "day 1/c.jpg"}),
+    ]
+    assert labels(photos, write(tmp_path / "t.json", tasks))["day 1/c.jpg"] == "dog"
+
+
+def two_questions() -> dict[str, Any]:
+    asked = task("a.jpg", ["cat"], ["bright"])
+    asked["annotations"][1]["result"][0]["from_name"] = "light"
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ("no", r"t\.json is not JSON: .*Expected an export of Label Studio, or a \.csv file"),
+        ({"a.jpg": "cat"}, r"holds no list of tasks\. Expected an export of Label Studio: JSON or JSON-MIN"),
+        ([task("a.jpg", ["cat"], ["dog"])], r"says cat for a\.jpg in task 1 and dog in task 1\. Keep one of the two"),
+        ([task("a.jpg", ["cat", "dog"])], r"has several choices for a\.jpg in task 1, expected one class each"),
+        ([task("x.jpg", ["cat"])], r"names 1 file not in .*photos: x\.jpg"),
+        ([task("../x.jpg", ["cat"])], r"names \.\./x\.jpg in task 1, which leads out of"),
+        ([task("/data/local-files/?d=photos/../x.jpg", ["cat"])], r"in task 1, which leads out of"),
+        ([{"data": {"text": "hello"}}], r"has no image in task 1; it has text\. Say which it is: --file-column"),
+        ([two_questions()], r"answers label, light in task 1\. Say which is the class: --label-column"),
+    ],
+)
+def test_exports_that_cannot_be_learned_from(photos, tmp_path, tasks, message):
+    table = tmp_path / "t.json"
+    table.write_text("no" if tasks == "no" else json.dumps(tasks))
+    with pytest.raises(DataError, match=message):
+        labels(photos, table)
+
+
+def test_one_of_two_questions_can_be_named(photos, tmp_path):
+    table = write(tmp_path / "t.json", [two_questions(), task("day 1/c.jpg", ["dog"])])
+    assert labels(photos, table, Columns(label="label"))["a.jpg"] == "cat"
+
+
+def test_names_that_are_known_are_found_without_a_look_at_the_disk(tmp_path):
+    names = FileNames(tmp_path / "gone", ["a.jpg", "b/été.jpg"])
+    assert names.locate("a.jpg") == "a.jpg"
+    assert names.locate("./b/e\u0301te\u0301.jpg") == "b/été.jpg"
+    assert names.locate("x.jpg") is None
+
+
+def test_rows_keep_their_text():
+    text = '\ufefffile_name,label\r\n"a\nb",cat\r\r\n  \n"open'
+    rows = csv_rows(text)
+    assert "".join(row.raw for row in rows) == text
+    assert [row.line for row in rows] == [1, 2, 4, 5, 6]
+    assert [row.is_blank for row in rows] == [False, False, True, True, False]
+    assert [is_open(row.raw) for row in rows] == [False, False, False, False, True]

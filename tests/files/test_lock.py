@@ -1,0 +1,68 @@
+"""One process at a time; a lock file that is not one is left alone."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from debiaspl.files import Busy, FileError, digest_of_file, locked, open_locked
+from debiaspl.training import Run, RunError
+from tests.training.tiny import TINY
+
+
+def test_a_second_one_is_told_who_holds_it_and_nothing_is_left(tmp_path):
+    path = tmp_path / ".lock"
+    with locked(path), pytest.raises(Busy) as raised, locked(path):
+        pass
+    assert raised.value.process == os.getpid()
+    assert list(tmp_path.iterdir()) == []
+    with locked(path):
+        assert path.read_text() == f"{os.getpid()}\n"
+
+
+def test_a_lock_on_a_file_that_was_just_removed_is_taken_anew(tmp_path, monkeypatch):
+    path, seen = tmp_path / ".lock", []
+    monkeypatch.setattr("debiaspl.files.lock.is_at", lambda path, descriptor: seen.append(descriptor) or len(seen) > 1)
+    open_locked(path).close()
+    assert len(seen) == 2
+
+
+def test_a_planted_link_is_neither_followed_nor_removed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / ".lock").symlink_to(victim)
+    with pytest.raises(FileError, match=r"\.lock is a link, expected a file of its own"), locked(tmp_path / ".lock"):
+        pass
+    assert victim.read_text() == "mine"
+    assert (tmp_path / ".lock").is_symlink()
+
+
+def second_name(path: Path) -> None:
+    os.link(path.with_name("victim"), path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, second_name])
+def test_what_is_no_file_of_its_own_is_refused(tmp_path, make):
+    (tmp_path / "victim").write_text("mine")
+    make(tmp_path / ".lock")
+    with pytest.raises(FileError, match="is no file of its own"), locked(tmp_path / ".lock"):
+        pass
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_the_lock_of_a_run_is_gone_with_it_and_follows_no_link(tmp_path):
+    run = Run.at(tmp_path / "run", TINY, resume=False)
+    with run.begin(TINY), pytest.raises(RunError, match="another process is training"), run.begin(TINY):
+        pass
+    assert [path.name for path in run.folder.iterdir()] == ["config.json"]
+    (tmp_path / "victim").write_text("mine")
+    (run.folder / ".lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileError, match="is a link"), run.begin(TINY):
+        pass
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_digests(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    assert digest_of_file(tmp_path / "a").startswith("ba7816bf")
+    assert digest_of_file(tmp_path / "a", "md5") == "900150983cd24fb0d6963f7d28e17f72"

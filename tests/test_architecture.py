@@ -1,0 +1,115 @@
+"""One road: what has one place in the package is defined there, and done nowhere else.
+
+Each table below names a thing and its place. To hold a further one, add a line.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import debiaspl
+
+HOME = Path(debiaspl.__file__).parent
+
+DEFINED_ONCE = {
+    "write_whole": "files/whole.py",
+    "open_locked": "files/lock.py",
+    "digest_of_file": "files/digest.py",
+    "cell": "data/csv_text.py",
+    "read_label_rows": "data/label_table.py",
+    "match_files": "data/label_table.py",
+    "choices_of": "data/label_studio.py",
+    "shown": "data/errors.py",
+    "composed": "data/class_names.py",
+    "list_folder": "data/listing.py",
+    "list_images": "data/listing.py",
+    "read_folder": "data/folder.py",
+    "left_in_files": "data/folder.py",
+    "read_predictions": "predictions/read.py",
+}
+"""Functions -> the module that defines them. No other module has a function of that name."""
+
+DONE_ONLY_IN = {
+    "csv.reader csv.DictReader csv.writer csv.DictWriter": {
+        "data/csv_text.py",
+        "predictions/table.py",  # in parts: predictions may be larger than memory
+        "algorithms/taught_table.py",
+        "training/evaluate.py",
+        "zeroshot/experiment.py",
+    },
+    "os.replace os.rename Path.replace Path.rename": {"files/whole.py"},
+    "tempfile.NamedTemporaryFile tempfile.mkstemp": set(),
+    "fcntl.flock fcntl.lockf": {"files/lock.py"},
+    "hashlib.file_digest": {"files/digest.py"},
+    "os.scandir os.walk Path.rglob Path.walk": {"data/listing.py"},
+    "FolderFiles": {"data/folder.py"},
+    "LazyImages": {"data/folder.py", "data/open.py"},  # photos, and tar shards
+}
+"""Calls, by any of these names -> the modules that make them; all of these do."""
+
+STILL_DOUBLE = {"Block", "NormActivate", "Predictions", "Views"}
+"""Names of two classes each. No name is to be added."""
+
+
+@cache
+def nodes() -> dict[str, list[ast.AST]]:
+    paths = {path.relative_to(HOME).as_posix(): path for path in sorted(HOME.rglob("*.py"))}
+    return {name: list(ast.walk(ast.parse(path.read_bytes()))) for name, path in paths.items()}
+
+
+@cache
+def called() -> dict[str, set[str]]:
+    return {path: set(calls(found)) for path, found in nodes().items()}
+
+
+def homes(kind: type[ast.ClassDef] | type[ast.FunctionDef]) -> dict[str, list[str]]:
+    """Name -> the modules that define it."""
+    found = defaultdict(list)
+    for path, each in nodes().items():
+        for node in each:
+            if isinstance(node, kind):
+                found[node.name].append(path)
+    return found
+
+
+def calls(found: Iterable[ast.AST]) -> Iterator[str]:
+    """Names of what is called: ``csv.reader``; a method that only paths have is ``Path.rename``."""
+    for node in found:
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Name):
+            yield node.func.id
+        elif isinstance(node.func, ast.Attribute):
+            if isinstance(node.func.value, ast.Name):
+                yield f"{node.func.value.id}.{node.func.attr}"
+            # Text is replaced by something; a path takes one argument and no name, as dataclasses.replace wants.
+            if node.func.attr != "replace" or (len(node.args) == 1 and not node.keywords):
+                yield f"Path.{node.func.attr}"
+
+
+def test_what_is_looked_for_is_found_in_code_that_does_it():
+    def found(code: str) -> set[str]:
+        return set(calls(ast.walk(ast.parse(code))))
+
+    assert {"csv.reader", "os.replace", "f"} <= found("csv.reader(x); os.replace(a, b); f(1)")
+    assert {"Path.replace", "Path.rename"} <= found("p.replace(q); a.b.rename(c)")
+    assert "Path.replace" not in found("'a'.replace('b', 'c'); dataclasses.replace(x, y=1)")
+
+
+@pytest.mark.parametrize(("name", "place"), DEFINED_ONCE.items())
+def test_a_function_is_defined_once(name, place):
+    assert homes(ast.FunctionDef)[name] == [place]
+
+
+@pytest.mark.parametrize(("names", "places"), DONE_ONLY_IN.items())
+def test_a_thing_is_done_in_its_place_alone(names, places):
+    assert {path for path, found in called().items() if found & set(names.split())} == places
+
+
+def test_a_class_has_its_name_for_itself():
+    double = {name for name, places in homes(ast.ClassDef).items() if len(places) > 1 and name[0] != "_"}
+    assert double == STILL_DOUBLE
