@@ -30,6 +30,11 @@ DEFINED_ONCE = {
     "read_folder": "data/folder.py",
     "left_in_files": "data/folder.py",
     "read_predictions": "predictions/read.py",
+    "read_class_names": "data/class_names.py",
+    "in_order": "data/feed.py",
+    "predict_set": "models/predict.py",
+    "train_as": "training/loop.py",
+    "encode": "encoders/encode.py",
 }
 """Functions -> the module that defines them. No other module has a function of that name."""
 
@@ -37,21 +42,31 @@ DONE_ONLY_IN = {
     "csv.reader csv.DictReader csv.writer csv.DictWriter": {
         "data/csv_text.py",
         "predictions/table.py",  # in parts: predictions may be larger than memory
-        "algorithms/taught_table.py",
-        "training/evaluate.py",
-        "zeroshot/experiment.py",
     },
     "os.replace os.rename Path.replace Path.rename": {"files/whole.py"},
     "tempfile.NamedTemporaryFile tempfile.mkstemp": set(),
     "fcntl.flock fcntl.lockf": {"files/lock.py"},
     "hashlib.file_digest": {"files/digest.py"},
     "os.scandir os.walk Path.rglob Path.walk": {"data/listing.py"},
-    "FolderFiles": {"data/folder.py"},
-    "LazyImages": {"data/folder.py", "data/open.py"},  # photos, and tar shards
+    "FolderFiles": {"data/folder.py", "deploy/saved.py"},
+    "LazyImages": {"data/folder.py", "data/open.py", "deploy/saved.py"},  # photos; tar shards; files that are named
+    "in_order": {
+        "data/feed.py",
+        "models/predict.py",
+        "encoders/cache.py",  # views of every image
+        "zeroshot/pixels.py",  # teachers, which are no networks of ours
+    },
+    "predict_set": {
+        "deploy/saved.py",
+        "estimator/classifier.py",
+        "training/classifier.py",
+        "training/evaluate.py",
+    },
+    "step": {"training/loop.py", "photos/duration.py"},  # the loop, with a folder and without; and a few steps timed
 }
 """Calls, by any of these names -> the modules that make them; all of these do."""
 
-STILL_DOUBLE = {"Block", "NormActivate", "Predictions", "Views"}
+STILL_DOUBLE = {"Block", "NormActivate", "Predictions"}
 """Names of two classes each. No name is to be added."""
 
 

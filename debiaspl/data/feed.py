@@ -3,7 +3,7 @@
 import atexit
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
 from debiaspl.data.lazy import LazyImages
@@ -60,11 +61,13 @@ def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.devi
     return MemoryFeed(images.images, stream, views, device)
 
 
-def in_order(images: ImageSet, batch: int, first: int = 0, every: int = 1) -> Iterator[Drawn]:
+def in_order(
+    images: ImageSet, batch: int, first: int = 0, every: int = 1, workers: int | None = None
+) -> Iterator[Drawn]:
     """All images once, from first to last; files that cannot be read are left out, and named.
 
     For one of several that share them: of all batches, which stay what they are, number ``first`` and then each so many
-    further on.
+    further on. Files are read by threads, a batch ahead of whoever looks at them, so that memory stays flat.
     """
     chunks = torch.split(torch.arange(len(images)), batch)[first::every]
     stored = images.images
@@ -72,16 +75,32 @@ def in_order(images: ImageSet, batch: int, first: int = 0, every: int = 1) -> It
         for positions in chunks:
             yield Drawn(positions, (stored[positions.to(stored.device)],), {})
         return
-    with ThreadPoolExecutor() as pool:
-        for positions in chunks:
-            small = torch.split(positions, 32)
-            loaded = list(pool.map(lambda part: stored.load(part, crops=1, seed=None), small))
-            found = torch.cat([part.positions for part in loaded])
-            pictures = torch.cat([part.pictures[0] for part in loaded])
-            own = found == positions
-            asked = set(positions[~own].tolist())
-            reasons = {place: reason for part in loaded for place, reason in part.skipped.items() if place in asked}
-            yield Drawn(positions[own], (pictures[own],), reasons)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
+
+    def begin(number: int) -> list[Future[Tensor]]:
+        positions = chunks[number].tolist() if number < len(chunks) else []
+        return [pool.submit(stored.picture, position) for position in positions]
+
+    try:
+        ahead = begin(0)
+        for number, positions in enumerate(chunks):
+            under_way, ahead = ahead, begin(number + 1)
+            yield _collected(positions, under_way, stored)
+    finally:
+        # After an interrupt, the files under way end and no other one begins.
+        pool.shutdown(cancel_futures=True)
+
+
+def _collected(positions: Tensor, under_way: list[Future[Tensor]], stored: LazyImages) -> Drawn:
+    pictures: dict[int, Tensor] = {}
+    skipped: dict[int, str] = {}
+    for position, future in zip(positions.tolist(), under_way, strict=True):
+        try:
+            pictures[position] = future.result()
+        except BadImage as error:
+            skipped[position] = str(error)
+    made = torch.stack(list(pictures.values())) if pictures else torch.empty((0, *stored.shape[1:]), dtype=torch.uint8)
+    return Drawn(torch.tensor(list(pictures), dtype=torch.int64), (made,), skipped)
 
 
 def loaded(images: ImageSet) -> tuple[ImageSet, dict[str, str]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from debiaspl.data.decode import BadImage, open_image, pillow_keeps_quiet
+from debiaspl.data.decode import BadImage, decode, open_image, pillow_keeps_quiet
 from debiaspl.data.errors import DataError
 
 
@@ -67,12 +67,18 @@ class LazyImages:
         return replace(self, positions=torch.cat((self.positions, other.positions)))
 
     def __getitem__(self, positions: Tensor) -> Tensor:
-        """The centre of each image; a file that cannot be read is an error here."""
-        loaded = self.load(positions, crops=1, seed=None)
-        if loaded.skipped:
-            position, reason = next(iter(loaded.skipped.items()))
-            raise DataError(f"image {position} cannot be read: {reason}. Remove it or replace it.")
-        return loaded.pictures[0]
+        """The images as they are; a file that cannot be read is an error here."""
+        made = []
+        for position in positions.tolist():
+            try:
+                made.append(self.picture(position))
+            except BadImage as error:
+                raise DataError(f"image {position} cannot be read: {error}. Remove it or replace it.") from error
+        return torch.stack(made)
+
+    def picture(self, position: int) -> Tensor:
+        """One whole image, at the size that all have: uint8, (C, H, W). Raises BadImage where it cannot be read."""
+        return decode(self.files.read(int(self.positions[position])), self.size, self.channels)
 
     def with_size_of_first(self) -> "LazyImages":
         """With every image given the size that the first one has that can be read."""
@@ -85,16 +91,13 @@ class LazyImages:
                 reason = str(error)
         raise DataError(f"none of {len(self.positions)} images can be read; the last: {reason}.")
 
-    def load(self, positions: Tensor, crops: int, seed: int | None, out: Tensor | None = None) -> "Loaded":
-        """Read these images, and make ``crops`` pictures of each.
+    def load(self, positions: Tensor, crops: int, seed: int, out: Tensor | None = None) -> "Loaded":
+        """Read these images, and make ``crops`` pictures of each: random resized crops.
 
-        With a seed, each picture is a random resized crop, drawn from a generator of its image: the first is seeded
-        with it, the others with the numbers that follow. Without one it is the centre. A file that cannot be read is
-        named, and the next one that can be read stands in for it, so that batches keep their size. ``out`` is room for
-        the pictures.
+        They are drawn from a generator of their image: the first is seeded with ``seed``, the others with the numbers
+        that follow. A file that cannot be read is named, and the next one that can be read stands in for it, so that
+        batches keep their size. ``out`` is room for the pictures.
         """
-        if seed is None:
-            assert crops == 1
         shape = (crops, len(positions), self.channels, *self.size)
         pictures = torch.empty(shape, dtype=torch.uint8) if out is None else out
         used: list[int] = []
@@ -102,22 +105,21 @@ class LazyImages:
         room = pictures.numpy()
         with pillow_keeps_quiet:  # once for the batch: it costs as much as a small image
             for place, position in enumerate(positions.tolist()):
-                random = None if seed is None else Random(seed + place)
-                used.append(self._fill(room[:, place], position, random, skipped))
+                used.append(self._fill(room[:, place], position, Random(seed + place), skipped))
         return Loaded(torch.tensor(used), pictures, skipped)
 
-    def _fill(self, room: NDArray[np.uint8], position: int, random: Random | None, skipped: dict[int, str]) -> int:
+    def _fill(self, room: NDArray[np.uint8], position: int, random: Random, skipped: dict[int, str]) -> int:
         """Pictures, (crops, C, H, W), of this image or of the next one that can be read; its position."""
         for step in range(len(self.positions)):
             actual = (position + step) % len(self.positions)
             try:
                 content = self.files.read(int(self.positions[actual]))
-                image = open_image(content, self.size if random is None else None, self.channels)
+                image = open_image(content, None, self.channels)
             except BadImage as error:
                 skipped[actual] = str(error)
                 continue
             for picture in room:
-                picture[...] = _channels_first(image if random is None else _resized_crop(image, self.size, random))
+                picture[...] = _channels_first(_resized_crop(image, self.size, random))
             return actual
         raise DataError(f"none of {len(self.positions)} images can be read; the first: {skipped[position]}.")
 

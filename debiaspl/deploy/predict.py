@@ -11,7 +11,6 @@ from torch import Tensor
 from debiaspl.data import DataError
 from debiaspl.data.errors import shown
 from debiaspl.data.listing import Listing, list_images
-from debiaspl.deploy.reading import in_batches
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
 from debiaspl.files import refuse_missing_folder, write_whole
@@ -72,13 +71,14 @@ def predict_folder(
 
     def rows() -> Iterator[list[Prediction]]:
         done = 0
-        for batch in in_batches(model, found.root, found.files):
-            made = _rows(batch.files, model.probabilities(batch.pictures), settings)
+        for seen in model.see(model.photos(found.root, found.files)):
+            files = [found.files[position] for position in seen.positions.tolist()]
+            made = _rows(files, seen.probabilities, settings)
             made = [row for row in made if _can_hold(format_name, row.file_name, bad)]
             yield made
             counts.update(row.label for row in made)
-            bad.update(batch.bad)
-            done += len(batch.files) + len(batch.bad)
+            bad.update({found.files[position]: reason for position, reason in seen.skipped.items()})
+            done += len(files) + len(seen.skipped)
             progress(done, len(found.files))
         _check_any(found, counts, bad)
 

@@ -1,6 +1,7 @@
 """A run folder -> the model it ended with. Weights and JSON are read; nothing in a folder is ever executed."""
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from debiaspl.data import UNLABELED, ImageSet, LazyImages
 from debiaspl.data.decode import decode
-from debiaspl.models import Network, scale
+from debiaspl.data.lazy import FolderFiles
+from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import Choice, RunError
 
 FILE = "model.safetensors"
+MOST_IMAGES, MOST_BYTES = 256, 2**23
+"""Of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,25 +42,40 @@ class SavedModel:
         """An image file of any size and mode, decoded and resized as in training: uint8, (C, H, W)."""
         return decode(file, self.size, self.channels)
 
-    def features(self, images: Tensor) -> Tensor:
-        """What the classifier sees of uint8 images (N, C, H, W): float32, (N, D)."""
-        return self.features_and_probabilities(images)[0]
+    def photos(self, root: Path, files: Sequence[str]) -> ImageSet:
+        """Files below a folder as a set that the model can see, each read when it is its turn."""
+        lazy = LazyImages(FolderFiles(root, tuple(files)), torch.arange(len(files)), self.size, self.channels)
+        return ImageSet(lazy, torch.full((len(files),), UNLABELED), self.classes, tuple(files))
 
-    def probabilities(self, images: Tensor) -> Tensor:
-        """Of every class, for uint8 images (N, C, H, W): float32, (N, classes)."""
-        return self.features_and_probabilities(images)[1]
+    def see(self, images: ImageSet, workers: int | None = None) -> Iterator[Seen]:
+        """Features and probabilities of a whole set, batch by batch."""
+        size = max(1, min(MOST_IMAGES, MOST_BYTES // (self.channels * self.size[0] * self.size[1])))
+        return predict_set(self.network, images, size, workers=workers)
 
-    @torch.inference_mode()
-    def features_and_probabilities(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Both, for the price of one."""
+    def features(self, images: Any) -> Tensor:
+        """What the classifier sees of images, as ``predict`` takes them: float32, (N, D)."""
+        return torch.cat([seen.features for seen in self.see(self._set(images))])
+
+    def probabilities(self, images: Any) -> Tensor:
+        """Of every class, for images as ``predict`` takes them: float32, (N, classes)."""
+        return torch.cat([seen.probabilities for seen in self.see(self._set(images))])
+
+    def predict(self, images: Any) -> list[str]:
+        """The class of each image, by name. Images are bytes of the size it was trained with, (N, H, W), (N, H, W, C)
+        or (N, C, H, W), as a tensor or an array; ``read(file)`` gives one of a file of any size."""
+        return [self.classes[label] for label in self.probabilities(images).argmax(-1).tolist()]
+
+    def _set(self, images: Any) -> ImageSet:
+        if not len(images):
+            raise ValueError("there are no images, expected one or more.")
+        made = ImageSet.of(images, torch.full((len(images),), UNLABELED), self.classes)
         expected = (self.channels, *self.size)
-        if images.dtype != torch.uint8 or images.ndim != 4 or tuple(images.shape[1:]) != expected:
+        if tuple(made.images.shape[1:]) != expected:
             raise ValueError(
-                f"images have shape {tuple(images.shape)} and dtype {images.dtype}, expected uint8 (N, C, H, W) with "
-                f"C, H, W = {', '.join(map(str, expected))}, as in training. read(file) gives one of them."
+                f"images have shape {tuple(made.images.shape)}, expected (N, C, H, W) with C, H, W = "
+                f"{', '.join(map(str, expected))}, as in training. read(file) gives one of them."
             )
-        features = self.network.embed(scale(images.to(self.device))).float()
-        return features, self.network.head(features).float().softmax(-1)
+        return made
 
 
 def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedModel:

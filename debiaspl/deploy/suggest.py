@@ -11,7 +11,6 @@ from debiaspl.data import DataError
 from debiaspl.data.csv_text import csv_line
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.next import STRENGTH, pick_next, uncertainty
-from debiaspl.deploy.reading import in_batches
 from debiaspl.deploy.saved import SavedModel
 
 COLUMNS = ("file_name", "label", "predicted", "confidence", "why")
@@ -58,14 +57,12 @@ def suggest(
     features: list[Tensor] = []
     probabilities: list[Tensor] = []
     bad: dict[str, str] = {}
-    for batch in in_batches(model, found.root, found.files):
-        if batch.files:
-            seen = model.features_and_probabilities(batch.pictures)
-            # Distances need no more, and 100,000 photos half the memory.
-            features.append(seen[0].half().cpu())
-            probabilities.append(seen[1].cpu())
-        files += batch.files
-        bad |= batch.bad
+    for seen in model.see(model.photos(found.root, found.files)):
+        # Distances need no more, and 100,000 photos half the memory.
+        features.append(seen.features.half().cpu())
+        probabilities.append(seen.probabilities.cpu())
+        files += [found.files[position] for position in seen.positions.tolist()]
+        bad |= {found.files[position]: reason for position, reason in seen.skipped.items()}
         progress(len(files) + len(bad), len(found.files))
     if not set(files) - taken:
         what = "can be read" if bad and not files else "is without a label"

@@ -15,10 +15,11 @@ try:
 except ImportError as error:
     raise ImportError("DebiasedClassifier needs scikit-learn 1.6 or newer: pip install 'debiaspl[sklearn]'") from error
 
+from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.estimator.pictures import Pictures
-from debiaspl.estimator.train import STEPS, predict, recipe_of, train_network
-from debiaspl.models import LinearNetwork, Network
+from debiaspl.estimator.train import STEPS, recipe_of, train_network
+from debiaspl.models import LinearNetwork, Network, predict_set
 from debiaspl.training.vectors import fit_vectors, probabilities
 
 
@@ -194,7 +195,9 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             return np.asarray(probabilities(self.model_, torch.tensor(rows)))
         where = self._device()
         network = self.model_ if where.type == "cpu" else deepcopy(self.model_).to(where)
-        return np.asarray(predict(network, self._pictures(rows), where))
+        pixels, names = self._pictures(rows), tuple(map(str, range(len(self.classes_))))
+        images = ImageSet(pixels, torch.full((len(pixels),), UNLABELED), names)
+        return torch.cat([seen.probabilities.cpu() for seen in predict_set(network, images)]).numpy()
 
     def _steps(self) -> int | None:
         if self.max_iter is None:

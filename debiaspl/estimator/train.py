@@ -8,12 +8,11 @@ from torch import Tensor
 
 from debiaspl.data import ImageSet, Task
 from debiaspl.debias import Debiaser
-from debiaspl.models import Network, scale
+from debiaspl.models import Network
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.loop import fit
 
 STEPS = 600
-BATCH = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +65,3 @@ def train_network(pixels: Tensor, codes: Tensor, num_classes: int, recipe: Recip
     correction = step.algorithm.correction
     assert isinstance(correction, Debiaser)
     return Trained(network.eval().requires_grad_(False), correction.prior.cpu())
-
-
-@torch.inference_mode()
-def predict(network: Network, pixels: Tensor, device: torch.device) -> Tensor:
-    """Probabilities, (N, C), on the CPU."""
-    parts = torch.split(pixels, BATCH)
-    return torch.cat([network(scale(part.to(device))).softmax(-1).cpu() for part in parts])

@@ -45,19 +45,13 @@ class RunGuide:
     def _look(self) -> "tuple[list[int], Tensor, Tensor]":
         import torch
 
-        from debiaspl.deploy.reading import in_batches
-
-        number = {self._files[place]: place for place in self._places}
         keys, features, probabilities = list[int](), [], []
-        for batch in in_batches(self._model, self._root, tuple(number), workers=1):
-            if batch.files:
-                found = self._model.features_and_probabilities(batch.pictures)
-                features.append(found[0].cpu())
-                probabilities.append(found[1].cpu())
-                keys += [number[file] for file in batch.files]
-            self.looked += len(batch.files) + len(batch.bad)
+        images = self._model.photos(self._root, [self._files[place] for place in self._places])
+        for seen in self._model.see(images, workers=1):
+            features.append(seen.features.cpu())
+            probabilities.append(seen.probabilities.cpu())
+            keys += [self._places[position] for position in seen.positions.tolist()]
+            self.looked += len(seen.positions) + len(seen.skipped)
             if self._stopped:
                 break
-        if not keys:
-            return [], torch.empty(0, 1), torch.empty(0, 2)
         return keys, torch.cat(features), torch.cat(probabilities)

@@ -3,6 +3,7 @@
 from debiaspl.models.average import Average
 from debiaspl.models.linear import LinearNetwork
 from debiaspl.models.network import Network
+from debiaspl.models.predict import Seen, predict_set
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.resnet18 import ResNet18
@@ -22,9 +23,11 @@ __all__ = [
     "ResNet9",
     "ResNet18",
     "Scaling",
+    "Seen",
     "SmallNet",
     "WideResNet",
     "first_weights",
+    "predict_set",
     "scale",
     "start_digest",
     "synchronise_norms",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from debiaspl.augment import RandAugment, Weak
-from debiaspl.data import GivenLabels, ImageSet, LazyImages, Task, Vectors
+from debiaspl.data import GivenLabels, ImageSet, Task, Vectors, loaded
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.models import scale
@@ -91,12 +91,8 @@ def _few(recipe: Recipe) -> Task:
     """A task like the whole one, of a few of its photos."""
     protocol = GivenLabels(str(recipe.protocol.settings.get("table", "")))
     whole = protocol.read(recipe.data, recipe.image_size, stream=True)
-    assert isinstance(whole.images, LazyImages)
     known, rest = (part.nonzero().flatten() for part in (whole.labels >= 0, whole.labels < 0))
-    chosen = torch.cat((known[:FEW], rest[:FEW]))
-    loaded = whole.images.load(chosen, crops=1, seed=None)
-    part = whole.select(chosen)
-    few = ImageSet(loaded.pictures[0], part.labels, part.classes, part.ids)
+    few, _ = loaded(whole.select(torch.cat((known[:FEW], rest[:FEW]))))
     return Task.of_given(few, protocol, recipe.seed)
 
 

@@ -1,6 +1,5 @@
 """From what was trained to what is used."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 
 import torch
@@ -8,10 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms import Algorithm
-from debiaspl.data import ImageSet, Task, in_order
+from debiaspl.data import ImageSet, Task
 from debiaspl.debias import Correction
-from debiaspl.models import Network, scale
-from debiaspl.training.evaluate import BATCH
+from debiaspl.models import Network, predict_set
+from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 
 TEMPERATURE = 0.1
@@ -41,9 +40,9 @@ def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Li
     features that ``mean``, the mean over the unlabeled images, is taken off from. A class without labels is never
     chosen."""
     features, labels = [], []
-    for images, drawn in _features(model, labeled):
-        features.append(images)
-        labels.append(labeled.labels[drawn.to(labeled.labels.device)])
+    for seen in predict_set(model, labeled, BATCH):
+        features.append(seen.features)
+        labels.append(labeled.labels[seen.positions.to(labeled.labels.device)])
     centred, label = torch.cat(features) - mean, torch.cat(labels)
     # A product, not index_add: on a GPU that adds in no fixed order.
     members = F.one_hot(label, labeled.num_classes).to(centred.dtype)
@@ -58,15 +57,9 @@ def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Li
 @torch.no_grad()
 def mean_features(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:
     total, count = torch.zeros((), device=images.labels.device), 0
-    for features, _ in _features(model, images, group):
-        total, count = total + features.double().sum(0), count + len(features)
+    for seen in predict_set(model, images, BATCH, group.number, group.count):
+        total, count = total + seen.features.double().sum(0), count + len(seen.features)
     (total, count), *others = group.everyone((total.cpu(), count))
     for more, further in others:
         total, count = total + more, count + further
     return (total / count).float().to(images.labels.device)
-
-
-def _features(model: Network, images: ImageSet, group: Group = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
-    """Features and positions of all images that can be read, batch by batch; of a group, this rank's batches."""
-    for drawn in in_order(images, BATCH, group.number, group.count):
-        yield model.embed(scale(drawn.pictures[0].to(images.labels.device))), drawn.positions

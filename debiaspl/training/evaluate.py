@@ -1,21 +1,17 @@
 """How good a model is on images it has not seen."""
 
-import csv
-import io
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from debiaspl.data import ImageSet, in_order
+from debiaspl.data import ImageSet
+from debiaspl.data.csv_text import csv_line
 from debiaspl.debias import ranks
-from debiaspl.models import scale
+from debiaspl.models import Network, predict_set
+from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
-
-BATCH = 500
-"""Images that a network sees at once. Ranks take whole batches in turn: in a batch of another size a picture might have
-other last bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,28 +46,24 @@ class Evaluation:
 
     def to_csv(self) -> str:
         """``file_name,label,confidence,truth``, one line per image."""
-        text = io.StringIO()
-        table = csv.writer(text, lineterminator="\n")
-        table.writerow(["file_name", "label", "confidence", "truth"])
+        lines = [csv_line(["file_name", "label", "confidence", "truth"])]
         names = (*self.images.classes, "")  # -1, for images whose class nobody knows, is the last one
         columns = self.images.ids, self.label.tolist(), self.confidence.tolist(), self.images.truth.tolist()
         for name, label, confidence, truth in zip(*columns, strict=True):
-            table.writerow([name, names[label], f"{confidence:.6f}", names[truth]])
-        return text.getvalue()
+            lines.append(csv_line([name, names[label], f"{confidence:.6f}", names[truth]]))
+        return "".join(lines)
 
 
-@torch.no_grad()
-def predict_all(model: nn.Module, images: ImageSet, group: Group = ALONE) -> Tensor:
+def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:
     """Probabilities of every image, (N, C), in float32; even ones for a file that cannot be read.
 
     The ranks of a group share the work, so all of them must ask; all have the same model, and are given the same.
     """
     found = torch.zeros((len(images), images.num_classes), device=images.labels.device)
-    for drawn in in_order(images, BATCH, group.number, group.count):
-        if drawn.skipped:
-            found[torch.tensor(list(drawn.skipped), device=found.device)] = 1 / images.num_classes
-        pictures = scale(drawn.pictures[0].to(images.labels.device))
-        found[drawn.positions.to(found.device)] = model(pictures).float().softmax(-1)
+    for seen in predict_set(model, images, BATCH, group.number, group.count):
+        if seen.skipped:
+            found[torch.tensor(list(seen.skipped), device=found.device)] = 1 / images.num_classes
+        found[seen.positions.to(found.device)] = seen.probabilities
     if group.count > 1:
         group.largest(0)  # the hosts first: on a GPU nobody would notice that another rank hangs
         ranks.add_up(found)  # exact: every row is 0 on all ranks but one
@@ -87,7 +79,7 @@ class _Part(NamedTuple):
     skipped: dict[int, str]
 
 
-def evaluate(model: nn.Module, images: ImageSet, group: Group = ALONE) -> Evaluation:
+def evaluate(model: Network, images: ImageSet, group: Group = ALONE) -> Evaluation:
     """Predict every image that can be read, in float32, with a model in eval mode.
 
     The ranks of a group share the work, so all of them must ask; all have the same model, and are given the same.
@@ -102,18 +94,17 @@ def evaluate(model: nn.Module, images: ImageSet, group: Group = ALONE) -> Evalua
     return Evaluation(seen, label, confidence, skipped)
 
 
-@torch.inference_mode()
-def _predicted(model: nn.Module, images: ImageSet, group: Group) -> _Part:
+def _predicted(model: Network, images: ImageSet, group: Group) -> _Part:
     where = images.labels.device
     # A rank may have no batch at all.
     read = [torch.empty(0, dtype=torch.int64)]
     labels = [torch.empty(0, dtype=torch.int64, device=where)]
     confidences = [torch.empty(0, dtype=torch.float32, device=where)]
     skipped: dict[int, str] = {}
-    for drawn in in_order(images, BATCH, group.number, group.count):
-        confidence, label = model(scale(drawn.pictures[0].to(where))).float().softmax(-1).max(-1)
-        read.append(drawn.positions)
+    for seen in predict_set(model, images, BATCH, group.number, group.count):
+        confidence, label = seen.probabilities.max(-1)
+        read.append(seen.positions)
         labels.append(label)
         confidences.append(confidence)
-        skipped |= drawn.skipped
+        skipped |= seen.skipped
     return _Part(torch.cat(read), torch.cat(labels).cpu(), torch.cat(confidences).cpu(), skipped)

@@ -1,7 +1,5 @@
 """From a folder without labels to a trained student, and to the table that compares it with its teacher."""
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.files import write_bytes, write_json, write_text
+from debiaspl.predictions import read_predictions
 from debiaspl.training import RunError
 from debiaspl.training.loop import Face, train_as
 from debiaspl.zeroshot import photos as folder_of_photos
@@ -125,9 +124,8 @@ class Experiment:
 
     def _labels_of(self, place: Path, predictions: Predictions) -> Tensor:
         """The student's label of each image; the teacher's where the student could not read it."""
-        rows = csv.DictReader(io.StringIO(_text(place / "predictions.csv"), newline=""))
-        number = {name: label for label, name in enumerate(self.classes)}
-        own = {row["file_name"]: number[row["label"]] for row in rows}
+        found = read_predictions(place / "predictions.csv", classes=self.classes)
+        own = dict(zip(found.file_names or (), found.label.tolist(), strict=True))
         pairs = zip(predictions.ids, predictions.label.tolist(), strict=True)
         return torch.tensor([own.get(name, label) for name, label in pairs])
 

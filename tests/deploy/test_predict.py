@@ -13,7 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.deploy import load_model, reading
+from debiaspl.deploy import load_model, saved
 from debiaspl.deploy.predict import predict_folder
 from tests.data.photos import jpeg, patch
 
@@ -57,7 +57,7 @@ def test_labels_are_those_of_each_photo_read_as_in_training(run, folder, tmp_pat
 
 
 def test_one_row_per_image_in_order_over_many_batches(model, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "MOST_IMAGES", 2)
+    monkeypatch.setattr(saved, "MOST_IMAGES", 2)
     for number in range(5):
         (folder / f"bad{number}.jpg").write_bytes(b"x")
         (folder / f"c{number}.jpg").write_bytes(jpeg(patch(1, number)))

@@ -46,9 +46,23 @@ def test_a_grey_model_reads_colour_photos_as_grey_ones(photos, tmp_path):
 
 
 def test_images_of_another_shape_are_refused(model):
-    for images in (torch.zeros(2, 3, 24, 24), torch.zeros(2, 3, 24, 25, dtype=torch.uint8), torch.zeros(3, 24, 24)):
-        with pytest.raises(ValueError, match=r"expected uint8 \(N, C, H, W\) with C, H, W = 3, 24, 24"):
+    for images in (torch.zeros(2, 3, 24, 25, dtype=torch.uint8), torch.zeros(3, 24, 24)):
+        with pytest.raises(ValueError, match=r"expected \(N, C, H, W\) with C, H, W = 3, 24, 24"):
             model.probabilities(images)
+    with pytest.raises(ValueError, match=r"dtype torch.float32, expected uint8 \(N, C, H, W\) with C = 1 or 3"):
+        model.probabilities(torch.full((2, 3, 24, 24), 7.0))
+    with pytest.raises(ValueError, match="there are no images"):
+        model.predict([])
+
+
+def test_arrays_as_people_have_them_are_predicted_alike(model):
+    """Bytes or numbers from 0 to 1, with channels first or last, as a tensor, an array or a list."""
+    pixels = torch.randint(256, (3, 3, 24, 24), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    expected = model.predict(pixels)
+    assert set(expected) <= set(model.classes)
+    last = pixels.permute(0, 2, 3, 1).numpy()
+    for images in (pixels.numpy(), last, last / 255, last.tolist(), pixels.float() / 255):
+        assert model.predict(images) == expected
 
 
 @pytest.fixture

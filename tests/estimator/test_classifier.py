@@ -90,14 +90,20 @@ def test_the_prior_is_an_estimate_of_the_bias(iris):
 def test_strength_0_is_fixmatch(iris, digits):
     import torch
 
-    from debiaspl.debias import Correction
-    from debiaspl.vectors import fit_head
+    from debiaspl.data import ImageSet, Task, Vectors
+    from debiaspl.models import Scaling
+    from debiaspl.training.loop import fit
+    from debiaspl.training.vectors import LINEAR
 
     rows, labels, _ = iris
     seed = int(np.random.RandomState(3).randint(2**31 - 1))
-    plain = fit_head(torch.tensor(rows), torch.tensor(labels), 3, correction=Correction(), steps=60, seed=seed)
+    vectors, known = torch.tensor(rows), (torch.tensor(labels) >= 0).nonzero().flatten()
+    images = ImageSet(Vectors(Scaling.of(vectors)(vectors)[:, None]), torch.tensor(labels), ("a", "b", "c"))
+    task = Task(images.select(known), images.without_labels(), images.select(known))
+    sizes = f"labeled_batch={len(known)}", f"unlabeled_batch={len(rows)}", "steps=60", f"seed={seed}"
+    plain = fit(LINEAR.with_settings(["correction=none", "threshold=0.7", *sizes]), task, torch.device("cpu"))
     zero = few(strength=0, random_state=3).fit(rows, labels)
-    assert np.array_equal(zero.predict_proba(rows), plain.probabilities(torch.tensor(rows)).numpy())
+    assert torch.equal(zero.model_.head.weight, plain.finished().head.weight)
     debiased = few(strength=2.0, random_state=3, threshold=0.5).fit(rows, labels)
     fixmatch = few(strength=0, random_state=3, threshold=0.5).fit(rows, labels)
     assert not np.array_equal(debiased.predict_proba(rows), fixmatch.predict_proba(rows))
@@ -200,8 +206,8 @@ BAD = {
     "NaN": (lambda x, y: (np.where(x > 5, np.nan, x), y), {}, "NaN"),
     "steps": (lambda x, y: (x, y), {"max_iter": 0}, "max_iter is 0, expected a whole number"),
     "half a step": (lambda x, y: (x, y), {"max_iter": 0.5}, "max_iter is 0.5, expected"),
-    "strength": (lambda x, y: (x, y), {"strength": -1}, "strength is -1, expected a number >= 0"),
-    "momentum": (lambda x, y: (x, y), {"momentum": 1}, r"momentum is 1, expected a number in \[0, 1\)"),
+    "strength": (lambda x, y: (x, y), {"strength": -1}, "strength is -1.0, expected a number >= 0"),
+    "momentum": (lambda x, y: (x, y), {"momentum": 1}, r"momentum is 1.0, expected a number in \[0, 1\)"),
     "network": (lambda x, y: (x, y), {"network": "small"}, "network is 'small', expected 'auto' or 'linear' for feat"),
     "channels first": (
         lambda x, y: (np.zeros((150, 3, 8, 8)), y),

@@ -29,7 +29,7 @@ def test_it_names_what_next_would_pick_and_nothing_that_was_answered(tmp_path, m
     assert guide.total == 20
     readable = [number for number in range(20) if number != 7]
     images = torch.stack([model.read(root / files[number]) for number in readable])
-    features, probabilities = model.features_and_probabilities(images)
+    features, probabilities = model.features(images), model.probabilities(images)
     expected = pick_next(features, probabilities, 200, taken=[readable.index(3), readable.index(9)])
     assert guide({3, 9, 7}) == [readable[place] for place in expected]
     assert guide.looked == 20

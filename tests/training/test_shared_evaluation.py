@@ -110,13 +110,12 @@ def test_ranks_find_what_one_process_finds_and_each_reads_its_share(tmp_path, ph
             torch.testing.assert_close(one["features"][name], expected, rtol=1e-6, atol=1e-9)
             assert one["features"][name].equal(together[0]["features"][name])
         share = {position for position in range(IMAGES) if position // BATCH % count == rank}
-        # Batch 3 has no image that can be read: it is looked for in the next one.
-        assert one["opened"] == share | ({20} if 3 % count == rank else set())
+        assert one["opened"] == share  # also of batch 3, which has no image that can be read
     assert alone["probabilities"]["files"][BAD].tolist() == [[0.5, 0.5]] * len(BAD)
 
 
 class Fails(torch.nn.Module):
-    def forward(self, pictures: Tensor) -> Tensor:
+    def embed(self, pictures: Tensor) -> Tensor:
         raise RunError("no room")
 
 
