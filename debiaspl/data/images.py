@@ -180,6 +180,8 @@ def _pixels(images: Tensor) -> Tensor:
         images = images.unsqueeze(1)
     elif images.ndim == 4 and images.shape[1] not in (1, 3) and images.shape[3] in (1, 3):
         images = images.permute(0, 3, 1, 2)
-    if images.is_floating_point() and images.numel() and bool(((images >= 0) & (images <= 1)).all()):
-        images = (images * 255).round().to(torch.uint8)
+    if images.dtype not in (torch.uint8, torch.bool) and images.numel():
+        floats = images.is_floating_point()
+        if bool(((images >= 0) & (images <= (1 if floats else 255))).all()):
+            images = (images * 255 if floats else images).round().to(torch.uint8)
     return images.contiguous()

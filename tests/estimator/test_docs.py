@@ -19,8 +19,8 @@ def runs(code: str, folder: Path) -> str:
     ).stdout
 
 
-def test_there_are_three_examples():
-    assert len(CODE) == 3
+def test_there_are_two_examples():
+    assert len(CODE) == 2
 
 
 @pytest.mark.slow
@@ -32,11 +32,8 @@ def test_digits(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [1, 2])
-def test_code_runs_as_printed(number, tmp_path):
-    said = runs(CODE[number], tmp_path)
-    if number == 1:
-        assert float(said.split()[-1]) > 0.85
+def test_code_runs_as_printed(tmp_path):
+    assert float(runs(CODE[1], tmp_path).split()[-1]) > 0.85
 
 
 def test_numbers_are_what_was_measured():
