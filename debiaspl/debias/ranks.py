@@ -4,14 +4,31 @@ In one process, with ``torch.distributed`` or without, everything here gives bac
 the device and nothing is pickled, so that a step that uses this can be recorded and replayed.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, distributed
 
+_alone = False
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Inside, this process is the only one: for work that ranks have dealt out, and that each does as if by itself."""
+    global _alone
+    before, _alone = _alone, True
+    try:
+        yield
+    finally:
+        _alone = before
+
 
 def count() -> int:
     """How many ranks there are."""
+    if _alone:
+        return 1
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 

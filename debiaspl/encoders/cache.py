@@ -15,6 +15,7 @@ from torch import Tensor
 from debiaspl.augment import RandAugment, Weak
 from debiaspl.data import ImageSet, in_order
 from debiaspl.data.lazy import LazyImages
+from debiaspl.debias import ranks
 from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.files import write_bytes
 from debiaspl.models import scale
@@ -100,7 +101,8 @@ def cached_features(
         path = place / f"{_key_of(key, part, number)}.safetensors"
         kept = _read(path)
         if kept is None:
-            kept = _compute(encoder, part, views, number)
+            with ranks.alone():  # a chunk is one process's: its views must not depend on how many there are
+                kept = _compute(encoder, part, views, number)
             # A file that could not be opened may be there the next time; what is damaged stays so.
             if not any(reason.startswith("cannot be opened") for reason in kept[1].values()):
                 _write(path, *kept)

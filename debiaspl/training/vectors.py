@@ -20,9 +20,9 @@ LINEAR = Recipe(
     learning_rate=0.5,
     arc=1.0,
     weight_decay=5e-4,
-    average_decay=0.0,
+    average_decay=0.9,
 ).with_settings(["joint=false"])
-"""A classifier of vectors: the learning rate falls to 0, so that the last weights need no averaging."""
+"""A classifier of vectors: the learning rate falls to 0, so that the last weights need little averaging."""
 
 
 @dataclass(frozen=True, eq=False)
