@@ -1,0 +1,56 @@
+"""``debiaspl compare PHOTOS --encoder``: algorithms and corrections on the features of a frozen encoder."""
+
+import json
+import shutil
+
+import pytest
+
+from debiaspl.photos.matrix import base_recipe
+from debiaspl.photos.survey import survey
+from tests.photos.user import debiaspl
+
+
+@pytest.mark.slow(seconds=25)
+def test_a_matrix_on_frozen_features(place, tmp_path):
+    where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
+    which = "--algorithms", "fixmatch,uda,mixmatch,contrastmatch", "--corrections", "none,debiaser", "--seeds", 2
+    ran = debiaspl("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--workers", 2)
+    assert ran.exit_code == 0, ran.output
+    numbers = json.loads((tmp_path / "matrix" / "results.json").read_text())
+    assert numbers["recipe"]["network"]["settings"]["frozen"] is True
+    assert "it trains the features themselves" in " ".join(ran.output.split())
+    runs = sorted(path.name for path in (tmp_path / "matrix").iterdir() if path.is_dir() and path.name[0] != ".")
+    assert runs == sorted(
+        f"{name}-{correction}-seed{seed}"
+        for name in ("fixmatch", "uda", "mixmatch")
+        for correction in ("none", "debiaser")
+        for seed in (0, 1)
+    )
+    assert len(list((tmp_path / "matrix" / ".features").iterdir())) == 1  # computed once, for all of them
+    results = json.loads((tmp_path / "matrix" / "uda-debiaser-seed1" / "results.json").read_text())
+    assert results["labels"] == [2, 2]  # a third of the labels is held out, and measured with
+    assert results["test"] == 2
+
+
+def test_where_every_photo_has_a_label_some_are_hidden(place, tmp_path):
+    for name in ("china", "flower"):
+        (tmp_path / name).mkdir()
+    for number, path in enumerate(sorted((place / "photos").iterdir())):
+        shutil.copy(path, tmp_path / ("china", "flower")[number % 2])
+    recipe = base_recipe(survey(tmp_path, None))
+    assert recipe.protocol.name == "few-labels"
+    assert recipe.protocol.settings == {"per_class": 5}
+    assert recipe.algorithm.name == "fixmatch"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--encoder", "efficientnet-lite0"), "--labels and --encoder are for a folder of photos"),
+        (("photos", "--recipe", "digits-10"), "photos is given, and --data or --recipe too"),
+    ],
+)
+def test_options_that_belong_to_the_other_kind_are_refused(options, message):
+    said = debiaspl("compare", *options)
+    assert said.exit_code == 1
+    assert message in said.stderr
