@@ -17,24 +17,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from debiaspl.vectors import fit_head
 from record_demo import ROOT, origin
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, ImageSet, Task, load
-from debiaspl.debias import Correction, Debiaser
-from debiaspl.encoders import EncodedViews, cached_features, load_encoder
+from debiaspl.debias import Debiaser
+from debiaspl.encoders import cached_features, load_encoder
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
-from debiaspl.training.step import Step
+from debiaspl.training.loop import fit
+from debiaspl.training.vectors import fit_vectors, probabilities
 from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.table import Row
 
 KEPT = ROOT / "runs" / "zeroshot"
 SIZE = 128
-METHODS = ("FixMatch", "DebiasPL")
+STRENGTH = {"FixMatch": 0.0, "DebiasPL": 0.5}
 EUROSAT = (
     *("annual crop land", "forest", "herbaceous vegetation land", "highway or road", "industrial buildings"),
     *("pasture land", "permanent crop land", "residential buildings", "river", "sea or lake"),
@@ -75,24 +75,16 @@ def debiased(probabilities: Tensor) -> Tensor:
 class Frozen:
     """A linear classifier on efficientnet-lite0 as it is."""
 
-    def __init__(self, images: ImageSet, views: int, steps: int | None) -> None:
+    def __init__(self, images: ImageSet, steps: int | None) -> None:
         self.classes, self.steps = images.num_classes, steps
         encoder = load_encoder("efficientnet-lite0", image_size=SIZE)
         encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-        self.found = cached_features(encoder, images, KEPT / "features", EncodedViews(views, views))
+        self.vectors = cached_features(encoder, images, KEPT / "features").plain
 
-    def __call__(self, labels: Tensor, correction: Correction, seed: int) -> Tensor:
-        found = self.found
-        fitted = fit_head(
-            torch.cat((found.plain[None], found.weak)),
-            labels,
-            self.classes,
-            strong=found.strong if len(found.strong) else None,
-            correction=correction,
-            steps=self.steps,
-            seed=seed,
-        )
-        return fitted.probabilities(found.plain).argmax(-1)
+    def __call__(self, labels: Tensor, strength: float, seed: int) -> Tensor:
+        chosen = {"strength": strength, "steps": self.steps, "seed": seed, "unit": True}
+        fitted = fit_vectors(self.vectors, labels, self.classes, **chosen)
+        return probabilities(fitted.network, self.vectors).argmax(-1)
 
 
 class Trained:
@@ -102,7 +94,7 @@ class Trained:
         self.images, self.steps = images, steps or 2**14
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
-    def __call__(self, labels: Tensor, correction: Correction, seed: int) -> Tensor:
+    def __call__(self, labels: Tensor, strength: float, seed: int) -> Tensor:
         known, rest = (labels >= 0).nonzero().flatten(), (labels < 0).nonzero().flatten()
         hidden = torch.full_like(labels, UNLABELED)
         # A set without a truth: nothing behind this line can know it.
@@ -110,20 +102,17 @@ class Trained:
         told = blind.select(known)
         labeled = ImageSet(told.images, labels[known], told.classes)
         task = Task(labeled, blind.select(rest if len(rest) else known), labeled)
-        chosen = Choice("debiaser") if isinstance(correction, Debiaser) else Choice("none")
         recipe = Recipe(
             "zeroshot",
             network=Choice("wrn", {"norm_momentum": 0.1}),
             algorithm=Choice("fixmatch", {"joint": False}),
-            correction=chosen,
+            correction=Choice("debiaser", {"strength": strength}),
             seed=seed,
             steps=self.steps,
             average_statistics=True,
             teacher="average",
         )
-        step = Step(recipe, task, self.device)
-        for number in range(self.steps):
-            step(number)
+        step = fit(recipe, task, self.device)
         return evaluate(step.finished(), blind.to(self.device)).label
 
 
@@ -147,11 +136,10 @@ def measure(name: str, images: ImageSet, probabilities: Tensor, student: Any, ar
             cell["skipped"] = "labels of fewer than two classes"
             continue
         cell["labels_right"] = float((labels == images.truth)[own].double().mean())
-        for method in METHODS:
+        for method in STRENGTH:
             runs = []
             for seed in range(arguments.seeds):
-                correction = Debiaser(images.num_classes) if method == "DebiasPL" else Correction()
-                runs.append(score(method, student(labels, correction, seed), images))
+                runs.append(score(method, student(labels, STRENGTH[method], seed), images))
             accuracy = [run["accuracy"] for run in runs]
             cell[method] = {"accuracy": statistics.fmean(accuracy), "runs": runs}
             shown = ", ".join(f"{100 * value:.1f}" for value in accuracy)
@@ -175,7 +163,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--confidence", type=float, nargs="+", default=[0.2, 0.4, 0.6, 0.8, 0.95])
     parser.add_argument("--steps", type=int, default=None, help="of the student; its own choice unless given")
-    parser.add_argument("--views", type=int, default=0, help="of a frozen student; 0 makes them of the features")
     parser.add_argument("--limit", type=int, default=None, help="images of a set")
     parser.add_argument("--teach", action="store_true", help="ask the teacher, and end")
     parser.add_argument("--root", type=Path, default=None, help="a further folder with the sets")
@@ -187,7 +174,7 @@ def main() -> None:
         for kind in [] if arguments.teach else arguments.students.split(","):
             started = time.monotonic()
             frozen = kind == "frozen"
-            student = Frozen(images, arguments.views, arguments.steps) if frozen else Trained(images, arguments.steps)
+            student = Frozen(images, arguments.steps) if frozen else Trained(images, arguments.steps)
             measured = measure(name, images, probabilities, student, arguments)
             written = {
                 "set": name,
@@ -198,7 +185,7 @@ def main() -> None:
                 **measured,
                 "seconds": round(time.monotonic() - started, 1),
                 "origin": origin(command(name, kind, arguments.limit)) | machine(),
-                "settings": {key: getattr(arguments, key) for key in ("seeds", "steps", "views", "limit")},
+                "settings": {key: getattr(arguments, key) for key in ("seeds", "steps", "limit")},
             }
             arguments.out.mkdir(parents=True, exist_ok=True)
             part = f"-{arguments.limit}" if arguments.limit else ""

@@ -4,6 +4,7 @@ Each table below names a thing and its place. To hold a further one, add a line.
 """
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -128,3 +129,12 @@ def test_a_thing_is_done_in_its_place_alone(names, places):
 def test_a_class_has_its_name_for_itself():
     double = {name for name, places in homes(ast.ClassDef).items() if len(places) > 1 and name[0] != "_"}
     assert double == STILL_DOUBLE
+
+
+def test_the_page_names_files_that_are_there_and_every_room():
+    page = (HOME.parent / "docs" / "architecture.md").read_text()
+    named = set(re.findall(r"`(\w+/\w+(?:/\w+)*\.py)`", page))
+    assert len(named) > 30
+    assert {path for path in named if not ((HOME / path).is_file() or (HOME.parent / path).is_file())} == set()
+    rooms = {path.name for path in HOME.iterdir() if (path / "__init__.py").is_file()}
+    assert set(re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE)) == rooms
