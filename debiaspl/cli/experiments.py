@@ -118,7 +118,7 @@ def train_command(
         from debiaspl.report.runs import write_report
         from debiaspl.training import Run
         from debiaspl.training.group import TIMEOUT
-        from debiaspl.training.loop import Face, train_as
+        from debiaspl.training.loop import RunOptions, train_as
 
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
@@ -126,8 +126,8 @@ def train_command(
         if resume:
             warn_of_new_run(folder, chosen)
         limit = TIMEOUT if timeout is None else timeout
-        face = Face(command_to_go_on())
-        results = train_as(face, chosen, folder, None, resume, device, workers, root, eager, limit)
+        options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
+        results = train_as(options, chosen, folder)
         if rank():
             return  # the first one speaks for all
         if ended:

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from debiaspl.photos.choose import supervised
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.frozen import FEATURES
 from debiaspl.training.log import ProgressLine
-from debiaspl.training.loop import Face, train_as
+from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.results import Ending, Predict
 
 BASELINE, CHECKS = "supervised", "check"
@@ -55,13 +54,12 @@ def train_photos(
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     features = out.resolve().parent / FEATURES
-    start = partial(train_as, data=images, resume=True, device=device, workers=workers, eager=eager)
-    face = Face(go_on, features=features)
+    options = RunOptions(True, device, workers, eager=eager, go_on=go_on, features=features)
     alone = recipe.algorithm.name == "supervised"
     methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
     numbered = _Numbered(count_runs(recipe, check))
     try:
-        results = [_trained(each, place, start, face, check, images, out, numbered) for each, place in methods]
+        results = [_trained(each, place, options, check, images, out, numbered) for each, place in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
     return Outcome(results[-1], None if alone else results[0], check)
@@ -88,8 +86,7 @@ class _Numbered:
 def _trained(
     recipe: Recipe,
     place: Path,
-    start: Callable[..., dict[str, Any]],
-    face: Face,
+    options: RunOptions,
     check: Check,
     images: ImageSet | None,
     out: Path,
@@ -100,11 +97,12 @@ def _trained(
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
         part = _with_fold(recipe, check.folds, fold)
-        told = replace(face, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"))
-        parts.append(start(told, part, below))
+        told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"))
+        parts.append(train_as(told, part, below, images))
         _check_labels(parts[-1], part, images, out)
         _keep_results_only(below)
-    return start(replace(face, end=partial(_end, check, parts), part=numbered.next(recipe)), recipe, place)
+    last = replace(options, end=partial(_end, check, parts), part=numbered.next(recipe))
+    return train_as(last, recipe, place, images)
 
 
 def _read(recipe: Recipe) -> ImageSet:

@@ -1,7 +1,7 @@
 """The loop: read it from top to bottom, nothing is hidden."""
 
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,15 @@ from debiaspl.training.tasks import Data, handed_over, task_of
 
 
 @dataclass(frozen=True)
-class Face:
-    """What whoever starts a run tells it, beside what to compute."""
+class RunOptions:
+    """How a recipe is trained: all that does not change what is computed. The first six are those of ``train``."""
 
+    resume: bool = False
+    device: str | None = None
+    workers: int = 2
+    root: str | Path | None = None
+    eager: bool = False
+    timeout: float = TIMEOUT
     go_on: str = "debiaspl.train with resume=True"
     """How the message of an interrupted run tells its user to go on."""
     end: End = on_the_test_set
@@ -75,49 +81,43 @@ def train(
     """
     if data is not None:
         recipe, data = handed_over(recipe, data)
-    return train_as(Face(), recipe, out, data, resume, device, workers, root, eager, timeout)
+    return train_as(RunOptions(resume, device, workers, root, eager, timeout), recipe, out, data)
 
 
-def train_as(
-    face: Face,
-    recipe: Recipe,
-    out: str | Path,
-    data: Data | None = None,
-    resume: bool = False,
-    device: str | None = None,
-    workers: int = 2,
-    root: str | Path | None = None,
-    eager: bool = False,
-    timeout: float = TIMEOUT,
-) -> dict[str, Any]:
+def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | None = None) -> dict[str, Any]:
     """``train`` for the other rooms. Data that they hand over are those that the recipe names, read before."""
-    where = find_device(device)
-    with joined(where, timeout) as group, group.watched():
+    where = find_device(options.device)
+    with joined(where, options.timeout) as group, group.watched():
         run = Run(Path(out))
         if group.first:
-            run = Run.at(run.folder, recipe, resume or group.begun_before())
+            run = Run.at(run.folder, recipe, options.resume or group.begun_before())
             group.note_begun()
         ended = group.from_first(run.results() if group.first else None)
         if ended is not None:
             return ended
 
-        task = task_of(recipe, data, root)
+        task, vectors = task_of(recipe, data, options.root), None
         facts = about(recipe, task.labeled)
-        claim = partial(run.begin, recipe) if group.first else nullcontext
         begun = bool(group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None))
-        build = partial(Step, device=where, workers=workers, record=not eager, fresh=not begun, group=group)
-        if is_frozen(recipe):
-            check_frozen(recipe, task)
-            with claim():
-                folder = face.features or run.folder.resolve().parent / FEATURES
-                vectors = encoded(recipe, task, where, folder, group, face.go_on)
-                return _train(recipe, run, build(recipe, vectors.task), group, face, facts, vectors)
-        step = build(recipe, task)
-        try:
-            with claim():
-                return _train(recipe, run, step, group, face, facts)
-        finally:
-            del step  # it must be gone when the group is left
+        with ExitStack() as claimed:
+            if is_frozen(recipe):
+                check_frozen(recipe, task)
+                _claim(claimed, run, recipe, group)  # features take long: nobody else is to begin here meanwhile
+                folder = options.features or run.folder.resolve().parent / FEATURES
+                vectors = encoded(recipe, task, where, folder, group, options.go_on)
+                task = vectors.task
+            step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
+            try:
+                if vectors is None:
+                    _claim(claimed, run, recipe, group)  # what cannot be built leaves no folder behind
+                return _train(recipe, run, step, group, options, facts, vectors)
+            finally:
+                del step  # it must be gone when the group is left
+
+
+def _claim(claimed: ExitStack, run: Run, recipe: Recipe, group: Group) -> None:
+    if group.first:
+        claimed.enter_context(run.begin(recipe))
 
 
 def fit(recipe: Recipe, task: Task, device: torch.device) -> Step:
@@ -136,7 +136,7 @@ def _train(
     run: Run,
     step: Step,
     group: Group,
-    face: Face,
+    options: RunOptions,
     facts: dict[str, str],
     vectors: Encoded | None = None,
 ) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def _train(
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
-        ProgressLine(recipe.name, number, recipe.steps, part=face.part) as progress,
+        ProgressLine(recipe.name, number, recipe.steps, part=options.part) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
     ):
@@ -190,13 +190,13 @@ def _train(
                 save()
             if not last and (asked := group.agreed_stop(number, stop_requested())):
                 save()
-                reached = f"step {number} of {recipe.steps}" + (f" of {face.part}" if face.part else "")
-                raise Interrupted(f"Stopped and saved at {reached}. Go on with: {face.go_on}", asked)
+                reached = f"step {number} of {recipe.steps}" + (f" of {options.part}" if options.part else "")
+                raise Interrupted(f"Stopped and saved at {reached}. Go on with: {options.go_on}", asked)
 
     model = step.finished()
     predict = partial(evaluate, model, group=group)
     # Every rank measures, though the first alone needs it: each predicts its share.
-    ending = face.end(predict, step.task)
+    ending = options.end(predict, step.task)
     if not step.algorithm.learns_labels:
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
     history = run.log() if group.first else []

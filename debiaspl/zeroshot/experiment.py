@@ -17,7 +17,7 @@ from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.files import write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
 from debiaspl.training import RunError
-from debiaspl.training.loop import Face, train_as
+from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
@@ -93,10 +93,11 @@ class Experiment:
         if given is not None:
             taught = taught_by(recipes["DebiasPL"], self.confidence)
             places[f"+ DebiasPL + {self.teacher.name}"] = taught, out / "taught"
+        options = RunOptions(resume, device, go_on=go_on, end=on_every_image)
         task = student_task(recipes["DebiasPL"], images, labels, predictions)
         for method, (recipe, place) in places.items():
             progress(f"training {method}", 0, None)
-            train_as(Face(go_on, end=on_every_image), recipe, place, task, resume=resume, device=device)
+            train_as(options, recipe, place, task)
             found[method] = self._labels_of(place, predictions)
         write_bytes(out / "predictions.csv", (place / "predictions.csv").read_bytes())
         return self._finish(out, predictions, found, evaluate)

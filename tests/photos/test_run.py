@@ -235,8 +235,8 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
         told.append(record)
         raise ValueError("timed")
 
-    def trained(*arguments, eager=False, **named):
-        told.append(not eager)
+    def trained(options, *arguments):
+        told.append(not options.eager)
         raise ValueError("trained")
 
     monkeypatch.setattr(duration, "Step", timed)

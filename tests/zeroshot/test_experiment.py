@@ -184,10 +184,10 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
     whole.rename(tmp_path / "first")
     own = module.train_as
 
-    def stops(face, recipe, place, *arguments, **named):
+    def stops(options, recipe, place, task):
         if place.name == "debiaspl":
             raise KeyboardInterrupt
-        return own(face, recipe, place, *arguments, **named)
+        return own(options, recipe, place, task)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "train_as", stops)
