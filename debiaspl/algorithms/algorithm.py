@@ -70,6 +70,8 @@ class Algorithm(nn.Module, ABC):
     """Trains the classifier; a self-supervised algorithm trains the features alone, and looks at no label."""
     needs_pictures = ""
     """Why it cannot learn from the vectors of a frozen encoder, in a sentence; empty where it can."""
+    gone: tuple[str, ...] = ()
+    """Settings that runs of earlier versions record, and that did nothing."""
     hard_labels = True
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"

@@ -39,6 +39,7 @@ class ContrastMatch(Algorithm):
     """
 
     views = Views(weak=1, strong=1)
+    gone = ("joint", "views", "cld_weight", "strong_share")
     needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(

@@ -144,7 +144,9 @@ class Recipe:
         unknown = sorted(set(values) - known)
         if unknown:
             raise ValueError(f"a recipe has no {', '.join(unknown)}: it was written by another version of debiaspl.")
-        made: dict[str, Any] = {name: Choice(**value) if name in PARTS else value for name, value in values.items()}
+        made: dict[str, Any] = {
+            name: _choice(name, value) if name in PARTS else value for name, value in values.items()
+        }
         return cls(**made)
 
     def with_settings(self, assignments: Iterable[str], load_files: bool = False) -> "Recipe":
@@ -215,6 +217,13 @@ class Recipe:
         close = difflib.get_close_matches(key, everything, n=1)
         hint = f" Did you mean {close[0]}?" if close else hint
         return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {listed(everything)}."
+
+
+def _choice(part: str, value: Mapping[str, Any]) -> Choice:
+    """A part as an earlier version may have written it: without settings that did nothing and are gone since."""
+    name, settings = value["name"], value["settings"]
+    gone = getattr(find(part, name), "gone", ()) if is_at_hand(part, name) and name in PARTS[part] else ()
+    return Choice(name, {key: one for key, one in settings.items() if key not in gone})
 
 
 def parse(key: str, text: str, like: Any) -> Any:

@@ -17,9 +17,9 @@ LINEAR = Recipe(
     network=Choice("linear"),
     strong=Choice("hide"),
     flip=False,
-    learning_rate=0.5,
+    learning_rate=1.0,
     arc=1.0,
-    weight_decay=5e-4,
+    weight_decay=1e-4,
     average_decay=0.9,
 ).with_settings(["joint=false"])
 """A classifier of vectors: the learning rate falls to 0, so that the last weights need little averaging."""
@@ -101,7 +101,7 @@ def probabilities(network: LinearNetwork, vectors: Tensor) -> Tensor:
 
 def enough_steps(rows: int) -> int:
     """To see each row a few times, and few enough to take seconds."""
-    return min(max(rows // 50, 300), 800)
+    return min(max(rows // 50, 500), 1000)
 
 
 def check_vectors(vectors: Tensor) -> None:

@@ -73,7 +73,7 @@ def test_attributes(iris):
     assert fitted.prior_.sum() == pytest.approx(1)
     probabilities = fitted.predict_proba(rows)
     assert np.allclose(probabilities.sum(1), 1)
-    assert DebiasedClassifier(random_state=0).fit(rows, labels).n_iter_ == 300
+    assert DebiasedClassifier(random_state=0).fit(rows, labels).n_iter_ == 500
 
 
 def test_the_prior_is_an_estimate_of_the_bias(iris):
