@@ -1,6 +1,7 @@
 """CReST and CReST+ (Wei et al., 2021): generations of FixMatch, each with labels that the one before it was sure of."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,8 +75,9 @@ class CReSTPlus(CReST):
     correction was made with and ``t_g = (1 - g / G) + (g / G) t_min``.
 
     Args:
-        class_counts: as in CReST, and so are the others.
+        class_counts: as in CReST.
         final_temperature: t in the last generation (t_min); 1 is alignment that does not change.
+        **others: those of CReST.
     """
 
     own_correction = "alignment"
@@ -86,14 +88,10 @@ class CReSTPlus(CReST):
         self,
         class_counts: Sequence[int],
         correction: Correction | None = None,
-        generations: int = 3,
-        sampling_power: float = 1 / 3,
         final_temperature: float = 0.5,
-        threshold: float = 0.95,
-        unlabeled_weight: float = 1.0,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(class_counts, correction, generations, sampling_power, threshold, unlabeled_weight, joint)
+        super().__init__(class_counts, correction, **others)
         if not isinstance(self.correction, DistributionAlignment):
             raise ValueError(
                 f"CReST+ is CReST with distribution alignment, found {type(self.correction).__name__} as correction. "

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -65,21 +66,13 @@ class FreeMatch(Algorithm):
         confidence, label = probabilities.max(-1)
         self._follow(confidence, probabilities, label)
         keep = confidence >= self.thresholds()[label]
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
+        report_labels(self, logits_weak, confidence, label, keep, threshold=self.global_threshold)
         losses = {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
         }
         if self.fairness_weight:
             losses["fairness"] = self.fairness_weight * self._fairness(logits_strong, keep)
-
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            threshold=self.global_threshold,
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
         return losses
 
     def _follow(self, confidence: Tensor, probabilities: Tensor, label: Tensor) -> None:

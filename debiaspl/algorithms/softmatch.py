@@ -1,13 +1,12 @@
 """SoftMatch (Chen et al., 2023): every pseudo-label counts, by a truncated Gaussian of its confidence."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
 
 
 class SoftMatch(Algorithm):
@@ -66,18 +65,10 @@ class SoftMatch(Algorithm):
         # B / (B - 1) times the variance in the batch; a single image has none.
         self.variance.lerp_(everyone.var(correction=min(1, len(everyone) - 1)), 1 - self.decay)
         weight = self.weights(confidence)
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * weight
-
-        self.report(
-            kept=confidence >= self.mean,
-            confidence=confidence.mean(),
-            weight=weight.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_weak, confidence, label, confidence >= self.mean, weight=weight.mean())
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, weight),
         }
 
     def weights(self, confidence: Tensor) -> Tensor:
