@@ -27,9 +27,7 @@ class CReST(FixMatch):
         generations: how often the network is trained; the steps are shared among them. 1 is FixMatch; the paper: 6 on
             CIFAR-10, 15 on larger sets.
         sampling_power: how much the frequent classes are held back (alpha); 0 takes every prediction.
-        threshold: labels less confident than this are not used in a step (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        **others: those of FixMatch, for every generation alike.
     """
 
     def __init__(
@@ -38,11 +36,9 @@ class CReST(FixMatch):
         correction: Correction | None = None,
         generations: int = 3,
         sampling_power: float = 1 / 3,
-        threshold: float = 0.95,
-        unlabeled_weight: float = 1.0,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction, threshold, unlabeled_weight, joint=joint)
+        super().__init__(correction, **others)
         if generations < 1:
             raise ValueError(f"generations is {generations}, expected at least 1, which is FixMatch; CReST uses 6.")
         if not 0 <= sampling_power < float("inf"):

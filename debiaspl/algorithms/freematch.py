@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_decay
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -48,12 +48,7 @@ class FreeMatch(Algorithm):
         joint: bool = True,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= decay < 1:
-            raise ValueError(
-                f"decay is {decay!r}, expected a number in [0, 1): with 0 thresholds are those of the last batch, with "
-                "1 they would never move. The paper uses 0.999, for runs of a million steps."
-            )
-        self.decay, self.joint = decay, joint
+        self.decay, self.joint = check_decay(decay, "thresholds"), joint
         self.unlabeled_weight, self.fairness_weight = unlabeled_weight, fairness_weight
         self.register_buffer("global_threshold", torch.full((), 1 / num_classes))
         self.register_buffer("marginal", torch.full((num_classes,), 1 / num_classes))

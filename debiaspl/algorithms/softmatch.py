@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_decay
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -44,14 +44,9 @@ class SoftMatch(Algorithm):
         joint: bool = True,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= decay < 1:
-            raise ValueError(
-                f"decay is {decay!r}, expected a number in [0, 1): with 0 mean and variance are those of the last "
-                "batch, with 1 they would never move. The paper uses 0.999, for runs of a million steps."
-            )
         if not 0 <= sharpness < float("inf"):
             raise ValueError(f"sharpness is {sharpness!r}, expected a number >= 0; the released code uses 2.")
-        self.decay, self.sharpness = decay, sharpness
+        self.decay, self.sharpness = check_decay(decay, "mean and variance"), sharpness
         self.unlabeled_weight, self.joint = unlabeled_weight, joint
         self.register_buffer("mean", torch.full((), 1 / num_classes))
         self.register_buffer("variance", torch.ones(()))
