@@ -3,11 +3,11 @@
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.mixing import check_ramp, ramp
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -61,17 +61,11 @@ class AdaMatch(Algorithm):
         confidence, label = self.correction(logits_weak).max(-1)
         threshold = self.threshold * ranks.mean(logits.detach().softmax(-1).amax(-1).mean())
         keep = confidence >= threshold
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
+        unlabeled = unlabeled_loss(self.correction, logits_strong, label, keep)
         grown = 0.5 - 0.5 * torch.cos(math.pi * ramp(batch.progress, self.ramp_up))
 
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            threshold=threshold,
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_weak, confidence, label, keep, threshold=threshold)
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * grown * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * grown * unlabeled,
         }

@@ -118,6 +118,29 @@ class Algorithm(nn.Module, ABC):
         self.monitors = {name: value.detach() for name, value in monitors.items()}
 
 
+class SelfSupervised(Algorithm):
+    """Learns features from two strong views, without a label: a start, for runs that learn from labels afterwards.
+
+    Args:
+        correction: none, since there are no labels to correct.
+        num_features: width of the network's features.
+    """
+
+    views = Views(strong=2)
+    makes_pseudo_labels = False
+    learns_labels = False
+    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
+
+
+def check_decay(decay: float, followers: str) -> float:
+    if not 0 <= decay < 1:
+        raise ValueError(
+            f"decay is {decay!r}, expected a number in [0, 1): with 0 {followers} are those of the last batch, with 1 "
+            "they would never move. The paper uses 0.999, for runs of a million steps."
+        )
+    return decay
+
+
 def check_threshold(threshold: float) -> float:
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold is {threshold!r}, expected a confidence in [0, 1]; FixMatch uses 0.95.")

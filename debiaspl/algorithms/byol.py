@@ -1,24 +1,20 @@
 """BYOL (Grill et al., 2020): features without a label, and without other images to be told from."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.heads import AveragedHead, perceptron
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
+from debiaspl.algorithms.heads import AveragedHead, perceptron, unit
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
 
 
-class BYOL(Algorithm):
+class BYOL(SelfSupervised):
     """From one strong view the student predicts what the teacher, its average, makes of the other ones.
 
     With two views that is BYOL. With more, what is predicted is the mean of the teacher's others (Pototzky et al.,
     2022), which is less noisy, so that fewer steps are needed.
 
     Args:
-        correction: none, since there are no labels to correct.
-        num_features: width of the network's features.
         strong_views: views of each image.
         hidden: width inside the heads.
         width: of the space in which predictions are made.
@@ -27,9 +23,6 @@ class BYOL(Algorithm):
 
     teacher = "average"
     needs_average = True
-    makes_pseudo_labels = False
-    learns_labels = False
-    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,
@@ -52,9 +45,9 @@ class BYOL(Algorithm):
         count, views = self.views.strong, torch.cat(batch.strong)
         self.average.follow(self.projector)
         with torch.no_grad():
-            seen = F.normalize(at_least_float32(self.average(models.teacher.embed(views))), dim=-1)
+            seen = unit(self.average(models.teacher.embed(views)))
             seen = seen.view(count, -1, seen.shape[-1])
-            target = F.normalize((seen.sum(0) - seen) / (count - 1), dim=-1)
+            target = unit((seen.sum(0) - seen) / (count - 1))
         predicted = self.predictor(self.projector(models.student.embed(views)))
-        predicted = F.normalize(at_least_float32(predicted), dim=-1).view_as(target)
+        predicted = unit(predicted).view_as(target)
         return {"prediction": 2 - 2 * (predicted * target).sum(-1).mean()}

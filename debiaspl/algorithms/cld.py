@@ -20,13 +20,9 @@ def cld(weak: Tensor, strong: Tensor, temperature: float = TEMPERATURE) -> Tenso
     group = weak.argmax(-1)
     members = F.one_hot(group, weak.shape[-1]).to(weak.dtype)
     with torch.autocast(weak.device.type, enabled=False):  # a temperature of 0.07 magnifies what bf16 rounds off
-        sums, size = _of_all_ranks(members.T @ weak, members.sum(0))
+        # The sums and the sizes of all ranks, in one message.
+        both = ranks.summed(torch.cat([members.T @ weak, members.sum(0)[:, None]], 1))
+        sums, size = both[:, :-1], both[:, -1]
         centroids = sums / size.clamp_min(1)[:, None]
         similarity = strong @ centroids.T / temperature
     return F.cross_entropy(similarity.masked_fill(size == 0, float("-inf")), group)
-
-
-def _of_all_ranks(sums: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
-    """In one message."""
-    both = ranks.summed(torch.cat([sums, size[:, None]], 1))
-    return both[:, :-1], both[:, -1]

@@ -2,12 +2,13 @@
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.memory import write_over_oldest
+from debiaspl.algorithms.consistency import labeled_loss, report_labels
+from debiaspl.algorithms.contrast import write_over_oldest
+from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
 
 
 class CoMatch(Algorithm):
@@ -68,9 +69,7 @@ class CoMatch(Algorithm):
         self.threshold, self.graph_threshold = check_threshold(threshold), check_threshold(graph_threshold)
         self.unlabeled_weight, self.contrast_weight = unlabeled_weight, contrast_weight
         self.own_share, self.temperature, self.memory = own_share, temperature, memory
-        self.projection = nn.Sequential(
-            nn.Linear(num_features, num_features), nn.LeakyReLU(0.1), nn.Linear(num_features, embedding)
-        )
+        self.projection = perceptron((num_features, num_features, embedding), norm=False, slope=0.1)
         self.register_buffer("embeddings", torch.zeros(memory, embedding))
         self.register_buffer("probabilities", torch.zeros(memory, num_classes))
         self.register_buffer("written", torch.zeros((), dtype=torch.int64))
@@ -90,14 +89,9 @@ class CoMatch(Algorithm):
         keep = confidence >= self.threshold
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong), smoothed, reduction="none") * keep
         pair = self._embed(features_strong), self._embed(features_second)
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_weak, confidence, label, keep)
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
             "unlabeled": self.unlabeled_weight * unlabeled.mean(),
             "contrast": self.contrast_weight * contrast(*pair, smoothed, self.temperature, self.graph_threshold),
         }
@@ -115,7 +109,7 @@ class CoMatch(Algorithm):
         return labeled, weak[0], strong, second
 
     def _embed(self, features: Tensor) -> Tensor:
-        return F.normalize(at_least_float32(self.projection(features)), dim=-1)
+        return unit(self.projection(features))
 
     def _smoothed(self, probabilities: Tensor, embedded: Tensor) -> Tensor:
         with torch.autocast(embedded.device.type, enabled=False):  # the temperature magnifies what bf16 rounds off

@@ -4,10 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.algorithms.heads import AveragedHead, perceptron
-from debiaspl.algorithms.memory import write_over_oldest
+from debiaspl.algorithms.heads import AveragedHead, perceptron, unit
 from debiaspl.debias import ranks
-from debiaspl.debias.correction import at_least_float32
 
 NONE = -1e4
 """In place of the similarity to what is not there: its weight is 0, and 0 times it is 0."""
@@ -60,16 +58,15 @@ class Contrast(nn.Module):
 
     def queries(self, features: Tensor) -> Tensor:
         """What searches: unit vectors of the student's features."""
-        return F.normalize(at_least_float32(self.projector(features)), dim=-1)
+        return unit(self.projector(features))
 
     @torch.no_grad()
     def keys(self, features: Tensor) -> Tensor:
         """What is to be found: unit vectors of the teacher's features. Once a step: the averaged projector moves."""
-        if self.average is not None:
-            self.average.follow(self.projector)
-        return F.normalize(
-            at_least_float32((self.projector if self.average is None else self.average)(features)), dim=-1
-        )
+        if self.average is None:
+            return unit(self.projector(features))
+        self.average.follow(self.projector)
+        return unit(self.average(features))
 
     def find(self, queries: Tensor, keys: Tensor, everyone: Tensor) -> Tensor:
         """Query i must find key i among ``everyone``, the keys of all ranks, and what is remembered."""
@@ -100,6 +97,20 @@ class Contrast(nn.Module):
             return similarity
         empty = torch.arange(similarity.shape[1], device=similarity.device) - batch >= self.written
         return similarity.masked_fill(empty, NONE)
+
+
+def write_over_oldest(written: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
+    """Write rows into each buffer, (memory, ...), given as (buffer, rows); ``written``, the rows so far, counts on."""
+    (buffer, rows), *_ = pairs
+    memory, count = len(buffer), len(rows)
+    if count > memory:
+        raise ValueError(
+            f"memory is {memory}, but a batch has {count} images or views to remember; expected at least as many."
+        )
+    places = (written + torch.arange(count, device=rows.device)) % memory
+    for buffer, rows in pairs:
+        buffer.index_copy_(0, places, rows.to(buffer.dtype))
+    written.add_(count)
 
 
 def check_temperature(name: str, temperature: float) -> float:

@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import consistency, report_labels
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views, check_threshold
+from debiaspl.algorithms.consistency import report_labels, unlabeled_loss
 from debiaspl.algorithms.contrast import Contrast
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
@@ -40,7 +40,7 @@ class ContrastMatch(Algorithm):
 
     views = Views(weak=1, strong=1)
     gone = ("joint", "views", "cld_weight", "strong_share")
-    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
+    needs_pictures = SelfSupervised.needs_pictures
 
     def __init__(
         self,
@@ -65,15 +65,7 @@ class ContrastMatch(Algorithm):
         if not 0 <= labels_from < 1:
             raise ValueError(f"labels_from is {labels_from}, expected a share of the training in [0, 1).")
         self.contrast_weight, self.contrast_until, self.labels_from = contrast_weight, contrast_until, labels_from
-        self.contrast = Contrast(
-            num_features,
-            width=width,
-            temperature=temperature,
-            memory=memory,
-            relations=relations,
-            relation_temperature=relation_temperature,
-            key_decay=key_decay,
-        )
+        self.contrast = Contrast(num_features, width, temperature, memory, relations, relation_temperature, key_decay)
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():
@@ -83,15 +75,15 @@ class ContrastMatch(Algorithm):
         sizes = [len(batch.labeled), len(batch.strong[0])]
         logits, logits_strong = torch.split(models.student.head(features), sizes)
 
-        probabilities = self.correction(logits_weak)
-        report_labels(self, logits_weak, probabilities, self.threshold)
+        confidence, label = self.correction(logits_weak).max(-1)
+        keep = confidence >= self.threshold
+        report_labels(self, logits_weak, confidence, label, keep)
+        unlabeled = unlabeled_loss(self.correction, logits_strong, label, keep)
         weight = self.contrast_weight * (1 - batch.progress / self.contrast_until).clamp_min(0)
         learned = batch.progress >= self.labels_from
         known = torch.where(learned, self.correction.labeled_margin(logits, batch.labels), at_least_float32(logits))
         return {
             "labeled": F.cross_entropy(known, batch.labels),
-            "unlabeled": learned
-            * self.unlabeled_weight
-            * consistency(self.correction, probabilities, logits_strong, self.threshold),
+            "unlabeled": learned * self.unlabeled_weight * unlabeled,
             "contrast": weight * self.contrast(features[sizes[0] :], features_weak),
         }

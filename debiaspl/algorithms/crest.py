@@ -1,6 +1,7 @@
 """CReST and CReST+ (Wei et al., 2021): generations of FixMatch, each with labels that the one before it was sure of."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,9 +27,7 @@ class CReST(FixMatch):
         generations: how often the network is trained; the steps are shared among them. 1 is FixMatch; the paper: 6 on
             CIFAR-10, 15 on larger sets.
         sampling_power: how much the frequent classes are held back (alpha); 0 takes every prediction.
-        threshold: labels less confident than this are not used in a step (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        **others: those of FixMatch, for every generation alike.
     """
 
     def __init__(
@@ -37,11 +36,9 @@ class CReST(FixMatch):
         correction: Correction | None = None,
         generations: int = 3,
         sampling_power: float = 1 / 3,
-        threshold: float = 0.95,
-        unlabeled_weight: float = 1.0,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction, threshold, unlabeled_weight, joint=joint)
+        super().__init__(correction, **others)
         if generations < 1:
             raise ValueError(f"generations is {generations}, expected at least 1, which is FixMatch; CReST uses 6.")
         if not 0 <= sampling_power < float("inf"):
@@ -74,8 +71,9 @@ class CReSTPlus(CReST):
     correction was made with and ``t_g = (1 - g / G) + (g / G) t_min``.
 
     Args:
-        class_counts: as in CReST, and so are the others.
+        class_counts: as in CReST.
         final_temperature: t in the last generation (t_min); 1 is alignment that does not change.
+        **others: those of CReST.
     """
 
     own_correction = "alignment"
@@ -86,14 +84,10 @@ class CReSTPlus(CReST):
         self,
         class_counts: Sequence[int],
         correction: Correction | None = None,
-        generations: int = 3,
-        sampling_power: float = 1 / 3,
         final_temperature: float = 0.5,
-        threshold: float = 0.95,
-        unlabeled_weight: float = 1.0,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(class_counts, correction, generations, sampling_power, threshold, unlabeled_weight, joint)
+        super().__init__(class_counts, correction, **others)
         if not isinstance(self.correction, DistributionAlignment):
             raise ValueError(
                 f"CReST+ is CReST with distribution alignment, found {type(self.correction).__name__} as correction. "

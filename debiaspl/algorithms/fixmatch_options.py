@@ -7,7 +7,7 @@ from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.cld import cld
-from debiaspl.algorithms.consistency import consistency, labeled_loss, report_labels
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict, predict_own, predict_weak
 from debiaspl.debias.correction import at_least_float32
 
@@ -21,11 +21,13 @@ def several_views(own: "FixMatch", models: Models, batch: Batch) -> dict[str, Te
     mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
 
     # Every label set is made with the correction from before this batch; only then does it learn.
-    label_sets = [own.correction.probabilities(view) for view in logits_weak] if len(logits_weak) > 1 else []
-    label_sets.insert(0, own.correction(mean_weak))
+    label_sets = [own.correction.probabilities(view).max(-1) for view in logits_weak] if len(logits_weak) > 1 else []
+    label_sets.insert(0, own.correction(mean_weak).max(-1))
 
     terms = [
-        consistency(own.correction, labels, view, own.threshold) for labels in label_sets for view in logits_strong
+        unlabeled_loss(own.correction, view, label, confidence >= own.threshold)
+        for confidence, label in label_sets
+        for view in logits_strong
     ]
     losses = {
         "labeled": labeled_loss(own.correction, logits, batch.labels),
@@ -34,21 +36,22 @@ def several_views(own: "FixMatch", models: Models, batch: Batch) -> dict[str, Te
     if own.cld_weight:
         mean_strong = at_least_float32(torch.stack(logits_strong)).mean(0)
         losses["cld"] = own.cld_weight * cld(mean_weak.softmax(-1), mean_strong.softmax(-1))
-    report_labels(own, mean_weak, label_sets[0], own.threshold)
+    confidence, label = label_sets[0]
+    report_labels(own, mean_weak, confidence, label, confidence >= own.threshold)
     return losses
 
 
 def share_of_strong_views(own: "FixMatch", models: Models, batch: Batch) -> dict[str, Tensor]:
     """The labels decide which strong views are looked at: a fixed number of them, so that shapes stay."""
     (logits_weak,) = predict_weak(models, batch.weak)
-    probabilities = own.correction(logits_weak)
-    count = max(1, round(own.strong_share * len(probabilities)))
-    rows = probabilities.amax(-1).topk(count).indices
+    confidence, label = own.correction(logits_weak).max(-1)
+    kept = confidence >= own.threshold
+    count = max(1, round(own.strong_share * len(label)))
+    rows = confidence.topk(count).indices
     logits, (logits_strong,) = predict_own(models, batch.labeled, [batch.strong[0].index_select(0, rows)])
-    share = count / len(probabilities)
-    report_labels(own, logits_weak, probabilities, own.threshold)
-    unlabeled = consistency(own.correction, probabilities[rows], logits_strong, own.threshold)
+    report_labels(own, logits_weak, confidence, label, kept)
+    unlabeled = unlabeled_loss(own.correction, logits_strong, label[rows], kept[rows])
     return {
         "labeled": labeled_loss(own.correction, logits, batch.labels),
-        "unlabeled": own.unlabeled_weight * share * unlabeled,
+        "unlabeled": own.unlabeled_weight * (count / len(label)) * unlabeled,
     }

@@ -1,13 +1,12 @@
 """FlexMatch (Zhang et al., 2021): curriculum pseudo labelling, a threshold for each class."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
 
 
 class FlexMatch(Algorithm):
@@ -54,18 +53,10 @@ class FlexMatch(Algorithm):
         thresholds = self.thresholds()
         keep = confidence >= thresholds[label]
         self._remember(batch.positions, label, confidence >= self.threshold)
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
-
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            threshold=thresholds.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_weak, confidence, label, keep, threshold=thresholds.mean())
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
         }
 
     def thresholds(self) -> Tensor:

@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_decay
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -47,12 +48,7 @@ class FreeMatch(Algorithm):
         joint: bool = True,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= decay < 1:
-            raise ValueError(
-                f"decay is {decay!r}, expected a number in [0, 1): with 0 thresholds are those of the last batch, with "
-                "1 they would never move. The paper uses 0.999, for runs of a million steps."
-            )
-        self.decay, self.joint = decay, joint
+        self.decay, self.joint = check_decay(decay, "thresholds"), joint
         self.unlabeled_weight, self.fairness_weight = unlabeled_weight, fairness_weight
         self.register_buffer("global_threshold", torch.full((), 1 / num_classes))
         self.register_buffer("marginal", torch.full((num_classes,), 1 / num_classes))
@@ -65,21 +61,13 @@ class FreeMatch(Algorithm):
         confidence, label = probabilities.max(-1)
         self._follow(confidence, probabilities, label)
         keep = confidence >= self.thresholds()[label]
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * keep
+        report_labels(self, logits_weak, confidence, label, keep, threshold=self.global_threshold)
         losses = {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
         }
         if self.fairness_weight:
             losses["fairness"] = self.fairness_weight * self._fairness(logits_strong, keep)
-
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            threshold=self.global_threshold,
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
         return losses
 
     def _follow(self, confidence: Tensor, probabilities: Tensor, label: Tensor) -> None:

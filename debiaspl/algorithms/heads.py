@@ -5,8 +5,10 @@ from copy import deepcopy
 from itertools import pairwise
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl.debias.correction import at_least_float32
 from debiaspl.kernels.norm import NormActivate
 
 EPS = 1e-5
@@ -22,6 +24,11 @@ def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequ
         if not last:
             layers.append(_NormActivateRows(outgoing) if norm else nn.LeakyReLU(slope) if slope else nn.ReLU())
     return nn.Sequential(*layers)
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Rows of length 1, which are compared by cosine."""
+    return F.normalize(at_least_float32(vectors), dim=-1)
 
 
 class _NormActivateRows(nn.Module):

@@ -5,9 +5,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.mixing import check_ramp, ramp
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
 
 
 class MeanTeacher(Algorithm):
@@ -48,13 +48,8 @@ class MeanTeacher(Algorithm):
         growth = (-5 * (1 - ramp(batch.progress, self.ramp_up)).square()).exp()
 
         confidence, label = target.max(-1)
-        self.report(
-            kept=torch.ones_like(label, dtype=torch.bool),
-            confidence=confidence.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(logits_teacher).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_teacher, confidence, label, torch.ones_like(label, dtype=torch.bool))
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
             "unlabeled": self.unlabeled_weight * growth * F.mse_loss(predicted, target),
         }

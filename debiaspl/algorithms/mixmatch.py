@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.consistency import report_labels
 from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
@@ -78,10 +79,5 @@ class MixMatch(Algorithm):
             self.correction.learn(mean_weak)
 
         confidence, label = probabilities.max(-1)
-        self.report(
-            kept=torch.ones_like(label, dtype=torch.bool),
-            confidence=confidence.mean(),
-            pseudo_label=label,
-            marginal=mean_weak.softmax(-1).mean(0),
-        )
+        report_labels(self, mean_weak, confidence, label, torch.ones_like(label, dtype=torch.bool))
         return sharpen(probabilities, self.temperature)

@@ -3,33 +3,26 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
 from debiaspl.algorithms.contrast import Contrast
 from debiaspl.debias import Correction, ranks
 
 
-class MoCo(Algorithm):
+class MoCo(SelfSupervised):
     """The student's features of one strong view must find the teacher's of the other, among those of other images.
 
     Both ways: each of the two views searches once. The teacher is an average of the student, and the images to be told
-    from are those of the batch, of all ranks, and of earlier batches. Labels are not looked at: this is a start, for
-    runs that learn from labels afterwards.
+    from are those of the batch, of all ranks, and of earlier batches.
 
     Args:
-        correction: none, since there are no labels to correct.
-        num_features: width of the network's features.
         width: of the space in which views are compared, by cosine.
         temperature: of the similarities; lower ones look at the nearest images alone.
         memory: views of earlier batches to be told from.
         key_decay: moving average of the head that the teacher's features pass through.
     """
 
-    views = Views(strong=2)
     teacher = "average"
     needs_average = True
-    makes_pseudo_labels = False
-    learns_labels = False
-    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,

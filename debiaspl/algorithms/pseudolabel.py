@@ -1,12 +1,11 @@
 """Pseudo-Label (Lee, 2013): the network's confident predictions are labels for the same images."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
 
 
 class PseudoLabel(Algorithm):
@@ -36,15 +35,9 @@ class PseudoLabel(Algorithm):
                 labeling = models.teacher(batch.weak[0])
         confidence, label = self.correction(labeling).max(-1)
         keep = confidence >= self.threshold
-        unlabeled = F.cross_entropy(self.correction.margin(logits_weak, label), label, reduction="none") * keep
 
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(labeling).softmax(-1).mean(0),
-        )
+        report_labels(self, labeling, confidence, label, keep)
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_weak, label, keep),
         }

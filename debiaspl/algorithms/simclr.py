@@ -4,29 +4,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
 from debiaspl.algorithms.contrast import NONE, check_temperature
-from debiaspl.algorithms.heads import perceptron
+from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
 
 
-class SimCLR(Algorithm):
+class SimCLR(SelfSupervised):
     """Each of two strong views must find the other one among all views of the batch, of all ranks (NT-Xent).
 
     Other images come from the batch alone, so that it should be large: 512 images or more.
 
     Args:
-        correction: none, since there are no labels to correct.
-        num_features: width of the network's features.
         width: of the space in which views are compared, by cosine.
         temperature: of the similarities; lower ones look at the nearest images alone.
     """
-
-    views = Views(strong=2)
-    makes_pseudo_labels = False
-    learns_labels = False
-    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,
@@ -41,7 +33,7 @@ class SimCLR(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         features = models.student.embed(torch.cat(batch.strong))
-        own = F.normalize(at_least_float32(self.projector(features)), dim=-1)
+        own = unit(self.projector(features))
         everyone = ranks.gathered_with_gradient(own)
         count = len(own)
         itself = ranks.own() * count + torch.arange(count, device=own.device)

@@ -1,13 +1,12 @@
 """SoftMatch (Chen et al., 2023): every pseudo-label counts, by a truncated Gaussian of its confidence."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_decay
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
 
 
 class SoftMatch(Algorithm):
@@ -45,14 +44,9 @@ class SoftMatch(Algorithm):
         joint: bool = True,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= decay < 1:
-            raise ValueError(
-                f"decay is {decay!r}, expected a number in [0, 1): with 0 mean and variance are those of the last "
-                "batch, with 1 they would never move. The paper uses 0.999, for runs of a million steps."
-            )
         if not 0 <= sharpness < float("inf"):
             raise ValueError(f"sharpness is {sharpness!r}, expected a number >= 0; the released code uses 2.")
-        self.decay, self.sharpness = decay, sharpness
+        self.decay, self.sharpness = check_decay(decay, "mean and variance"), sharpness
         self.unlabeled_weight, self.joint = unlabeled_weight, joint
         self.register_buffer("mean", torch.full((), 1 / num_classes))
         self.register_buffer("variance", torch.ones(()))
@@ -66,18 +60,10 @@ class SoftMatch(Algorithm):
         # B / (B - 1) times the variance in the batch; a single image has none.
         self.variance.lerp_(everyone.var(correction=min(1, len(everyone) - 1)), 1 - self.decay)
         weight = self.weights(confidence)
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none") * weight
-
-        self.report(
-            kept=confidence >= self.mean,
-            confidence=confidence.mean(),
-            weight=weight.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_weak, confidence, label, confidence >= self.mean, weight=weight.mean())
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled.mean(),
+            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, weight),
         }
 
     def weights(self, confidence: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
 """The baseline every other algorithm must beat: the labeled images alone."""
 
-import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models
+from debiaspl.algorithms.consistency import labeled_loss
 
 
 class Supervised(Algorithm):
@@ -15,5 +15,4 @@ class Supervised(Algorithm):
     makes_pseudo_labels = False
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        logits = self.correction.labeled_margin(models.student(batch.labeled), batch.labels)
-        return {"labeled": F.cross_entropy(logits, batch.labels)}
+        return {"labeled": labeled_loss(self.correction, models.student(batch.labeled), batch.labels)}

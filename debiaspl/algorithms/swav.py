@@ -4,14 +4,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import check_temperature
-from debiaspl.algorithms.heads import perceptron
+from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
 
 
-class SwAV(Algorithm):
+class SwAV(SelfSupervised):
     """From each strong view the student predicts which prototypes the other one belongs to.
 
     What a view belongs to, its code, comes from its similarity to the prototypes, evened out over the batch of all
@@ -19,8 +18,6 @@ class SwAV(Algorithm):
     which cost a quarter, predict the codes of the two large ones.
 
     Args:
-        correction: none, since there are no labels to correct.
-        num_features: width of the network's features.
         prototypes: how many; several times the number of classes.
         width: of the space in which views and prototypes are compared, by cosine.
         temperature: of the predictions.
@@ -28,10 +25,6 @@ class SwAV(Algorithm):
         rounds: of Sinkhorn and Knopp.
         small_views: further views of half the size; 0: no multi-crop.
     """
-
-    makes_pseudo_labels = False
-    learns_labels = False
-    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
 
     def __init__(
         self,
@@ -74,9 +67,9 @@ class SwAV(Algorithm):
 
     def _similarity(self, models: Models, views: Tensor) -> Tensor:
         """Cosines of views and prototypes, (N, K)."""
-        projected = F.normalize(at_least_float32(self.projector(models.student.embed(views))), dim=-1)
+        projected = unit(self.projector(models.student.embed(views)))
         with torch.autocast(projected.device.type, enabled=False):
-            return projected @ F.normalize(at_least_float32(self.prototypes), dim=-1).T
+            return projected @ unit(self.prototypes).T
 
     def codes(self, similarity: Tensor) -> Tensor:
         """This rank's rows of the codes of all ranks: every row sums to 1, and every prototype has as large a share."""

@@ -1,11 +1,10 @@
 """FixMatch beside another model: where the student is not sure, the label of the other one stands in for its own."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.data import Hints
 from debiaspl.debias import Correction
@@ -49,16 +48,13 @@ class TaughtFixMatch(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
-        probabilities = self.correction(logits_weak)
-        confidence, own = probabilities.max(-1)
+        confidence, own = self.correction(logits_weak).max(-1)
         sure, taught = confidence >= self.threshold, self.taught[batch.positions]
         label = torch.where(~sure & (taught >= 0), taught, own)
         keep = sure | (taught >= 0)
 
-        report_labels(self, logits_weak, probabilities, self.threshold)
-        self.monitors |= {"kept": keep, "pseudo_label": label, "taught": (keep & ~sure).float().mean()}
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none")
+        report_labels(self, logits_weak, confidence, label, keep, taught=(keep & ~sure).float().mean())
         return {
             "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * (unlabeled * keep).mean(),
+            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
         }

@@ -4,6 +4,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.mixing import check_temperature, sharpen
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -56,12 +57,7 @@ class UDA(Algorithm):
         predicted = self.correction.margin(logits_strong).log_softmax(-1)
         divergence = F.kl_div(predicted, target, reduction="none").sum(-1)
 
-        self.report(
-            kept=keep,
-            confidence=confidence.mean(),
-            pseudo_label=label,
-            marginal=at_least_float32(logits_weak).softmax(-1).mean(0),
-        )
+        report_labels(self, logits_weak, confidence, label, keep)
         return {
             "labeled": self._labeled(logits, batch),
             "unlabeled": self.unlabeled_weight * (divergence * keep).mean(),
@@ -69,11 +65,11 @@ class UDA(Algorithm):
 
     def _labeled(self, logits: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy, the mean over the images, of all ranks, that are not yet predicted too well."""
-        margin = self.correction.labeled_margin(logits, batch.labels)
         if self.annealing == "off":
-            return F.cross_entropy(margin, batch.labels)
+            return labeled_loss(self.correction, logits, batch.labels)
         right = at_least_float32(logits.detach()).softmax(-1).gather(1, batch.labels[:, None]).squeeze(1)
         use = right <= self.limit(batch.progress, logits.shape[-1])
+        margin = self.correction.labeled_margin(logits, batch.labels)
         losses = F.cross_entropy(margin, batch.labels, reduction="none") * use
         # The loss is the mean of what the ranks give, so each gives its share of the joint mean times their number.
         return losses.sum() * ranks.count() / ranks.summed(use.sum()).clamp_min(1)

@@ -5,10 +5,9 @@ owns, and every operation of RandAugment gives the bits that Pillow gives.
 """
 
 from debiaspl.augment.cropcolor import CropColor
-from debiaspl.augment.hide import Hide
 from debiaspl.augment.operations import OPERATIONS, operation
 from debiaspl.augment.randaugment import Draws, RandAugment
-from debiaspl.augment.views import ImageViews, VectorViews, ViewMaker
+from debiaspl.augment.views import Hide, ImageViews, VectorViews, ViewMaker
 from debiaspl.augment.weak import Crops, Weak
 
 __all__ = [

@@ -68,10 +68,4 @@ def nearest(images: Tensor, matrices: Tensor, value: Tensor) -> Tensor:
     return bordered.gather(2, index.flatten(1).unsqueeze(1).expand(-1, channels, -1)).view(images.shape)
 
 
-BUILD = {
-    "rotate": rotate,
-    "shear_x": shear_x,
-    "shear_y": shear_y,
-    "translate_x": translate_x,
-    "translate_y": translate_y,
-}
+BUILD = {build.__name__: build for build in (rotate, shear_x, shear_y, translate_x, translate_y)}

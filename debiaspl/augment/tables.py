@@ -81,11 +81,4 @@ def _inverted(device: torch.device) -> Tensor:
     return torch.arange(255, -1, -1).byte().to(device)
 
 
-BUILD = {
-    "autocontrast": autocontrast,
-    "brightness": brightness,
-    "contrast": contrast,
-    "equalize": equalize,
-    "posterize": posterize,
-    "solarize": solarize,
-}
+BUILD = {build.__name__: build for build in (autocontrast, brightness, contrast, equalize, posterize, solarize)}

@@ -71,7 +71,9 @@ def decode(
     """
     if channels not in (1, 3) or (size is not None and min(size) < 1):
         raise DataError(f"channels is {channels} and size {size}, expected 1 or 3, and (height, width) of 1 or more.")
-    return _tensor(open_image(path_or_bytes, size, channels, pixel_limit))
+    pixels = np.array(open_image(path_or_bytes, size, channels, pixel_limit))
+    # Turned by NumPy: torch would start threads for it, in each of the threads and processes that decode.
+    return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
 def open_image(
@@ -104,22 +106,18 @@ def _stream(path_or_bytes: str | os.PathLike[str] | bytes) -> IO[bytes]:
 
 def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
     """The image with its header read, and nothing decoded."""
-    image = _reader(stream)(stream)
-    width, height = image.size
-    if width * height > pixel_limit:
-        raise BadImage(f"its header claims {width:,} x {height:,} pixels, more than the limit of {pixel_limit:,}")
-    return image
-
-
-def _reader(stream: IO[bytes]) -> type[ImageFile.ImageFile]:
     start = stream.read(16)
     stream.seek(0)
     if not start:
         raise BadImage("the file is empty (zero bytes)")
-    for signature, reader in _READERS:
-        if signature.match(start):
-            return reader
-    raise BadImage("its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM")
+    reader = next((reader for signature, reader in _READERS if signature.match(start)), None)
+    if reader is None:
+        raise BadImage("its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM")
+    image = reader(stream)
+    width, height = image.size
+    if width * height > pixel_limit:
+        raise BadImage(f"its header claims {width:,} x {height:,} pixels, more than the limit of {pixel_limit:,}")
+    return image
 
 
 def _upright(image: ImageFile.ImageFile, size: tuple[int, int] | None, mode: str) -> Image.Image:
@@ -181,12 +179,6 @@ def _fit(image: Image.Image, size: tuple[int, int] | None, extent: tuple[float, 
     left, top = (extent[0] - width) / 2, (extent[1] - height) / 2
     box = (left, top, min(left + width, image.width), min(top + height, image.height))
     return image.resize((size[1], size[0]), Image.Resampling.BICUBIC, box=box)
-
-
-def _tensor(image: Image.Image) -> Tensor:
-    pixels = np.array(image)
-    # Turned by NumPy: torch would start threads for it, in each of the threads and processes that decode.
-    return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
 class _PillowKeepsQuiet:

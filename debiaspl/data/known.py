@@ -26,7 +26,11 @@ def load(name: str, root: Path | str | None = None) -> TrainTest:
     if name == "digits":
         return digits()
     known = known_set(name)
-    return known.read(_found(known, root))
+    place = _found(known, root)
+    try:
+        return known.read(place)
+    except OSError as error:
+        raise DataError(f"{error.filename or place} could not be read: {error.strerror or error}.") from error
 
 
 def known_set(name: str) -> KnownSet:

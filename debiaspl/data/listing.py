@@ -13,12 +13,14 @@ from debiaspl.data.errors import DataError, counted, shown
 from debiaspl.data.file_names import EXTENSIONS, FileNames
 from debiaspl.data.images import UNLABELED
 from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_rows
-from debiaspl.data.parts import find_parts
 
 Skipped = tuple[tuple[str, str], ...]
 
 # What operating systems leave behind and no leading dot hides.
 _CLUTTER = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
+_PARTS = frozenset(
+    ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
+)
 _FOLDER, _IMAGE = "a folder", "an image"
 
 
@@ -168,15 +170,25 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
 
 
 def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
-    """``train/`` and ``val/`` would be two classes, and a run would learn to tell them apart."""
-    found = find_parts(set(folders) - {UNLABELED_NAME}, files)
-    if found is None:
+    """``train/`` and ``val/`` would be two classes, and a run would learn to tell them apart.
+
+    They cannot be classes where all folders are named like parts of a data set, and one or more of them hold nothing
+    but folders, two or more. ``files`` are relative to root.
+    """
+    names = sorted(set(folders) - {UNLABELED_NAME})
+    if not all(name.casefold() in _PARTS for name in names):
         return
-    main = f"{root}/{found.main}"
+    inner = {name: {file.split("/")[1] for file in files if file.startswith(f"{name}/")} for name in names}
+    loose = {file.split("/")[0] for file in files if file.count("/") == 1}
+    cut = [name for name in names if len(inner[name]) > 1 and name not in loose]
+    if not cut:
+        return
+    part = next((name for name in cut if name.casefold().startswith("train")), cut[0])
+    main = f"{root}/{part}"
     beside = f", and move {root}/{UNLABELED_NAME} into it" if UNLABELED_NAME in folders else ""
     raise DataError(
-        f"{root} holds {shown(found.names)}, named like parts of a data set and not like classes; {main} holds "
-        f"{shown(found.classes)}. Expected a folder for each class. Give the part to learn from instead: {main}"
+        f"{root} holds {shown(names)}, named like parts of a data set and not like classes; {main} holds "
+        f"{shown(sorted(inner[part]))}. Expected a folder for each class. Give the part to learn from instead: {main}"
         f"{beside}. If they are classes after all, label their images in a table with the columns file_name,label."
     )
 

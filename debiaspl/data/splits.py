@@ -35,9 +35,7 @@ def few_labels(labels: Labels, per_class: int, seed: int, labeled_also_unlabeled
                 f"per_class is {per_class}, but class {number} has {len(positions)} images; "
                 f"expected 1 to {min(map(len, classes))}."
             )
-    random = np.random.RandomState(seed)
-    labeled = [random.permutation(positions)[:per_class] for positions in classes]
-    return _split(np.concatenate(labeled), np.concatenate(classes), labeled_also_unlabeled)
+    return _split(_drawn(classes, [per_class] * len(classes), seed), classes, labeled_also_unlabeled)
 
 
 def label_share(labels: Labels, share: float, seed: int, labeled_also_unlabeled: bool = False) -> Split:
@@ -47,10 +45,8 @@ def label_share(labels: Labels, share: float, seed: int, labeled_also_unlabeled:
     """
     if not 0 < share < 1:
         raise ValueError(f"share is {share}, expected a share of each class in (0, 1), such as 0.01.")
-    random = np.random.RandomState(seed)
     classes = _positions(labels)
-    labeled = [random.permutation(each)[: max(round(share * len(each)), 1)] for each in classes]
-    return _split(np.concatenate(labeled), np.concatenate(classes), labeled_also_unlabeled)
+    return _split(_drawn(classes, _shares(classes, share), seed), classes, labeled_also_unlabeled)
 
 
 def long_tail(
@@ -61,8 +57,7 @@ def long_tail(
     DebiasPL) is that labeled images do not serve as unlabeled ones.
     """
     labeled, rest = _long_tail_parts(labels, gamma, labeled_fraction, seed)
-    kept = np.concatenate([np.concatenate(labeled), np.concatenate(rest)])
-    return _split(np.concatenate(labeled), kept, labeled_also_unlabeled)
+    return _split(labeled, labeled + rest, labeled_also_unlabeled)
 
 
 def mismatch(labels: Labels, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
@@ -74,9 +69,7 @@ def mismatch(labels: Labels, gamma: float, labeled_fraction: float, seed: int, u
         return long_tail(labels, gamma, labeled_fraction, seed)
     labeled, _ = _long_tail_parts(labels, gamma, labeled_fraction, seed)
     left = [np.setdiff1d(positions, known) for positions, known in zip(_positions(labels), labeled, strict=True)]
-    number = min(map(len, left))
-    random = np.random.RandomState(seed)
-    return _split(np.concatenate(labeled), np.concatenate([random.permutation(each)[:number] for each in left]), True)
+    return _split(labeled, _drawn(left, [min(map(len, left))] * len(left), seed), True)
 
 
 def two_tails(
@@ -100,20 +93,16 @@ def two_tails(
         unlabeled_sizes = unlabeled_sizes[::-1]
     elif unlabeled != "consistent":
         raise ValueError(f"unlabeled is {unlabeled!r}, expected 'consistent', 'uniform' or 'reversed'.")
-    random = np.random.RandomState(seed)
-    labeled, rest = [], []
+    sizes = [first + second for first, second in zip(labeled_sizes, unlabeled_sizes, strict=True)]
     for number, positions in enumerate(classes):
-        first, second = labeled_sizes[number], unlabeled_sizes[number]
-        if first + second > len(positions):
+        if sizes[number] > len(positions):
             raise ValueError(
-                f"class {number} has {len(positions)} images, but {first} labeled and {second} unlabeled ones are "
-                "asked for. Lower labeled_max or unlabeled_max."
+                f"class {number} has {len(positions)} images, but {labeled_sizes[number]} labeled and "
+                f"{unlabeled_sizes[number]} unlabeled ones are asked for. Lower labeled_max or unlabeled_max."
             )
-        shuffled = random.permutation(positions)
-        labeled.append(shuffled[:first])
-        rest.append(shuffled[first : first + second])
-    known = np.concatenate(labeled)
-    return _split(known, np.concatenate([known, *rest]), labeled_also_unlabeled)
+    kept = _drawn(classes, sizes, seed)
+    labeled = [each[:number] for each, number in zip(kept, labeled_sizes, strict=True)]
+    return _split(labeled, kept, labeled_also_unlabeled)
 
 
 def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
@@ -121,13 +110,10 @@ def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) ->
     rounded, but never the last label. They stay what they were among the unlabeled images."""
     if not 0 < fraction < 1:
         raise ValueError(f"fraction is {fraction}, expected a share of the labels in (0, 1).")
-    random = np.random.RandomState(seed)
     known, positions = _numbers(labels), split.labeled.cpu().numpy()
-    taken = []
-    for number in np.unique(known[positions]):
-        own = positions[known[positions] == number]
-        taken.append(random.permutation(own)[: min(round(fraction * len(own)), len(own) - 1)])
-    validation = np.sort(np.concatenate(taken))
+    classes = [positions[known[positions] == number] for number in np.unique(known[positions])]
+    numbers = [min(round(fraction * len(each)), len(each) - 1) for each in classes]
+    validation = np.sort(np.concatenate(_drawn(classes, numbers, seed)))
     if len(validation) == 0:
         raise ValueError(
             f"{len(positions)} labels leave none to validate with at a fraction of {fraction}: every class needs at "
@@ -156,13 +142,11 @@ def held_out_share(labels: Labels, share: float, seed: int) -> tuple[Tensor, Ten
             f"class {short[0]} has {len(classes[short[0]])} image(s), expected at least 2: one to train with and one "
             "to test with."
         )
-    return _hold_out(classes, [max(round(share * len(positions)), 1) for positions in classes], seed)
+    return _hold_out(classes, _shares(classes, share), seed)
 
 
 def _hold_out(classes: list[Indices], numbers: list[int], seed: int) -> tuple[Tensor, Tensor]:
-    random = np.random.RandomState(seed)
-    parts = [random.permutation(positions)[:number] for positions, number in zip(classes, numbers, strict=True)]
-    test = np.sort(np.concatenate(parts))
+    test = np.sort(np.concatenate(_drawn(classes, numbers, seed)))
     return from_numpy(np.setdiff1d(np.concatenate(classes), test)), from_numpy(test)
 
 
@@ -174,8 +158,7 @@ def _long_tail_parts(
         raise ValueError(f"labeled_fraction is {labeled_fraction}, expected a share in (0, 1].")
     classes = _positions(labels)
     sizes = _tail(min(map(len, classes)), gamma, len(classes))
-    random = np.random.RandomState(seed)
-    kept = [random.permutation(positions)[:size] for positions, size in zip(classes, sizes, strict=True)]
+    kept = _drawn(classes, sizes, seed)
     # Rounded first: 0.1 * 30 is 3.0000000000000004, whose ceiling would be 4.
     numbers = [math.ceil(round(labeled_fraction * size, 9)) for size in sizes]
     parts = list(zip(kept, numbers, strict=True))
@@ -193,6 +176,17 @@ def _tail(largest: int, gamma: float, classes: int) -> list[int]:
             f"Expected a gamma of at most {largest}."
         )
     return sizes
+
+
+def _shares(classes: list[Indices], share: float) -> list[int]:
+    """How many images this share of each class is, at least one."""
+    return [max(round(share * len(positions)), 1) for positions in classes]
+
+
+def _drawn(classes: list[Indices], numbers: list[int], seed: int) -> list[Indices]:
+    """So many images of each class, in random order."""
+    random = np.random.RandomState(seed)
+    return [random.permutation(positions)[:number] for positions, number in zip(classes, numbers, strict=True)]
 
 
 def _positions(labels: Labels) -> list[Indices]:
@@ -213,8 +207,10 @@ def _numbers(labels: Labels) -> Indices:
     return known.astype(np.int64)
 
 
-def _split(labeled: Indices, kept: Indices, labeled_also_unlabeled: bool) -> Split:
-    unlabeled = kept if labeled_also_unlabeled else np.setdiff1d(kept, labeled)
+def _split(labeled: list[Indices], kept: list[Indices], labeled_also_unlabeled: bool) -> Split:
+    known, unlabeled = np.concatenate(labeled), np.concatenate(kept)
+    if not labeled_also_unlabeled:
+        unlabeled = np.setdiff1d(unlabeled, known)
     if len(unlabeled) == 0:
         raise ValueError("every image is labeled: nothing is left to learn from without labels. Label fewer of them.")
-    return Split(from_numpy(np.sort(labeled)), from_numpy(np.sort(unlabeled)))
+    return Split(from_numpy(np.sort(known)), from_numpy(np.sort(unlabeled)))

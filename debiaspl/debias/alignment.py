@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from debiaspl.debias.correction import Traits, at_least_float32
-from debiaspl.debias.counts import checked_counts
+from debiaspl.debias.correction import Traits, at_least_float32, checked_counts
 from debiaspl.debias.running import RunningPrior, safe_log
 
 
@@ -33,13 +32,7 @@ class DistributionAlignment(RunningPrior):
         momentum: how slowly the prior follows the model, in [0, 1).
     """
 
-    traits = Traits(
-        helps_training=True,
-        needs_no_class_distribution=False,
-        adapts=True,
-        works_on_balanced=True,
-        allows_shift=False,
-    )
+    traits = Traits(helps_training=True, adapts=True, works_on_balanced=True)
     corrects_pseudo_labels_alone = True
     target: Tensor
 

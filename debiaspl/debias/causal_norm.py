@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits
-from debiaspl.debias.head import rewritten
+from debiaspl.debias.correction import Correction, Traits, rewritten
 from debiaspl.debias.tau_norm import tau_normalised
 
 
@@ -27,13 +26,7 @@ class CausalNorm(Correction):
             they train; for a plain linear head that was too much (digits, a probe): beyond 1.5 it fell off.
     """
 
-    traits = Traits(
-        helps_training=False,
-        needs_no_class_distribution=True,
-        adapts=False,
-        works_on_balanced=False,
-        allows_shift=False,
-    )
+    traits = Traits(needs_no_class_distribution=True)
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()

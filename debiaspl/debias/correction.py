@@ -1,5 +1,7 @@
-"""The null correction, and the shape all corrections share."""
+"""The null correction, the shape all corrections share, and what several of them compute."""
 
+from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 
 import torch
@@ -10,15 +12,15 @@ from torch import Tensor, nn
 class Traits:
     """What the paper's Table 1 asks of a method against bias. True is what one would wish for."""
 
-    helps_training: bool
+    helps_training: bool = False
     """Improves what is learned, rather than the finished classifier alone."""
-    needs_no_class_distribution: bool
+    needs_no_class_distribution: bool = False
     """Works without being told how many images each class truly has."""
-    adapts: bool
+    adapts: bool = False
     """Follows the model as training goes on."""
-    works_on_balanced: bool
+    works_on_balanced: bool = False
     """Does something for data whose classes are equally large."""
-    allows_shift: bool
+    allows_shift: bool = False
     """Labeled and unlabeled images may have different class distributions."""
 
 
@@ -77,3 +79,29 @@ class Correction(nn.Module):
 def at_least_float32(logits: Tensor) -> Tensor:
     """Half precision rounds a log-probability to 2 or 3 digits: corrections compute in float32, float64 stays."""
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+def checked_counts(class_counts: Sequence[int]) -> Tensor:
+    """The counts, (C,), in float32. A class without a label has no logarithm and no margin."""
+    counts = torch.tensor([float(count) for count in class_counts], dtype=torch.float64)
+    if len(counts) < 2:
+        raise ValueError(f"class_counts is {tuple(class_counts)}, expected the number of labels of at least 2 classes.")
+    empty = [number for number, count in enumerate(counts.tolist()) if not 1 <= count < float("inf")]
+    if empty:
+        raise ValueError(
+            f"class_counts is {tuple(class_counts)}, expected at least 1 label of every class; see "
+            f"{'classes' if len(empty) > 1 else 'class'} {', '.join(map(str, empty))}. Label an image of each, or use "
+            "a correction that asks for no counts, such as debiaser."
+        )
+    return counts.float()
+
+
+def rewritten(head: nn.Linear, weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    """A new classifier with this weight and bias; ``head`` stays as it is."""
+    # A copy rather than nn.Linear(...): the first weights of a new one would be drawn from the user's generator.
+    new = deepcopy(head)
+    trained = head.weight.requires_grad
+    new.weight = nn.Parameter(weight.detach().to(head.weight, copy=True), requires_grad=trained)
+    bias = None if bias is None else nn.Parameter(bias.detach().to(head.weight, copy=True), requires_grad=trained)
+    new.register_parameter("bias", bias)
+    return new

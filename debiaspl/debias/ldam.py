@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32
-from debiaspl.debias.counts import checked_counts
+from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts
 
 
 class LDAM(Correction):
@@ -29,13 +28,7 @@ class LDAM(Correction):
         scale: s, what the logits are multiplied by; 30 for a head whose logits are cosines.
     """
 
-    traits = Traits(
-        helps_training=True,
-        needs_no_class_distribution=False,
-        adapts=False,
-        works_on_balanced=False,
-        allows_shift=False,
-    )
+    traits = Traits(helps_training=True)
     needs_hard_labels = True
     margins: Tensor
 

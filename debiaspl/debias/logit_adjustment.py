@@ -5,9 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32
-from debiaspl.debias.counts import checked_counts
-from debiaspl.debias.head import rewritten
+from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts, rewritten
 
 
 class _Adjustment(Correction):
@@ -38,13 +36,7 @@ class LogitAdjustment(_Adjustment):
         tau: how much is adjusted; 1 makes the loss consistent for the balanced error, 0 adjusts nothing.
     """
 
-    traits = Traits(
-        helps_training=True,
-        needs_no_class_distribution=False,
-        adapts=False,
-        works_on_balanced=False,
-        allows_shift=False,
-    )
+    traits = Traits(helps_training=True)
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return at_least_float32(strong_logits) + self.adjustment
@@ -63,13 +55,7 @@ class PosthocLogitAdjustment(_Adjustment):
         tau: how much is adjusted; 1 is what the paper's theory asks for, 0 adjusts nothing.
     """
 
-    traits = Traits(
-        helps_training=False,
-        needs_no_class_distribution=False,
-        adapts=False,
-        works_on_balanced=False,
-        allows_shift=False,
-    )
+    traits = Traits()
 
     @torch.no_grad()
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:

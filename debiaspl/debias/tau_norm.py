@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits
-from debiaspl.debias.head import rewritten
+from debiaspl.debias.correction import Correction, Traits, rewritten
 
 
 class TauNorm(Correction):
@@ -21,13 +20,7 @@ class TauNorm(Correction):
         tau: 0 changes nothing, 1 makes all classes equally long; the paper chooses it in between, by validation.
     """
 
-    traits = Traits(
-        helps_training=False,
-        needs_no_class_distribution=True,
-        adapts=False,
-        works_on_balanced=False,
-        allows_shift=False,
-    )
+    traits = Traits(needs_no_class_distribution=True)
 
     def __init__(self, tau: float = 0.7) -> None:
         super().__init__()

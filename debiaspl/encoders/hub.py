@@ -31,7 +31,9 @@ class HubEncoder(Encoder):
     def __init__(
         self, name: str, model: nn.Module, config: dict[str, Any], image_size: int, mean: list[float], std: list[float]
     ) -> None:
-        _drop_untrained_pooler(model)
+        # Many checkpoints leave out the dense pooler of a transformer, and then it is random; its input is not.
+        if hasattr(getattr(model, "pooler", None), "dense"):
+            model.register_module("pooler", None)
         super().__init__(name, _width(model), image_size, mean, std)
         self.model, self._config = model, config
         self.any_size = config["model_type"] in ANY_SIZE
@@ -70,7 +72,7 @@ def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
         )
     config = transformers.AutoConfig.for_model(kind, **values)
     if kind in TOWERS:
-        model = _class_of(transformers, kind)(config)
+        model = getattr(transformers, TOWERS[kind])(config)
     else:
         # Unless it is told, transformers asks the user whether to execute what the configuration names.
         model = transformers.AutoModel.from_config(config, trust_remote_code=False)
@@ -85,8 +87,7 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
     try:
         require_hub(place)
         config = _config(transformers, place)
-        towered = config.model_type in TOWERS
-        loader = _class_of(transformers, config.model_type) if towered else transformers.AutoModel
+        loader = getattr(transformers, TOWERS.get(config.model_type, "AutoModel"))
         with _quiet(transformers):
             model, told = loader.from_pretrained(
                 place, config=config, output_loading_info=True, trust_remote_code=False
@@ -163,16 +164,6 @@ def _place(name_or_folder: str) -> str:
         found = "is a file" if folder.exists() else "does not exist"
         raise ValueError(f"the encoder {name_or_folder} {found}, expected a folder, or a name on the hub.")
     return name_or_folder
-
-
-def _class_of(transformers: Any, kind: str) -> Any:
-    return getattr(transformers, TOWERS[kind])
-
-
-def _drop_untrained_pooler(model: Any) -> None:
-    """Many checkpoints leave out the dense pooler of a transformer, and then it is chance; its input is not."""
-    if hasattr(getattr(model, "pooler", None), "dense"):
-        model.pooler = None
 
 
 def _width(model: Any) -> int:

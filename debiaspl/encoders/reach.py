@@ -21,9 +21,8 @@ def require_hub(name_or_folder: str) -> None:
     reached. What only the hub's client can know, behind a proxy for one, is left to it."""
     from huggingface_hub import constants, try_to_load_from_cache
 
-    elsewhere = (
-        "TRANSFORMERS_CACHE" in os.environ
-    )  # where transformers 4 keeps them, and the hub's client does not look
+    # Where transformers 4 keeps them, and the hub's client does not look.
+    elsewhere = "TRANSFORMERS_CACHE" in os.environ
     if Path(name_or_folder).is_dir() or constants.HF_HUB_OFFLINE or elsewhere or set(getproxies()) - {"no"}:
         return
     try:

@@ -6,13 +6,11 @@ from debiaspl.models.network import Network
 from debiaspl.models.predict import Seen, predict_set
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
-from debiaspl.models.resnet18 import ResNet18
-from debiaspl.models.scale import scale
-from debiaspl.models.scaling import Scaling
+from debiaspl.models.scaling import Scaling, scale
 from debiaspl.models.small import SmallNet
 from debiaspl.models.start import first_weights, start_digest
 from debiaspl.models.synchronise import synchronise_norms
-from debiaspl.models.wrn import WideResNet
+from debiaspl.models.wrn import ResNet18, WideResNet
 
 __all__ = [
     "MODELS",

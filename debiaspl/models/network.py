@@ -1,4 +1,4 @@
-"""What every network here is: features, then a linear classifier."""
+"""What every network here is: features, then a linear classifier; and the first weights of convolutional ones."""
 
 from abc import ABC, abstractmethod
 
@@ -25,3 +25,12 @@ class Network(nn.Module, ABC):
     def load_pretrained(self) -> None:
         """Take over the weights that a training begins with, where they are not random. A network that is built for
         weights of its own, those of a run, does without: its file may be gone."""
+
+
+def initialise(network: Network) -> None:
+    """As FixMatch does it: convolutions after He et al. (2015), the classifier after Glorot and Bengio (2010)."""
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    nn.init.xavier_normal_(network.head.weight)
+    nn.init.zeros_(network.head.bias)

@@ -4,8 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.models.initial import initialise
-from debiaspl.models.network import Network
+from debiaspl.models.network import Network, initialise
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of the colours of ImageNet: what published checkpoints were trained with."""

@@ -4,8 +4,7 @@ from torch import Tensor, nn
 
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.kernels.pool import max_pool
-from debiaspl.models.initial import initialise
-from debiaspl.models.network import Network
+from debiaspl.models.network import Network, initialise
 from debiaspl.models.wrn import EPS, SLOPE
 
 
@@ -37,13 +36,8 @@ class ResNet9(Network):
         stem, first, second, third = widths
         self.stem = nn.Conv2d(channels, stem, 3, padding=1, bias=False)
         self.norm = NormActivate(stem, norm_momentum, EPS, SLOPE)
-        self.stages = nn.ModuleList(
-            (
-                Stage(stem, first, True, norm_momentum),
-                Stage(first, second, False, norm_momentum),
-                Stage(second, third, True, norm_momentum),
-            )
-        )
+        shapes = (stem, first, True), (first, second, False), (second, third, True)
+        self.stages = nn.ModuleList(Stage(*shape, norm_momentum) for shape in shapes)
         self.num_features = third
         self.head = nn.Linear(self.num_features, num_classes)
         initialise(self)

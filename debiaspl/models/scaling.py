@@ -1,16 +1,33 @@
-"""Vectors of any unit brought to one scale, so that one learning rate fits all of them."""
+"""Images and vectors brought to the scale that a network takes."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from debiaspl.kernels import holds
 
 CHUNK = 8192
 SAMPLE = 1000
 """Rows that the largest eigenvalue is measured with."""
 
 
+def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """uint8 0..255 to -1..1, as FixMatch scales its images, in torch's default precision unless another is named;
+    channels last, the layout convolutions prefer. Of vectors, (N, V, D), the first: the picture as it is."""
+    if images.is_floating_point():
+        return images[:, 0]
+    dtype = dtype or torch.get_default_dtype()
+    if holds(images):
+        from debiaspl.kernels import views_triton
+
+        return views_triton.scale(images.contiguous(), dtype)
+    return images.to(torch.float32, memory_format=torch.channels_last).div_(127.5).sub_(1).to(dtype)
+
+
 class Scaling(nn.Module):
-    """``scaling(vectors)``: centred, then either every feature divided by its deviation or, with ``unit``, every vector
+    """Vectors of any unit brought to one scale, so that one learning rate fits all of them.
+
+    ``scaling(vectors)``: centred, then either every feature divided by its deviation or, with ``unit``, every vector
     divided by its length; and all of them multiplied by one number, so that the loss of a linear classifier bends by
     the same amount along its steepest direction, whatever the vectors are.
 

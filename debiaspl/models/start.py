@@ -29,6 +29,8 @@ SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
 WEIGHTS = "model.safetensors"
 """Of a run, in its folder."""
+_DAMAGED = (SafetensorError, OSError, EOFError, RuntimeError, LookupError, TypeError, AttributeError, ValueError)
+"""What readers raise at a file that is damaged or something else."""
 
 
 def find_start(start: str) -> Path:
@@ -91,7 +93,7 @@ def _network_of_run(path: Path) -> str | None:
         network = facts["network"]
         settings = " ".join(f"{key}={value}" for key, value in network["settings"].items())
         return f"{network['name']} {settings}".strip()
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except _DAMAGED:  # a RecursionError is a RuntimeError
         return None
 
 
@@ -129,16 +131,7 @@ def _read(path: Path) -> Any:
             "loading it could run code of whoever made it. Where you trust that, save its tensors alone, as "
             "safetensors, with the program that made it."
         ) from error
-    except (
-        SafetensorError,
-        OSError,
-        EOFError,
-        RuntimeError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ValueError,
-    ) as error:
+    except _DAMAGED as error:
         raise ValueError(
             f"{path} cannot be read as a checkpoint ({str(error).splitlines()[0] if str(error) else 'it ends early'}). "
             "It is damaged or something else; get it again."

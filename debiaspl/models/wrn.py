@@ -1,22 +1,59 @@
-"""Wide residual network (Zagoruyko and Komodakis, 2016) the way FixMatch uses it."""
+"""Residual networks with pre-activation (He et al., 2016b) for small images: that of FixMatch, and ResNet-18."""
 
-from itertools import pairwise
+from collections.abc import Sequence
 
 from torch import Tensor, nn
 
 from debiaspl.kernels.norm import NormActivate
-from debiaspl.models.initial import initialise
-from debiaspl.models.network import Network
+from debiaspl.models.network import Network, initialise
 
 SLOPE = 0.1
 EPS = 1e-3
 
 
-class WideResNet(Network):
-    """WRN-depth-width for 32x32 images; WRN-28-2 has 1.47 M parameters for ten classes.
+class PreActivation(Network):
+    """A stem, stages of residual blocks, of which each but the first halves the image, a last norm, and the mean.
 
-    As in FixMatch: leaky ReLU, batch norm that remembers 999 parts in 1,000, and pre-activation blocks; the shortcut of
-    the very first block alone starts from the activated input.
+    Leaky ReLU; the shortcut of the very first block alone starts from the activated input, as in FixMatch.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        channels: int,
+        stem: int,
+        widths: Sequence[int],
+        blocks: Sequence[int],
+        norm_momentum: float,
+    ) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(channels, stem, 3, padding=1, bias=False)
+        made: list[nn.Module] = []
+        incoming = stem
+        for stage, (outgoing, count) in enumerate(zip(widths, blocks, strict=True)):
+            for number in range(count):
+                stride = 2 if stage and number == 0 else 1
+                made.append(Block(incoming, outgoing, stride, not made, norm_momentum))
+                incoming = outgoing
+        self.blocks = nn.ModuleList(made)
+        self.norm = NormActivate(incoming, norm_momentum, EPS, SLOPE)
+        self.num_features = incoming
+        self.head = nn.Linear(incoming, num_classes)
+        initialise(self)
+
+    def embed(self, images: Tensor) -> Tensor:
+        features, inner = self.stem(images), None
+        for block in self.blocks:
+            features, inner = block(features, inner)
+        _, active = self.norm(features, inner)
+        mean: Tensor = active.mean((2, 3))
+        return mean
+
+
+class WideResNet(PreActivation):
+    """WRN-depth-width (Zagoruyko and Komodakis, 2016) for 32x32 images; WRN-28-2 has 1.47 M parameters for ten classes.
+
+    As in FixMatch: leaky ReLU, and batch norm that remembers 999 parts in 1,000.
 
     Args:
         num_classes: classes.
@@ -29,40 +66,39 @@ class WideResNet(Network):
     def __init__(
         self, num_classes: int, channels: int = 3, depth: int = 28, width: int = 2, norm_momentum: float = 0.001
     ) -> None:
-        super().__init__()
         if depth < 10 or (depth - 4) % 6:
             raise ValueError(f"depth is {depth}, expected 6 n + 4, such as 28: three stages of n blocks.")
         if width < 1:
             raise ValueError(f"width is {width}, expected at least 1.")
-        blocks = (depth - 4) // 6
-        widths = [16, 16 * width, 32 * width, 64 * width]
-        self.stem = nn.Conv2d(channels, widths[0], 3, padding=1, bias=False)
-        stages: list[nn.Module] = []
-        for stage, (incoming, outgoing) in enumerate(pairwise(widths)):
-            for block in range(blocks):
-                first = block == 0
-                stages.append(
-                    Block(
-                        incoming if first else outgoing,
-                        outgoing,
-                        stride=2 if first and stage > 0 else 1,
-                        activate_shortcut=first and stage == 0,
-                        norm_momentum=norm_momentum,
-                    )
-                )
-        self.blocks = nn.ModuleList(stages)
-        self.norm = NormActivate(widths[3], norm_momentum, EPS, SLOPE)
-        self.num_features = widths[3]
-        self.head = nn.Linear(self.num_features, num_classes)
-        initialise(self)
+        widths, blocks = (16 * width, 32 * width, 64 * width), ((depth - 4) // 6,) * 3
+        super().__init__(num_classes, channels, 16, widths, blocks, norm_momentum)
 
-    def embed(self, images: Tensor) -> Tensor:
-        features, inner = self.stem(images), None
-        for block in self.blocks:
-            features, inner = block(features, inner)
-        _, active = self.norm(features, inner)
-        mean: Tensor = active.mean((2, 3))
-        return mean
+
+class ResNet18(PreActivation):
+    """The usual network of self-supervised learning on CIFAR-10: 11.2 M parameters for ten classes.
+
+    Its first convolution is 3x3 with stride 1, and no max-pool follows: an image of 32x32 pixels keeps its size in the
+    first stage. For photos of 100 pixels and more, ``resnet`` is the network.
+
+    Args:
+        num_classes: classes.
+        channels: of the images.
+        widths: channels of the four stages; each but the first halves the image.
+        blocks: residual blocks of each stage.
+        norm_momentum: how fast the statistics of batch norm move.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        channels: int = 3,
+        widths: tuple[int, ...] = (64, 128, 256, 512),
+        blocks: tuple[int, ...] = (2, 2, 2, 2),
+        norm_momentum: float = 0.1,
+    ) -> None:
+        if not widths or len(widths) != len(blocks) or min(*widths, *blocks) < 1:
+            raise ValueError(f"widths are {widths} and blocks {blocks}, expected as many of each, all at least 1.")
+        super().__init__(num_classes, channels, widths[0], widths, blocks, norm_momentum)
 
 
 class Block(nn.Module):

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -49,9 +49,7 @@ class MeasuredRow:
         return "below" if mean(self.accuracy) < self.paper else "reached"
 
     def to_json(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in ("cell", "method", "recipe")}
-        values |= {"accuracy": list(self.accuracy), "seconds": list(self.seconds)}
-        return values | {"paper": self.paper, "gpu": self.gpu, "together": self.together, "standing": self.standing}
+        return {**asdict(self), "standing": self.standing}
 
 
 def rows(folder: Path) -> list[MeasuredRow]:
@@ -85,11 +83,12 @@ def _order(stem: str) -> tuple[bool, int]:
 
 
 def _belongs(stem: str, prefix: str, ending: str) -> bool:
-    if not stem.startswith(prefix) or (prefix == stem[: len(prefix)] and stem[len(prefix) :].startswith("-minutes")):
+    rest = stem.removeprefix(prefix)
+    if not stem.startswith(prefix) or rest.startswith("-minutes"):
         return False
-    rest = stem[len(prefix) :]
-    others = [other for other in METHODS.values() if other]
-    return rest.startswith(ending) if ending else not any(rest.startswith(other) for other in others)
+    if ending:
+        return rest.startswith(ending)
+    return not rest.startswith(tuple(other for other in METHODS.values() if other))
 
 
 def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> MeasuredRow:

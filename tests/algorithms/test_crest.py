@@ -90,13 +90,18 @@ def test_the_next_generation_begins_with_a_correction_that_has_learned_nothing()
     assert torch.equal(prior, torch.full((CLASSES,), 1 / CLASSES))
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_a_step_is_fixmatch_bit_for_bit(joint):
+@pytest.mark.parametrize(
+    "settings",
+    [{"joint": True}, {"joint": False}, {"views": 2, "cld_weight": 0.3}, {"joint": False, "strong_share": 0.5}],
+)
+def test_a_step_is_fixmatch_bit_for_bit(settings):
     crest, fixmatch = (
-        make(correction=biased_debiaser(), threshold=0.6, unlabeled_weight=2.0, joint=joint)
+        make(correction=biased_debiaser(), threshold=0.6, unlabeled_weight=2.0, **settings)
         for make in (lambda **settings: CReST(COUNTS, **settings), FixMatch)
     )
-    expected, found = fixmatch.losses(models(), batch()), crest.losses(models(), batch())
+    drawn = batch(settings.get("views", 1))
+    expected, found = fixmatch.losses(models(), drawn), crest.losses(models(), drawn)
+    assert set(found) == set(expected)
     assert all(torch.equal(value, found[name]) for name, value in expected.items())
     assert crest.views == fixmatch.views
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from debiaspl.augment import OPERATIONS, RandAugment, Weak
-from debiaspl.augment.cutout import GREY, hide_
 from debiaspl.augment.magnitude import continuous, stepped
 from debiaspl.augment.mix import by_masks
+from debiaspl.augment.randaugment import GREY, hide_
 from debiaspl.models import scale
 from tests.kernels.device import DEVICE, INTERPRETED, needs_triton
 

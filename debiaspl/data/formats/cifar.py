@@ -44,8 +44,6 @@ def read(layout: CifarLayout, place: Path) -> TrainTest:
     """The set from its folder, or from its archive as it is."""
     try:
         pickles = {name: unpickle(content, place / name) for name, content in _contents(layout, place)}
-    except OSError as error:
-        raise DataError(f"{place} could not be read: {error.strerror or error}.") from error
     except DataError as error:
         raise DataError(f"{error} {again(place, layout.name)}") from error
     missing = [name for name in layout.files if name not in pickles]

@@ -43,16 +43,13 @@ SIZES: Mapping[str, int] = MappingProxyType(
 
 def read(place: Path) -> TrainTest:
     """Every image below ``place``: the whole set, or any part of it that has training and test images of each class."""
-    try:
-        numbers = {name: _numbers(place, name) for name in SIZES}
-        ids = [f"{name}/{name}_{number}.jpg" for name in numbers for number in numbers[name]]
-        # More threads than a handful wait for each other: only the decoding itself runs side by side.
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            images = np.empty((len(ids), 3, SIDE, SIDE), dtype=np.uint8)
-            for _ in pool.map(partial(_decode, place), ids, images):
-                pass  # asked for one by one, so that the first damaged file is told and the others are left alone
-    except OSError as error:
-        raise DataError(f"{place} could not be read: {error.strerror or error}.") from error
+    numbers = {name: _numbers(place, name) for name in SIZES}
+    ids = [f"{name}/{name}_{number}.jpg" for name in numbers for number in numbers[name]]
+    # More threads than a handful wait for each other: only the decoding itself runs side by side.
+    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        images = np.empty((len(ids), 3, SIDE, SIDE), dtype=np.uint8)
+        for _ in pool.map(partial(_decode, place), ids, images):
+            pass  # asked for one by one, so that the first damaged file is told and the others are left alone
     labels = np.repeat(np.arange(len(SIZES)), [len(found) for found in numbers.values()])
     everything = ImageSet(torch.from_numpy(images), torch.from_numpy(labels), tuple(SIZES), tuple(ids))
     is_test = np.concatenate([held_out_numbers(name)[found] for name, found in numbers.items()])
@@ -108,12 +105,9 @@ def _decode(place: Path, name: str, out: NDArray[np.uint8]) -> None:
                 raise damaged(file, found, expected, place, "eurosat")
             out[:] = np.asarray(image).transpose(2, 0, 1)
     except (Image.DecompressionBombError, SyntaxError, OSError) as error:
-        raise damaged(file, f"it cannot be decoded ({_reason(error)})", expected, place, "eurosat") from error
-
-
-def _reason(error: Exception) -> str:
-    # Pillow names the object in memory where it knows no file.
-    return "not a JPEG" if isinstance(error, UnidentifiedImageError) else str(error)
+        # Pillow names the object in memory where it knows no file.
+        reason = "not a JPEG" if isinstance(error, UnidentifiedImageError) else str(error)
+        raise damaged(file, f"it cannot be decoded ({reason})", expected, place, "eurosat") from error
 
 
 EUROSAT = KnownSet(

@@ -3,9 +3,8 @@
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
 
-from torch import Tensor, tensor
+from torch import tensor
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.folder import left_in_files
@@ -17,19 +16,9 @@ SIDE = 224
 _IMAGES = (".jpeg", ".jpg", ".png")
 
 
-class ImagenetFiles(NamedTuple):
-    """Image files and their labels."""
-
-    paths: tuple[Path, ...]
-    """Class by class, sorted within each."""
-    labels: Tensor
-    """int64; label k is classes[k]."""
-    classes: tuple[str, ...]
-    """WordNet numbers, sorted."""
-
-
-def list_files(place: Path, classes: int = 1000) -> tuple[ImagenetFiles, ImagenetFiles]:
-    """The files of ``train/`` and of ``val/``, both with the labels of the same classes."""
+def read(place: Path, classes: int = 1000) -> TrainTest:
+    """The set with its images left in their files: 1.3 million of them do not fit in memory. Classes are named by their
+    WordNet numbers, sorted."""
     names = _class_folders(place / "train")
     if len(names) != classes:
         raise DataError(
@@ -42,18 +31,7 @@ def list_files(place: Path, classes: int = 1000) -> tuple[ImagenetFiles, Imagene
             f"{place / 'val'} holds {len(found)} class folders, expected the {classes} of {place / 'train'}: the "
             "authors' validation archive has none, move each image to the folder of its class."
         )
-    return _files(place / "train", names), _files(place / "val", names)
-
-
-def read(place: Path, classes: int = 1000) -> TrainTest:
-    """The set with its images left in their files: 1.3 million of them do not fit in memory."""
-    train, val = list_files(place, classes)
-    return TrainTest(_image_set(place, train), _image_set(place, val))
-
-
-def _image_set(place: Path, files: ImagenetFiles) -> ImageSet:
-    names = tuple(path.relative_to(place).as_posix() for path in files.paths)
-    return left_in_files(Listing(place, names, files.labels, files.classes, ()), SIDE)
+    return TrainTest(_part(place, "train", names), _part(place, "val", names))
 
 
 def _class_folders(folder: Path) -> list[str]:
@@ -63,17 +41,18 @@ def _class_folders(folder: Path) -> list[str]:
         raise DataError(f"{folder} could not be read: {error.strerror or error}; expected class folders.") from error
 
 
-def _files(folder: Path, classes: list[str]) -> ImagenetFiles:
-    paths: list[Path] = []
+def _part(place: Path, part: str, classes: list[str]) -> ImageSet:
+    """Class by class, sorted within each."""
+    files: list[str] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
-        here = folder / name
-        files = sorted(file for file in os.listdir(here) if file.lower().endswith(_IMAGES) and file[0] != ".")
-        if not files:
+        here = place / part / name
+        found = sorted(file for file in os.listdir(here) if file.lower().endswith(_IMAGES) and file[0] != ".")
+        if not found:
             raise DataError(f"{here} holds no image, expected files that end in {', '.join(_IMAGES)}: unpack it again.")
-        paths += [here / file for file in files]
-        labels += [label] * len(files)
-    return ImagenetFiles(tuple(paths), tensor(labels), tuple(classes))
+        files += [f"{part}/{name}/{file}" for file in found]
+        labels += [label] * len(found)
+    return left_in_files(Listing(place, tuple(files), tensor(labels), tuple(classes), ()), SIDE)
 
 
 IMAGENET = KnownSet(

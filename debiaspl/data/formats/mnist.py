@@ -2,15 +2,13 @@
 
 import gzip
 import zlib
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from debiaspl.data.errors import DataError, damaged
+from debiaspl.data.errors import damaged
 from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
 from debiaspl.data.images import ImageSet
 
@@ -19,16 +17,9 @@ SIDE = 28
 _IMAGES_MAGIC, _LABELS_MAGIC = 0x0803, 0x0801
 
 
-@dataclass(frozen=True)
-class MnistLayout:
-    """How many images the files hold."""
-
-    train: int = 60_000
-    test: int = 10_000
-
-
-def read(layout: MnistLayout, place: Path) -> TrainTest:
-    return TrainTest(_part(place, "train", "train", layout.train), _part(place, "t10k", "test", layout.test))
+def read(place: Path, train: int = 60_000, test: int = 10_000) -> TrainTest:
+    """The set, whose files hold so many images."""
+    return TrainTest(_part(place, "train", "train", train), _part(place, "t10k", "test", test))
 
 
 def _part(place: Path, prefix: str, name: str, count: int) -> ImageSet:
@@ -79,8 +70,6 @@ def _content(file: Path, limit: int, place: Path) -> bytes:
             return stream.read(limit)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise damaged(file, f"it ends or breaks off early ({error})", "a whole .gz file", place, "mnist") from error
-    except OSError as error:
-        raise DataError(f"{file} could not be read: {error.strerror or error}.") from error
 
 
 _ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"
@@ -93,7 +82,7 @@ _MD5 = {
 
 MNIST = KnownSet(
     name="mnist",
-    read=partial(read, MnistLayout()),
+    read=read,
     places=("mnist", "MNIST/raw", "MNIST", "raw"),
     signs=tuple(
         f"{part}-{kind}{ending}"

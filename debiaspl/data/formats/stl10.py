@@ -1,14 +1,12 @@
 """STL-10 (Coates, Ng and Lee 2011): 96x96 colour images as raw bytes; 5,000 labeled, 8,000 test, 100,000 unlabeled."""
 
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from debiaspl.data.errors import DataError, damaged
+from debiaspl.data.errors import damaged
 from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
 from debiaspl.data.images import UNLABELED, ImageSet
 
@@ -16,23 +14,11 @@ SIDE = 96
 _CHUNK = 1000
 
 
-@dataclass(frozen=True)
-class Stl10Layout:
-    """How many images the files hold."""
-
-    train: int = 5_000
-    test: int = 8_000
-    unlabeled: int = 100_000
-
-
-def read(layout: Stl10Layout, place: Path) -> TrainTest:
-    """All three parts; the unlabeled images alone take 2.8 GB."""
-    try:
-        classes = _classes(place)
-        train, test = (_labeled(place, part, getattr(layout, part), classes) for part in ("train", "test"))
-        return TrainTest(train, test, _unlabeled(place, layout.unlabeled, classes))
-    except OSError as error:
-        raise DataError(f"{place} could not be read: {error.strerror or error}.") from error
+def read(place: Path, train: int = 5_000, test: int = 8_000, unlabeled: int = 100_000) -> TrainTest:
+    """All three parts, whose files hold so many images; the unlabeled ones alone take 2.8 GB."""
+    classes = _classes(place)
+    labeled = _labeled(place, "train", train, classes), _labeled(place, "test", test, classes)
+    return TrainTest(*labeled, _unlabeled(place, unlabeled, classes))
 
 
 def _classes(place: Path) -> tuple[str, ...]:
@@ -82,7 +68,7 @@ def _sized(place: Path, name: str, size: int | None) -> Path:
 
 STL10 = KnownSet(
     name="stl10",
-    read=partial(read, Stl10Layout()),
+    read=read,
     places=("stl10_binary",),
     signs=("train_X.bin", "train_y.bin", "test_X.bin", "test_y.bin", "unlabeled_X.bin"),
     sources=(Source("http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz", "91f7769df0f17e558f3565bffb0c7dfb"),),
