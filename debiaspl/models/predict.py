@@ -8,7 +8,7 @@ from torch import Tensor
 
 from debiaspl.data import ImageSet, in_order
 from debiaspl.models.network import Network
-from debiaspl.models.scale import scale
+from debiaspl.models.scaling import scale
 
 BATCH = 500
 """Images that a network sees at once. Ranks take whole batches in turn: in a batch of another size a picture might have
