@@ -17,7 +17,7 @@ from debiaspl.training import Recipe, train
 
 # Averages that move, so that accuracy is not that of chance, and labels that are kept.
 SETTINGS = ["steps=24", "log_every=8", "evaluate_every=12", "algorithm=contrastmatch", "labels_from=0.5"]
-SETTINGS += ["threshold=0.4", "joint=false", "labeled_batch=8", "unlabeled_batch=16"]
+SETTINGS += ["threshold=0.4", "labeled_batch=8", "unlabeled_batch=16"]
 SETTINGS += ["average_decay=0.5", "learning_rate=0.1", "momentum=0.5"]
 
 
