@@ -38,7 +38,7 @@ def audit_command(
         from debiaspl.files import refuse_missing_folder
         from debiaspl.predictions import Names, parse_classes, read_predictions
         from debiaspl.report.audit import audit
-        from debiaspl.report.pages.replace import refuse_replacing
+        from debiaspl.report.pages import refuse_replacing
 
         names = Names(label, truth, confidence, name, probabilities, logits, embeddings)
         _check_images(images)

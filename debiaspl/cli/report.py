@@ -18,7 +18,7 @@ def report_command(
     with plain_errors():
         from debiaspl.files import refuse_missing_folder, write_text
         from debiaspl.recipes import RECIPES
-        from debiaspl.report.pages.replace import refuse_replacing
+        from debiaspl.report.pages import refuse_replacing
         from debiaspl.report.runs import read_run, runs_in, runs_page
         from debiaspl.report.runs.fairness import differences
         from debiaspl.report.runs.methods import methods_of

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 MethodRow = tuple[str, str, str, str, str, str]
+Results = Sequence[Mapping[str, Any]]
+"""One per seed."""
 
 
 @dataclass(frozen=True)
@@ -13,26 +15,24 @@ class Comparison:
     """Results of each method, one per seed, in the order of ``seeds``."""
 
     seeds: Sequence[int]
-    results: Mapping[str, Sequence[Mapping[str, Any]]]
+    results: Mapping[str, Results]
     baseline: str
+
+    def __post_init__(self) -> None:
+        for name, runs in self.results.items():
+            if len(runs) != len(self.seeds):
+                raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(self.seeds)} seeds.")
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
         return {"seeds": list(self.seeds), "baseline": self.baseline, "methods": self._methods()}
 
     def _methods(self) -> dict[str, Any]:
-        methods = {}
-        for name, runs in self.results.items():
-            accuracy = [run["accuracy"] for run in runs]
-            differences = [a - b["accuracy"] for a, b in zip(accuracy, self.results[self.baseline], strict=True)]
-            methods[name] = {
-                "accuracy": summary(accuracy),
-                "difference": summary(differences),
-                "worst_recall": summary([run["worst_recall"] for run in runs]),
-                "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
-                "pseudo_labels": [run.get("pseudo_labels") for run in runs],
-            }
-        return methods
+        baseline = self.results[self.baseline]
+        return {
+            name: {**measured(runs, baseline), "pseudo_labels": [run.get("pseudo_labels") for run in runs]}
+            for name, runs in self.results.items()
+        }
 
     def header(self) -> MethodRow:
         return "method", "accuracy %", f"- {self.baseline}", "better on", "worst %", "imbalance"
@@ -42,13 +42,13 @@ class Comparison:
         rows = []
         for name, numbers in self._methods().items():
             difference, imbalance = numbers["difference"], numbers["pseudo_imbalance"]
-            better, own = sum(value > 0 for value in difference["per_seed"]), name == self.baseline
+            own = name == self.baseline
             rows.append(
                 (
                     name,
                     with_spread(numbers["accuracy"], ".1f"),
                     "" if own else with_spread(difference, "+.1f"),
-                    "" if own else f"{better} of {len(self.seeds)}",
+                    "" if own else f"{difference['better_on']} of {len(self.seeds)}",
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{imbalance['median']:.1f}" if imbalance else "-",
                 )
@@ -57,8 +57,9 @@ class Comparison:
 
     def finding(self, method: str) -> str:
         """What the seeds show of a method beside the baseline, in one sentence."""
-        each = [100 * value for value in self._methods()[method]["difference"]["per_seed"]]
-        mean, better, count = statistics.fmean(each), sum(value > 0 for value in each), len(each)
+        difference = self._methods()[method]["difference"]
+        each = [100 * value for value in difference["per_seed"]]
+        mean, better, count = statistics.fmean(each), difference["better_on"], len(each)
         if count == 1:
             return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed proves little; try more."
         if better == count:
@@ -75,11 +76,17 @@ class Comparison:
         return markdown([self.header(), *self.rows()])
 
 
-def compare(seeds: Sequence[int], results: Mapping[str, Sequence[Mapping[str, Any]]], baseline: str) -> Comparison:
-    for name, runs in results.items():
-        if len(runs) != len(seeds):
-            raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(seeds)} seeds.")
-    return Comparison(seeds, results, baseline)
+def measured(runs: Results, baseline: Results | None) -> dict[str, Any]:
+    """What the runs of one method come to; their difference to the same seeds of the baseline, where that was run."""
+    pairs = [] if baseline is None else zip(runs, baseline, strict=True)
+    differences = [run["accuracy"] - base["accuracy"] for run, base in pairs]
+    difference = summary(differences)
+    return {
+        "accuracy": summary([run["accuracy"] for run in runs]),
+        "difference": difference and {**difference, "better_on": sum(value > 0 for value in differences)},
+        "worst_recall": summary([run["worst_recall"] for run in runs]),
+        "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
+    }
 
 
 def with_spread(numbers: Mapping[str, Any], form: str) -> str:

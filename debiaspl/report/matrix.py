@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from debiaspl.report.comparison import markdown, summary, with_spread
+from debiaspl.report.comparison import Results, markdown, measured, summary, with_spread
 
 BASELINE, COMPARED, OWN = "none", "debiaser", "own"
 WIDEST = 3
 """More corrections than this are not set beside each other: then each pair has a row of its own."""
-
-Results = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -46,22 +44,10 @@ class Matrix:
     def _cells(self, algorithm: str) -> dict[str, Any]:
         runs = self.results[algorithm]
         return {
-            correction: {
-                "accuracy": summary([run["accuracy"] for run in ended]),
-                "difference": self._difference(ended, runs.get(BASELINE)),
-                "worst_recall": summary([run["worst_recall"] for run in ended]),
-                "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in ended if "pseudo_imbalance" in run]),
-                "seconds": summary([run["timing"]["seconds"] for run in ended]),
-            }
+            correction: measured(ended, runs.get(BASELINE))
+            | {"seconds": summary([run["timing"]["seconds"] for run in ended])}
             for correction, ended in runs.items()
         }
-
-    def _difference(self, ended: Results, baseline: Results | None) -> dict[str, Any] | None:
-        """To the same seeds without a correction, where that was run."""
-        if baseline is None:
-            return None
-        differences = [run["accuracy"] - base["accuracy"] for run, base in zip(ended, baseline, strict=True)]
-        return {**(summary(differences) or {}), "better_on": sum(value > 0 for value in differences)}
 
     def tables(self) -> list[list[tuple[str, ...]]]:
         """Header and rows, first in the form that is read best: means over seeds, with the standard deviation where a

@@ -23,7 +23,7 @@ def nothing_trains(monkeypatch, tmp_path):
         raise ValueError(TRAINED.removeprefix("error: "))
 
     for place in (
-        "training.train",
+        "training.loop.train_as",
         "recipes.demo.demo",
         "recipes.compare.compare",
         "zeroshot.experiment.Experiment.run",

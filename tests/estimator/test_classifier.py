@@ -89,9 +89,9 @@ def test_the_prior_is_an_estimate_of_the_bias(iris):
 
 def test_strength_0_is_fixmatch(iris, digits):
     import torch
+    from debiaspl.vectors import fit_head
 
     from debiaspl.debias import Correction
-    from debiaspl.vectors import fit_head
 
     rows, labels, _ = iris
     seed = int(np.random.RandomState(3).randint(2**31 - 1))

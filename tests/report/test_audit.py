@@ -10,11 +10,9 @@ import pytest
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
 from debiaspl.report.audit.findings import findings
-from debiaspl.report.audit.page import audit_values
-from debiaspl.report.audit.picks import picks
-from debiaspl.report.confusion import Cells, matrix_of
-from debiaspl.report.interval import wilson
-from debiaspl.report.order import confusion_order
+from debiaspl.report.audit.page import audit_values, picks
+from debiaspl.report.chance import wilson
+from debiaspl.report.confusion import Cells, confusion_order, matrix_of
 from debiaspl.training.monitor import imbalance
 from tests.report import slow
 from tests.report.made import Made, made

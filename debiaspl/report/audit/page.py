@@ -1,20 +1,39 @@
 """The audit as one page: what the page's script draws, as plain values."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.audit.findings import findings
+from debiaspl.report.audit.findings import UNCERTAIN, Favoured, favoured, findings
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.picks import Picks, picks
 from debiaspl.report.audit.thumbnails import Find, thumbnails
-from debiaspl.report.confusion import matrix_of
-from debiaspl.report.order import MOST_CLASSES, confusion_order
+from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
 
 MOST_PAIRS = 500
 """Rows of a table of confusions or moves; the rest is too rare to be looked through."""
+CHANGED, MISTAKEN = 60, 20
+"""Images that are shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Picks:
+    """Rows of the predictions, in the order to be shown."""
+
+    favoured: Favoured
+    uncertain: NDArray[np.int64]
+    """The least certain images of the favoured class."""
+    changed: NDArray[np.int64]
+    """Images that the correction would give another class, the surest first."""
+    mistaken: NDArray[np.int64]
+    """Wrong and sure of it."""
+
+    @property
+    def rows(self) -> list[int]:
+        """All of them, each once, the most useful first."""
+        return list(dict.fromkeys(np.concatenate([self.uncertain, self.changed, self.mistaken]).tolist()))
 
 
 def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str:
@@ -39,7 +58,7 @@ def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> d
         "findings": [vars(finding) for finding in findings(audit)],
         "facts": _facts(audit),
         "classes": _classes(audit),
-        "thresholds": audit.threshold_rows(),
+        "thresholds": audit.thresholds and [row.to_json() for row in audit.thresholds],
         "confusion": _confusion(audit),
         "calibration": _calibration(audit),
         "alike": _alike(audit),
@@ -160,3 +179,17 @@ def _image(audit: Audit, row: int) -> dict[str, Any]:
         "new": None if after is None else int(after.label[row]),
         "new_confidence": None if after is None else rounded(float(after.confidence[row])),
     }
+
+
+def picks(audit: Audit) -> Picks:
+    predictions, none = audit.predictions, np.empty(0, np.int64)
+    most, confidence, truth = favoured(audit), predictions.confidence, predictions.truth
+    uncertain = mistaken = none
+    if confidence is not None:
+        own = np.flatnonzero(predictions.label == most.number)
+        uncertain = own[np.argsort(confidence[own], kind="stable")][:UNCERTAIN]
+        if truth is not None:
+            wrong = np.flatnonzero((truth >= 0) & (truth != predictions.label))
+            mistaken = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKEN]
+    changed = none if audit.change is None else audit.change.rows[:CHANGED]
+    return Picks(most, uncertain, changed, mistaken)

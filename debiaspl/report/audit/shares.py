@@ -1,12 +1,10 @@
 """How imbalanced predictions are: all of them, and those above a confidence."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-Counts = NDArray[np.int64]
 
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 
@@ -15,7 +13,7 @@ THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 class Shares:
     """Predictions per class, and what they come to."""
 
-    counts: Counts
+    counts: NDArray[np.int64]
 
     @property
     def imbalance_ratio(self) -> float:
@@ -57,37 +55,30 @@ class Above:
     accuracy: float | None
     """Of those kept whose truth is known; None if there are none."""
 
-    @property
-    def enough(self) -> bool:
-        """At least as many as there are classes; with fewer, some class is empty however even the rest is."""
-        return self.kept >= len(self.shares.counts)
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, by name; None where nothing is kept that would have them.
 
-    @property
-    def imbalance_ratio(self) -> float | None:
-        """None where too few are kept: empty classes count as one, so it would fall with what is kept."""
-        return self.shares.imbalance_ratio if self.enough else None
-
-    @property
-    def largest_times_even(self) -> float | None:
-        """The most kept class's share over an even one; None of nothing."""
-        return float(self.shares.times_even.max()) if self.kept else None
-
-    @property
-    def effective_classes(self) -> float | None:
-        """None of nothing."""
-        return self.shares.effective_classes if self.kept else None
+        The imbalance needs as many as there are classes: of fewer, some class is empty however even the rest is, and
+        empty classes count as one, so it would fall with what is kept.
+        """
+        return {
+            "threshold": self.threshold,
+            "kept": self.kept,
+            "kept_share": self.kept_share,
+            "largest_times_even": float(self.shares.times_even.max()) if self.kept else None,
+            "imbalance_ratio": self.shares.imbalance_ratio if self.kept >= len(self.shares.counts) else None,
+            "effective_classes": self.shares.effective_classes if self.kept else None,
+            "never_predicted": len(self.shares.never),
+            "accuracy": self.accuracy,
+        }
 
 
 def above_thresholds(
-    label: NDArray[np.int64],
-    confidence: NDArray[np.float64],
-    classes: int,
-    truth: NDArray[np.int64] | None = None,
-    thresholds: Sequence[float] = THRESHOLDS,
+    label: NDArray[np.int64], confidence: NDArray[np.float64], classes: int, truth: NDArray[np.int64] | None
 ) -> list[Above]:
     """Raise the threshold and look again: the paper finds that the kept labels are then more imbalanced, not less."""
     rows = []
-    for threshold in thresholds:
+    for threshold in THRESHOLDS:
         keep = confidence >= threshold
         known = np.zeros(0, bool) if truth is None else (label == truth)[keep & (truth >= 0)]
         accuracy = float(known.mean()) if len(known) else None

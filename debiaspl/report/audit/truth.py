@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells
-from debiaspl.report.interval import wilson
 
 BINS = 10
 

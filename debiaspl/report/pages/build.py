@@ -7,7 +7,10 @@ import json
 import math
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, overload
+
+from debiaspl.files import FileError
 
 SCRIPTS = (
     "kit.js",
@@ -24,6 +27,8 @@ SCRIPTS = (
     "main.js",
 )
 LONGEST_NAME = 120
+MARK = b'<meta name="generator" content="debiaspl">'
+"""Near the beginning of every page."""
 
 
 def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
@@ -49,6 +54,21 @@ def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
     }
     first, *rest = page.split("{{")
     return first + "".join(filled[name] + text for name, _, text in (part.partition("}}") for part in rest))
+
+
+def refuse_replacing(out: Path) -> None:
+    """Raise where a page would take the place of anything but an older page."""
+    if out.is_dir():
+        raise FileError(f"{out} is a folder, expected the name of a page to be made, such as {out / 'page.html'}.")
+    if not out.is_file():
+        return
+    with out.open("rb") as file:
+        beginning = file.read(1000)
+    if beginning and MARK not in beginning:
+        raise FileError(
+            f"{out} exists and is no page of debiaspl, which alone a new page replaces. "
+            "Give another name, or remove the file."
+        )
 
 
 def embedded(values: Any) -> str:

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from debiaspl.report.chance import LEVEL, told
+from debiaspl.report.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
-from debiaspl.report.finding import Finding
 from debiaspl.report.runs.fairness import Difference, differences
 from debiaspl.report.runs.methods import Method, what_was_tested
 

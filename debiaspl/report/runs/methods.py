@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.report.chance import paired
-from debiaspl.report.interval import wilson
+from debiaspl.report.chance import paired, wilson
 from debiaspl.report.runs.record import RunRecord
 
 # Where the class is not called as people call the method.

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from debiaspl.files import write_text
-from debiaspl.report.confusion import Cells, matrix_of
-from debiaspl.report.order import MOST_CLASSES, confusion_order
+from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
