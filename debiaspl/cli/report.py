@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from debiaspl.cli.options import Port
 from debiaspl.cli.terminal import plain_errors
 
 
@@ -39,7 +40,7 @@ def report_command(
 
 def watch_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, going on or ended.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Port = 0,
 ) -> None:
     """Serve the report of a run on this machine (127.0.0.1), following the run while it goes on."""
     with plain_errors():
