@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from debiaspl.predictions.folder import classes_of_run
+from debiaspl.predictions.read import classes_of_run
 from debiaspl.report.runs.checks import check_config, check_log, check_results
 from debiaspl.training import Run, RunError
 
