@@ -1,12 +1,11 @@
 """The audit as one page: what the page's script draws, as plain values."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.audit.findings import UNCERTAIN, Favoured, favoured, findings
+from debiaspl.report.audit.findings import UNCERTAIN, favoured, findings
 from debiaspl.report.audit.numbers import Audit
 from debiaspl.report.audit.thumbnails import Find, thumbnails
 from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
@@ -16,24 +15,6 @@ MOST_PAIRS = 500
 """Rows of a table of confusions or moves; the rest is too rare to be looked through."""
 CHANGED, MISTAKEN = 60, 20
 """Images that are shown."""
-
-
-@dataclass(frozen=True, eq=False)
-class Picks:
-    """Rows of the predictions, in the order to be shown."""
-
-    favoured: Favoured
-    uncertain: NDArray[np.int64]
-    """The least certain images of the favoured class."""
-    changed: NDArray[np.int64]
-    """Images that the correction would give another class, the surest first."""
-    mistaken: NDArray[np.int64]
-    """Wrong and sure of it."""
-
-    @property
-    def rows(self) -> list[int]:
-        """All of them, each once, the most useful first."""
-        return list(dict.fromkeys(np.concatenate([self.uncertain, self.changed, self.mistaken]).tolist()))
 
 
 def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str:
@@ -49,8 +30,9 @@ def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str
 
 def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> dict[str, Any]:
     """All that the page shows."""
-    shown = picks(audit)
-    names = [audit.predictions.name(row) for row in shown.rows]
+    shown = _picks(audit)
+    # Each once, the most useful first.
+    names = dict.fromkeys(one["name"] for part in ("uncertain", "changed", "mistaken") for one in shown[part])
     return {
         "kind": "audit",
         "origin": audit.predictions.origin,
@@ -63,7 +45,7 @@ def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> d
         "calibration": _calibration(audit),
         "alike": _alike(audit),
         "change": _change(audit),
-        "picks": _picks(audit, shown),
+        "picks": shown,
         "pictures": {} if find is None else thumbnails(names, find),
     }
 
@@ -158,14 +140,20 @@ def _change(audit: Audit) -> dict[str, Any] | None:
     }
 
 
-def _picks(audit: Audit, shown: Picks) -> dict[str, Any]:
-    return {
-        "favoured": shown.favoured.number,
-        "holds": shown.favoured.holds,
-        "uncertain": [_image(audit, row) for row in shown.uncertain.tolist()],
-        "changed": [_image(audit, row) for row in shown.changed.tolist()],
-        "mistaken": [_image(audit, row) for row in shown.mistaken.tolist()],
-    }
+def _picks(audit: Audit) -> dict[str, Any]:
+    """Images that a person should look at, in the order to be shown."""
+    found, most = audit.predictions, favoured(audit)
+    rows: dict[str, NDArray[np.int64]] = {name: np.empty(0, np.int64) for name in ("uncertain", "changed", "mistaken")}
+    if found.confidence is not None:
+        own = np.flatnonzero(found.label == most.number)
+        rows["uncertain"] = own[np.argsort(found.confidence[own], kind="stable")][:UNCERTAIN]
+        if found.truth is not None:  # wrong, and sure of it
+            wrong = np.flatnonzero((found.truth >= 0) & (found.truth != found.label))
+            rows["mistaken"] = wrong[np.argsort(-found.confidence[wrong], kind="stable")][:MISTAKEN]
+    if audit.change is not None:
+        rows["changed"] = audit.change.rows[:CHANGED]
+    images = {name: [_image(audit, row) for row in chosen.tolist()] for name, chosen in rows.items()}
+    return {"favoured": most.number, "holds": most.holds, **images}
 
 
 def _image(audit: Audit, row: int) -> dict[str, Any]:
@@ -179,17 +167,3 @@ def _image(audit: Audit, row: int) -> dict[str, Any]:
         "new": None if after is None else int(after.label[row]),
         "new_confidence": None if after is None else rounded(float(after.confidence[row])),
     }
-
-
-def picks(audit: Audit) -> Picks:
-    predictions, none = audit.predictions, np.empty(0, np.int64)
-    most, confidence, truth = favoured(audit), predictions.confidence, predictions.truth
-    uncertain = mistaken = none
-    if confidence is not None:
-        own = np.flatnonzero(predictions.label == most.number)
-        uncertain = own[np.argsort(confidence[own], kind="stable")][:UNCERTAIN]
-        if truth is not None:
-            wrong = np.flatnonzero((truth >= 0) & (truth != predictions.label))
-            mistaken = wrong[np.argsort(-confidence[wrong], kind="stable")][:MISTAKEN]
-    changed = none if audit.change is None else audit.change.rows[:CHANGED]
-    return Picks(most, uncertain, changed, mistaken)

@@ -8,7 +8,7 @@ import math
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, cast
 
 from debiaspl.files import FileError
 
@@ -29,6 +29,8 @@ SCRIPTS = (
 LONGEST_NAME = 120
 MARK = b'<meta name="generator" content="debiaspl">'
 """Near the beginning of every page."""
+
+Value = TypeVar("Value")
 
 
 def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
@@ -82,18 +84,13 @@ def short_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-@overload
-def rounded(value: float) -> float: ...
-@overload
-def rounded(value: None) -> None: ...
-@overload
-def rounded(value: list[Any]) -> list[Any]: ...
-def rounded(value: Any) -> Any:
-    """To six digits: more than a page shows, and less than it would otherwise have to carry."""
+def rounded(value: Value) -> Value:
+    """To six digits: more than a page shows, and less than it would otherwise have to carry. What is not finite, no
+    JSON can hold: None."""
     if isinstance(value, list):
-        return [rounded(item) for item in value]
+        return cast(Value, [rounded(item) for item in value])
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return cast(Value, float(f"{value:.6g}") if math.isfinite(value) else None)
     return value
 
 

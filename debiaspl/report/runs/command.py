@@ -9,6 +9,8 @@ from debiaspl.report.runs.methods import flat
 from debiaspl.training import Recipe
 
 WORDS = ("name", "about", "cost", "paper")
+ABSENT = object()
+"""Equal to no value of a recipe."""
 
 
 def command_of(values: Mapping[str, Any], known: Mapping[str, Recipe]) -> str | None:
@@ -32,7 +34,7 @@ def command_of(values: Mapping[str, Any], known: Mapping[str, Recipe]) -> str | 
 
 def _differences(base: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
     """Assignments, those of whole parts before those of their settings."""
-    names = [name for name, value in wanted.items() if name not in WORDS and base.get(name, _Absent) != value]
+    names = [name for name, value in wanted.items() if name not in WORDS and base.get(name, ABSENT) != value]
     return [f"{name}={_written(wanted[name])}" for name in sorted(names, key=lambda name: "." in name)]
 
 
@@ -40,7 +42,3 @@ def _written(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
-
-
-class _Absent:
-    """Equal to no value of a recipe."""

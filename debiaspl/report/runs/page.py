@@ -20,6 +20,10 @@ from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
 
 MOST_CELLS = 20_000
+FROM_RESULTS = (
+    *("accuracy", "evaluated", "worst_recall", "pseudo_imbalance", "pseudo_accuracy"),
+    *("unlabeled", "test", "versions", "timing"),
+)
 
 
 def write_report(folders: Sequence[Path], out: Path, known: Mapping[str, Recipe]) -> Path:
@@ -110,19 +114,11 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
         "ended": run.results is not None,
         "step": run.step,
         "steps": run.steps,
-        "accuracy": results.get("accuracy"),
+        **{name: results.get(name) for name in FROM_RESULTS},
         "interval": None if run.results is None else accuracy_interval(run.results),
-        "evaluated": results.get("evaluated"),
-        "worst_recall": results.get("worst_recall"),
-        "pseudo_imbalance": results.get("pseudo_imbalance"),
-        "pseudo_accuracy": results.get("pseudo_accuracy"),
         "labels": sum(results["labels"]) if "labels" in results else None,
-        "unlabeled": results.get("unlabeled"),
-        "test": results.get("test"),
         "tested": what_was_tested(results),
         "data": run.recipe["data"],
-        "versions": results.get("versions"),
-        "timing": results.get("timing"),
         "seconds": run.log[-1]["seconds"] if run.log else None,
         "command": command_of(run.recipe, known),
         "curves": curves(run.log),
