@@ -55,11 +55,8 @@ def _list_columns(schema: Any, names: Names) -> dict[str, str]:
     import pyarrow.types as kinds
 
     lists = [item.name for item in schema if kinds.is_list(item.type) or kinds.is_fixed_size_list(item.type)]
-    found = {}
-    for matrix in MATRICES:
-        name = getattr(names, matrix) or matrix
-        if name in lists:
-            found[matrix] = name
+    wanted = {matrix: getattr(names, matrix) or matrix for matrix in MATRICES}
+    found = {matrix: name for matrix, name in wanted.items() if name in lists}
     unknown = [name for name in lists if name not in found.values()]
     if unknown and not found:
         raise PredictionsError(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from debiaspl.report.audit.correcting import correction_finding
+from debiaspl.report.audit.measures import Agreement
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.truth import Agreement
 from debiaspl.report.audit.words import (
     NOTHING_SHOWN,
     among_known,

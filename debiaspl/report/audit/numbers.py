@@ -8,8 +8,16 @@ import numpy as np
 from debiaspl.predictions import Predictions
 from debiaspl.report.audit.centroids import Alike, alike
 from debiaspl.report.audit.change import Change, change
-from debiaspl.report.audit.shares import Above, Shares, above_thresholds, shares_of
-from debiaspl.report.audit.truth import Agreement, Calibration, agreement, calibration
+from debiaspl.report.audit.measures import (
+    Above,
+    Agreement,
+    Calibration,
+    Shares,
+    above_thresholds,
+    agreement,
+    calibration,
+    shares_of,
+)
 from debiaspl.report.confusion import MOST_CLASSES
 
 STRENGTH = 0.5

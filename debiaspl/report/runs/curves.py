@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl.report.audit.shares import Shares
+from debiaspl.report.audit.measures import Shares
 from debiaspl.report.pages import rounded
 
 POINTS = 200

@@ -11,11 +11,10 @@ import numpy as np
 from debiaspl.files import write_text
 from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
-from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.fairness import differences, place_of
 from debiaspl.report.runs.findings import run_findings
-from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of, what_was_tested
+from debiaspl.report.runs.methods import APART, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
 
@@ -86,9 +85,9 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "runs": len(method.runs),
         "accuracy": method.accuracy(),
         "to_supervised": None if baseline is None else method.difference(baseline),
-        "worst_recall": method.mean("worst_recall"),
-        "pseudo_imbalance": method.middle("pseudo_imbalance"),
-        "pseudo_accuracy": method.middle("pseudo_accuracy"),
+        "worst_recall": method.over_seeds("worst_recall", "mean"),
+        "pseudo_imbalance": method.over_seeds("pseudo_imbalance"),
+        "pseudo_accuracy": method.over_seeds("pseudo_accuracy"),
         "recall": _mean_recall(recalls) if recalls else None,
         "stages": mean_stages([stages(run.log) for run in method.runs]),
     }
