@@ -6,18 +6,14 @@ import typer
 
 from debiaspl._torchrun import rank
 from debiaspl.cli.audit import audit_command
-from debiaspl.cli.compare import compare_command
-from debiaspl.cli.corrections import corrections_command
+from debiaspl.cli.compare import compare_command, demo_command
 from debiaspl.cli.data import data_app
-from debiaspl.cli.experiments import demo_command, recipes_command, train_command
-from debiaspl.cli.export import export_command
+from debiaspl.cli.deploy import export_command, next_command, predict_command
 from debiaspl.cli.label import label_command
-from debiaspl.cli.next import next_command
-from debiaspl.cli.predict import predict_command
+from debiaspl.cli.lists import corrections_command, recipes_command, results_command, settings_command
 from debiaspl.cli.report import report_command, watch_command
-from debiaspl.cli.results import results_command
-from debiaspl.cli.settings import settings_command
 from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.train import train_command
 from debiaspl.cli.zeroshot import zeroshot_command
 
 app = typer.Typer(

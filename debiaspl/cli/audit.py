@@ -1,5 +1,6 @@
 """``debiaspl audit``: how biased are these predictions?"""
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.options import AsJson
+from debiaspl.cli.terminal import filled_table, plain_errors
 
-FEW, ENDS = 12, 6
+MOST_CLASSES, ENDS = 12, 6
+"""Classes that the table shows; of more, the most and the least predicted."""
 SHOWN = "on the page of --out"
 MATRIX = "array, or how its columns begin"
 
@@ -31,63 +34,45 @@ def audit_command(
     strength: Annotated[float, typer.Option(min=0, help="Of the correction that is tried.")] = 0.5,
     images: Annotated[Path | None, typer.Option(help="Folder of the images, for small pictures on the page.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write one self-contained HTML page.")] = None,
-    json_: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Show how imbalanced predictions are, of whatever origin, and what debiasing them would change."""
     with plain_errors():
-        from debiaspl.files import refuse_missing_folder
+        from debiaspl.files import refuse_missing_folder, write_text
         from debiaspl.predictions import Names, parse_classes, read_predictions
-        from debiaspl.report.audit import audit
-        from debiaspl.report.pages.replace import refuse_replacing
+        from debiaspl.report.audit import audit, audit_page
+        from debiaspl.report.audit.findings import findings
+        from debiaspl.report.audit.thumbnails import images_in, images_of_run
+        from debiaspl.report.pages import refuse_replacing
 
         names = Names(label, truth, confidence, name, probabilities, logits, embeddings)
-        _check_images(images)
+        if images is not None and not images.is_dir():
+            raise ValueError(
+                f"--images is {str(images)!r}, expected a folder: file names in the table are looked for in it."
+            )
         if out is not None:
             refuse_missing_folder(out)
             refuse_replacing(out)
         named = None if classes is None else parse_classes(classes)
         found = audit(read_predictions(source, names, named), strength)
+        said = findings(found, SHOWN)
         if json_:
-            from debiaspl.report.audit.findings import findings
-
-            said = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in findings(found, SHOWN)]
-            _print_json(found.to_json() | {"findings": said})
+            told = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in said]
+            # A line for each name: a matrix of a thousand classes, indented, would have a million lines.
+            numbers = (found.to_json() | {"findings": told}).items()
+            lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in numbers]
+            typer.echo("{\n" + ",\n".join(lines) + "\n}")
         else:
-            _print(found)
+            _print(found, said)
         if out is not None:
-            _write_page(found, source, images, out)
+            find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
+            write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
             typer.echo(f"The page is {out}", err=json_)
 
 
-def _print_json(numbers: dict[str, Any]) -> None:
-    """A line for each name: a matrix of a thousand classes, indented, would have a million lines."""
-    import json
-
-    lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in numbers.items()]
-    typer.echo("{\n" + ",\n".join(lines) + "\n}")
-
-
-def _check_images(folder: Path | None) -> None:
-    if folder is not None and not folder.is_dir():
-        raise ValueError(
-            f"--images is {str(folder)!r}, expected a folder: file names in the table are looked for in it."
-        )
-
-
-def _write_page(found: Any, source: Path, images: Path | None, out: Path) -> None:
-    from debiaspl.files import write_text
-    from debiaspl.report.audit import audit_page
-    from debiaspl.report.audit.thumbnails import images_in, images_of_run
-
-    find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
-    write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
-
-
-def _print(found: Any) -> None:
+def _print(found: Any, findings: list[Any]) -> None:
     from rich.console import Console
     from rich.text import Text
-
-    from debiaspl.report.audit.findings import findings
 
     console = Console(highlight=False)
     shares = found.shares
@@ -102,39 +87,34 @@ def _print(found: Any) -> None:
         facts.append(f"accuracy {100 * found.agreement.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
     console.print(Text(_printable("; ".join(facts) + ".")))
     console.print(_class_table(found))
-    for number, finding in enumerate(findings(found, SHOWN), 1):
+    for number, finding in enumerate(findings, 1):
         console.print(Text(_printable(f"{number}. {finding.fact} {finding.todo}")))
 
 
 def _class_table(found: Any) -> Any:
     """Few classes whole; of many, those predicted most and least."""
-    from rich.table import Table
     from rich.text import Text
 
-    columns = ["class", "predicted", "x even", *(["true", "precision", "recall"] if found.agreement else [])]
-    columns += ["debiased"] if found.change else []
-    table = Table(*columns, box=None, pad_edge=False)
+    columns = {
+        "class": [Text(_printable(name)) for name in found.classes],
+        "predicted": [f"{count:,}" for count in found.shares.counts],
+        "x even": [f"{times:.2f}" for times in found.shares.times_even],
+    }
+    if found.agreement is not None:
+        columns["true"] = [f"{count:,}" for count in found.agreement.cells.of_true]
+        for name, values in (("precision", found.agreement.precision), ("recall", found.agreement.recall)):
+            columns[name] = ["-" if value is None else f"{100 * value:.1f} %" for value in values]
+    if found.change is not None:
+        columns["debiased"] = [f"{count:,}" for count in found.change.shares.counts]
+    rows = list(zip(*columns.values(), strict=True))
+    order = (-found.shares.counts).argsort(kind="stable").tolist()
+    shown = [rows[number] for number in order]
+    if len(shown) > MOST_CLASSES:
+        shown = [*shown[:ENDS], (f"({len(order) - 2 * ENDS:,} more)",), *shown[-ENDS:]]
+    table = filled_table(columns, shown, box=None, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    order = (-found.shares.counts).argsort(kind="stable").tolist()
-    shown = order if len(order) <= FEW else [*order[:ENDS], None, *order[-ENDS:]]
-    for number in shown:
-        if number is None:
-            table.add_row(f"({len(order) - 2 * ENDS:,} more)")
-        else:
-            table.add_row(Text(_printable(found.classes[number])), *_cells(found, number))
     return table
-
-
-def _cells(found: Any, number: int) -> list[str]:
-    cells = [f"{found.shares.counts[number]:,}", f"{found.shares.times_even[number]:.2f}"]
-    if found.agreement is not None:
-        cells.append(f"{found.agreement.cells.of_true[number]:,}")
-        for value in (found.agreement.precision[number], found.agreement.recall[number]):
-            cells.append("-" if value is None else f"{100 * value:.1f} %")
-    if found.change is not None:
-        cells.append(f"{found.change.shares.counts[number]:,}")
-    return cells
 
 
 def _printable(text: str) -> str:

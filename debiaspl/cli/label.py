@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.terminal import FILE_COLUMN, LABEL_COLUMN, plain_errors
+from debiaspl.cli.options import FileColumn, LabelColumn, Port
+from debiaspl.cli.terminal import plain_errors
 
 if TYPE_CHECKING:
     from debiaspl.label import LabelServer
@@ -22,12 +23,12 @@ def label_command(
     labels: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="Where answers go; PHOTOS/labels.csv unless given.")
     ] = None,
-    file_column: Annotated[str | None, typer.Option(metavar="NAME", help=FILE_COLUMN)] = None,
-    label_column: Annotated[str | None, typer.Option(metavar="NAME", help=LABEL_COLUMN)] = None,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
     run: Annotated[
         Path | None, typer.Option(metavar="RUN", help="A trained run: show what it is least sure of first.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Port = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
 ) -> None:
     """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""

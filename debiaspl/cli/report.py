@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from debiaspl.cli.options import Port
 from debiaspl.cli.terminal import plain_errors
 
 
@@ -18,7 +19,7 @@ def report_command(
     with plain_errors():
         from debiaspl.files import refuse_missing_folder, write_text
         from debiaspl.recipes import RECIPES
-        from debiaspl.report.pages.replace import refuse_replacing
+        from debiaspl.report.pages import refuse_replacing
         from debiaspl.report.runs import read_run, runs_in, runs_page
         from debiaspl.report.runs.fairness import differences
         from debiaspl.report.runs.methods import methods_of
@@ -39,7 +40,7 @@ def report_command(
 
 def watch_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, going on or ended.")],
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Port = 0,
 ) -> None:
     """Serve the report of a run on this machine (127.0.0.1), following the run while it goes on."""
     with plain_errors():

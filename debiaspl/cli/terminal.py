@@ -1,24 +1,23 @@
-"""What all commands share: plain errors, progress bars, and the command as it was typed."""
+"""What all commands share: plain errors, tables, progress bars, and the command as it was typed."""
 
+import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from debiaspl._torchrun import rank, tell
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
-    from rich.table import Table
+    from rich.table import Column, Table
+    from rich.text import Text
 
 WIDE = 10_000
 """Columns; more than any table has."""
-FILE_COLUMN = "Column of the table that names the image; file_name."
-LABEL_COLUMN = "Column of the table that names its class; label."
 
 
 @contextmanager
@@ -66,6 +65,24 @@ def command_to_go_on() -> str:
     return shlex.join(["debiaspl", *typed, "--resume"])
 
 
+def print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def filled_table(
+    header: Iterable["Column | str"], rows: Iterable[Sequence["Text | str"]], caption: str | None = None, **style: Any
+) -> "Table":
+    """A table of rich with these rows; markup in the cells acts, in the caption it does not."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = None if caption is None else Text(caption, "table.caption")
+    table = Table(*header, caption=shown, caption_justify="left", **style)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 def print_table(table: "Table") -> None:
     """The first column, by which things are named, is never cut; and nothing is, where no terminal has a width."""
     from rich.console import Console
@@ -73,12 +90,9 @@ def print_table(table: "Table") -> None:
     table.columns[0].no_wrap = True
     console = Console()
     if not console.is_terminal:
-        console = Console(width=max(console.width, console.measure(table, options=_wide(console)).maximum))
+        wide = console.options.update(width=WIDE)
+        console = Console(width=max(console.width, console.measure(table, options=wide).maximum))
     console.print(table)
-
-
-def _wide(console: "Console") -> "ConsoleOptions":
-    return console.options.update(width=WIDE)
 
 
 @contextmanager

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl.cli.options import Device, FileColumn, LabelColumn, Resume
 from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import FILE_COLUMN, LABEL_COLUMN, command_to_go_on, plain_errors, progress_bar
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar
 
 
 def zeroshot_command(
@@ -37,14 +38,14 @@ def zeroshot_command(
     evaluate: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="True labels (file_name,label), for the final table alone.")
     ] = None,
-    file_column: Annotated[str | None, typer.Option(metavar="NAME", help=FILE_COLUMN)] = None,
-    label_column: Annotated[str | None, typer.Option(metavar="NAME", help=LABEL_COLUMN)] = None,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
     cache: Annotated[
         Path | None, typer.Option(help="Where predictions of teachers are kept; ~/.cache/debiaspl/zeroshot.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cuda or cpu; a GPU if there is one.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what was stopped.")] = False,
+    device: Device = None,
+    resume: Resume = False,
 ) -> None:
     """Classify a folder of photos by class names alone: a zero-shot model labels what it is sure of, and a student
     learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
@@ -92,7 +93,6 @@ def zeroshot_command(
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
     from debiaspl.zeroshot.table import HEADER
@@ -105,7 +105,4 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     )
     caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
     # Names of files and models are no markup: "[/a]" would be an error of rich.
-    table = Table(*HEADER, caption=Text(caption, "table.caption"), caption_justify="left")
-    for row in rows:
-        table.add_row(*map(Text, row.cells()))
-    Console().print(table)
+    Console().print(filled_table(HEADER, [[Text(cell) for cell in row.cells()] for row in rows], caption))

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from debiaspl.data.class_names import UNLABELED_NAME, check_class_names, composed
@@ -10,12 +10,12 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_images, refuse_parts
-from debiaspl.files import remove_leftovers
-from debiaspl.label.entries import why_unnameable
+from debiaspl.files import Busy, remove_leftovers
+from debiaspl.files import locked as lock_file
 from debiaspl.label.guide import RunGuide
-from debiaspl.label.lock import locked
 from debiaspl.label.session import Session
-from debiaspl.label.table import Table
+from debiaspl.label.table import Table, why_unnameable
+from debiaspl.training.errors import RunError
 
 
 @contextmanager
@@ -37,8 +37,7 @@ def open_session(
         from debiaspl.deploy import load_model
 
         model = load_model(run)
-    if classes is None and model is not None:
-        classes = model.classes
+        classes = model.classes if classes is None else classes
     with locked(path):
         remove_leftovers(path)  # of a session that was killed while it wrote
         names = FileNames(photos, files)
@@ -50,15 +49,31 @@ def open_session(
         if not path.exists():
             _take_over_class_folders(table, files, classes)
         session = Session(photos, files, classes, table, RunGuide(model, photos, files) if model else None)
-        for number, file in enumerate(files):
-            reason = why_unnameable(file)
-            if reason is not None:
-                session.refuse_file(number, reason)
         session.start()
         try:
             yield session
         finally:
             session.stop()
+
+
+@contextmanager
+def locked(table: Path) -> Iterator[None]:
+    """Keep other sessions off this table."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_file(table.with_name(f".{table.name}.lock")))
+        except Busy as error:
+            by = f" by process {error.process}" if error.process else ""
+            raise RunError(
+                f"{table} is being labelled already{by}. "
+                "Go on in its page, or end it with Ctrl-C; or label into another table: --labels."
+            ) from error
+        except OSError as error:
+            raise RunError(
+                f"could not write beside {table}: {error.strerror}. "
+                "Choose a place for the labels that can be written: --labels."
+            ) from error
+        yield
 
 
 def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:

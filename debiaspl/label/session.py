@@ -11,7 +11,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.order import Order
 from debiaspl.label.pictures import ServedPictures
-from debiaspl.label.table import Table
+from debiaspl.label.table import Table, why_unnameable
 
 AHEAD = 6
 """Images that the page is told of, so that it can fetch them before they are looked at."""
@@ -33,6 +33,9 @@ class Session:
         self._number = {file: number for number, file in enumerate(files)}
         answered = [self._number[file] for file in table.answers if file in self._number]
         self._order = Order(root, files, answered)
+        for number, file in enumerate(files):
+            if reason := why_unnameable(file):
+                self._order.unreadable_now(number, reason)
         self._pictures, self._lock = ServedPictures(root), RLock()
 
     def start(self) -> None:
@@ -43,10 +46,6 @@ class Session:
             self._guide.stop()
         self._order.stop()
 
-    def refuse_file(self, number: int, reason: str) -> None:
-        """An image that cannot be labeled, whatever it shows."""
-        self._order.unreadable_now(number, reason)
-
     def about(self) -> dict[str, Any]:
         """What does not change while the page is open."""
         train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path), *self.table.options])
@@ -56,14 +55,14 @@ class Session:
         with self._lock:
             upcoming = self._order.upcoming(AHEAD)
             answers, unreadable = self.table.answers, dict(self._order.unreadable)
-            counts = Counter(answers.values())
+            counts, last = Counter(answers.values()), self.table.last
             return {
                 "counts": [counts[name] for name in self.classes],
                 "images": len(self.files),
                 "labeled": sum(counts[name] for name in self.classes),
                 "skipped": counts[None],
                 "upcoming": [{"image": number, "name": self.files[number]} for number in upcoming],
-                "last": self._last(),
+                "last": last and {"name": last[0], "label": last[1]},
                 "unreadable": len(unreadable),
                 "unreadable_named": [
                     {"name": self.files[number], "reason": unreadable[number]} for number in sorted(unreadable)[:NAMED]
@@ -103,10 +102,6 @@ class Session:
             skipped = [self._number[file] for file, label in self.table.answers.items() if label is None]
             self._order.put_last(skipped)
             return self.state()
-
-    def _last(self) -> dict[str, Any] | None:
-        last = self.table.last
-        return None if last is None else {"name": last[0], "label": last[1]}
 
     def _notes(self) -> list[str]:
         notes = []

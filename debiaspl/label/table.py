@@ -1,17 +1,33 @@
-"""labels.csv while it is being filled: every answer is on the disk before it counts."""
+"""labels.csv while it is being filled: every answer is on the disk before it counts. What is not changed keeps every
+byte that it had."""
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from debiaspl.data.csv_text import csv_line
+from debiaspl.data.class_names import composed
+from debiaspl.data.csv_text import CsvRow, csv_line, is_open
 from debiaspl.data.errors import DataError, shown
-from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.file_names import FileNames, leaves
+from debiaspl.data.label_table import USUAL, Columns, LabelText, match_files, read_text, split_table
 from debiaspl.files import write_whole
-from debiaspl.label.entries import Entry, line_end, read_entries
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row, understood."""
+
+    raw: str
+    file: str | None
+    """None for a blank line, which is kept as it is."""
+    label: str | None
+    """None: the image was looked at and has no label."""
+    others: tuple[str, ...] = ()
+    """What its other columns hold, in their order."""
 
 
 class Table:
@@ -29,12 +45,9 @@ class Table:
         self._classes, self._columns = classes, columns
         self.cut: str | None = None
         """A last line that was cut off, and is left out."""
-        self._read()
-
-    @property
-    def answers(self) -> Mapping[str, str | None]:
+        self.answers: Mapping[str, str | None] = {}
         """File -> label, None where it was skipped; the last answer last."""
-        return self._answers
+        self._read()
 
     @property
     def options(self) -> list[str]:
@@ -45,11 +58,10 @@ class Table:
     @property
     def last(self) -> tuple[str, str | None] | None:
         """The last answer: file and label."""
-        last = next((entry for entry in reversed(self._entries) if entry.file is not None), None)
-        return None if last is None or last.file is None else (last.file, last.label)
+        return next(((entry.file, entry.label) for entry in reversed(self._entries) if entry.file is not None), None)
 
     def classes_found(self) -> tuple[str, ...]:
-        return tuple(sorted({label for label in self._answers.values() if label is not None}))
+        return tuple(sorted({label for label in self.answers.values() if label is not None}))
 
     def answer(self, file: str, label: str | None) -> None:
         self.answer_all({file: label})
@@ -65,23 +77,24 @@ class Table:
     def undo(self) -> tuple[str, str | None] | None:
         """Take the last answer back; the file and its label, or None if there is no answer."""
         self.refresh()
-        last = next((entry for entry in reversed(self._entries) if entry.file is not None), None)
-        if last is None or last.file is None:
+        last = self.last
+        if last is None:
             return None
-        if any(last.others):
-            others = shown([cell for cell in last.others if cell])
+        file = last[0]
+        others = [cell for entry in self._entries if entry.file == file for cell in entry.others if cell]
+        if others:
             raise DataError(
-                f"the last row, of {shown([last.file])}, holds more than a label ({others}), which would "
+                f"the last row, of {shown([file])}, holds more than a label ({shown(others)}), which would "
                 f"be lost. Change it in {self.path} itself."
             )
-        self._write([entry for entry in self._entries if entry.file != last.file])
-        return last.file, last.label
+        self._write([entry for entry in self._entries if entry.file != file])
+        return last
 
     def _made(self, file: str, label: str | None, old: Entry | None) -> Entry:
         kept = old.others if old is not None else ()
         others, values = iter(kept), dict(zip(self._text.places, (file, label or ""), strict=True))
         cells = [values[place] if place in values else next(others, "") for place in range(len(self._text.names))]
-        return Entry(csv_line(cells, line_end(self._text)), file, label, kept)
+        return Entry(csv_line(cells, _line_end(self._text)), file, label, kept)
 
     def refresh(self) -> None:
         """Take over what another program has written. A file that is gone is written again from what is known."""
@@ -92,9 +105,9 @@ class Table:
     def _read(self) -> None:
         # Looked at before it is read: a change in between is then seen the next time.
         seen = _state(self.path)
-        found = read_entries(self.path, self._names, self._classes, self._columns)
-        self._seen, self._text, self.cut = seen, found.text, found.cut
-        self._take(found.entries)
+        self._text, entries, self.cut = _read_entries(self.path, self._names, self._classes, self._columns)
+        self._seen = seen
+        self._take(entries)
 
     def _write(self, entries: Iterable[Entry]) -> None:
         entries = tuple(entries)
@@ -111,7 +124,7 @@ class Table:
 
     def _take(self, entries: tuple[Entry, ...]) -> None:
         self._entries = entries
-        self._answers = {entry.file: entry.label for entry in entries if entry.file is not None}
+        self.answers = {entry.file: entry.label for entry in entries if entry.file is not None}
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
@@ -120,3 +133,74 @@ def _state(path: Path) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _read_entries(
+    path: Path, names: FileNames, classes: Sequence[str] | None, columns: Columns
+) -> tuple[LabelText, tuple[Entry, ...], str | None]:
+    """The table at ``path``, refused where training would refuse it, or where a label is not among ``classes``; and a
+    last line that was cut off, which is left out."""
+    text = _text(path, columns)
+    rows, cut = list(text.rows), None
+    if rows and not rows[-1].raw.endswith(("\n", "\r")) and "\n" not in rows[-1].raw:
+        if _is_torn(rows[-1], text, names, classes or ()):
+            cut = rows.pop().raw
+        else:
+            rows[-1] = replace(rows[-1], raw=rows[-1].raw + _line_end(text))
+    if rows and is_open(rows[-1].raw):
+        raise DataError(f"{path} has a quote left open in line {rows[-1].line}. Close it, or remove it.")
+    understood = [(row, text.understood(row)) for row in rows]
+    match_files(path, (said for _, said in understood if said is not None), names)
+    entries = []
+    for row, said in understood:
+        file, label = (None, None) if said is None else (names.locate(said.name), said.label)
+        others = [cell for place, cell in enumerate(row.cells) if place not in text.places]
+        entries.append(Entry(row.raw, file, label, tuple(others)))
+    if classes is not None:
+        _refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)
+    return text, tuple(entries), cut
+
+
+def _line_end(text: LabelText) -> str:
+    return "\r\n" if text.header.raw.endswith("\r\n") else "\n"
+
+
+def why_unnameable(file: str) -> str | None:
+    """Why a file cannot stand in a table that every reader takes, if so."""
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8, so labels.csv cannot hold it; rename it"
+    return "its name looks like a path out of the folder; rename it" if leaves(file) else None
+
+
+def _text(path: Path, columns: Columns) -> LabelText:
+    """The table; one that is not there, or that was only just begun, is a new one."""
+    if path.suffix.lower() == ".json":
+        raise DataError(f"answers go into a CSV file, and {path} is JSON. Name another table: --labels.")
+    text = read_text(path) if path.exists() else ""
+    begun = csv_line(columns.names)
+    found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
+    if found.header.raw.endswith(("\n", "\r")):
+        return found
+    return replace(found, header=replace(found.header, raw=found.header.raw + "\n"))
+
+
+def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[str]) -> bool:
+    """Whether a row without a line end cannot be trusted to be whole: "owl" may have been going to be "owlet"."""
+    if row.is_blank or is_open(row.raw) or len(row.cells) < len(text.names):
+        return True
+    name, label = text.cells(row)
+    begun = any(each != composed(label) and each.startswith(composed(label)) for each in classes)
+    return begun or not label or names.locate(name) is None
+
+
+def _refuse_unknown(labels: Sequence[str], classes: Sequence[str], table: Path) -> None:
+    """Labels that a table holds already must be among the classes: else half of them would never be asked for."""
+    counts = Counter(label for label in labels if label not in classes)
+    if counts:
+        found = shown([f"{label} ({count:,})" for label, count in sorted(counts.items())])
+        raise DataError(
+            f"{table} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
+            "Name these labels as classes too, correct them in the table, or label into another one: --labels."
+        )

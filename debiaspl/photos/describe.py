@@ -3,7 +3,7 @@
 from typing import Any
 
 from debiaspl.photos.run import BASELINE, Outcome
-from debiaspl.report.interval import wilson
+from debiaspl.report.chance import wilson
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
 

@@ -1,9 +1,8 @@
 """Predictions of any origin: a file somebody brings, or the folder of a run."""
 
 from debiaspl.predictions.classes import parse_classes
-from debiaspl.predictions.errors import PredictionsError
 from debiaspl.predictions.predictions import Predictions, predictions_from
-from debiaspl.predictions.raw import Names, Raw
+from debiaspl.predictions.raw import Names, PredictionsError, Raw
 from debiaspl.predictions.read import read_predictions
 from debiaspl.predictions.scores import Scores
 

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.errors import PredictionsError, listed, rows_named
-from debiaspl.predictions.raw import Raw
+from debiaspl.predictions.raw import PredictionsError, Raw, listed, repeated, rows_named
 
 UNKNOWN = -1
 NO_VALUE = ("", "-1", "nan", "None")
@@ -62,8 +61,7 @@ def class_names(
         raise PredictionsError(
             f"there are {len(names):,} class names and {columns:,} columns of scores, expected one each."
         )
-    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
+    if twice := repeated(names):
         raise PredictionsError(f"class names occur twice ({listed(twice)}), expected different ones.")
     if len(names) < 2:
         only = f"one class, {names[0]!r}" if names else "no class"

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.errors import PredictionsError, listed, reason
-from debiaspl.predictions.raw import MATRICES, Names, Raw
+from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed, reason
 
 
 def read_npz(path: Path, names: Names) -> Raw:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.errors import PredictionsError, listed, reason
-from debiaspl.predictions.raw import MATRICES, ColumnGroups, Names, Raw, as_text
+from debiaspl.predictions.raw import MATRICES, ColumnGroups, Names, PredictionsError, Raw, as_text, listed, reason
 
 BATCH_NUMBERS = 4_000_000
 """Numbers read in one go, so that no second copy of the whole is ever in memory."""
@@ -34,12 +33,11 @@ def read_parquet(path: Path, names: Names) -> Raw:
         raise PredictionsError(f"{path} cannot be read as Parquet: {reason(error)}.") from error
 
 
-def read_large_csv(path: Path, names: Names, header: list[str]) -> Raw | None:
+def read_large_csv(path: Path, header: list[str], layout: ColumnGroups) -> Raw | None:
     """The same as ``read_small_csv`` by pyarrow, which uses all cores; None for a file that it does not understand."""
     import pyarrow as pa
     import pyarrow.csv
 
-    layout = ColumnGroups.of(header, names)
     types = {header[place]: pa.string() for place in layout.single}
     types |= {header[place]: pa.float32() for places in layout.groups.values() for place in places}
     convert = pyarrow.csv.ConvertOptions(column_types=types, null_values=[], strings_can_be_null=False)
@@ -57,11 +55,8 @@ def _list_columns(schema: Any, names: Names) -> dict[str, str]:
     import pyarrow.types as kinds
 
     lists = [item.name for item in schema if kinds.is_list(item.type) or kinds.is_fixed_size_list(item.type)]
-    found = {}
-    for matrix in MATRICES:
-        name = getattr(names, matrix) or matrix
-        if name in lists:
-            found[matrix] = name
+    wanted = {matrix: getattr(names, matrix) or matrix for matrix in MATRICES}
+    found = {matrix: name for matrix, name in wanted.items() if name in lists}
     unknown = [name for name in lists if name not in found.values()]
     if unknown and not found:
         raise PredictionsError(

@@ -9,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debiaspl.predictions.classes import UNKNOWN, class_names, numbered, values_of
-from debiaspl.predictions.errors import PredictionsError, listed, rows_named
-from debiaspl.predictions.raw import Names, Raw, is_number
+from debiaspl.predictions.raw import Names, PredictionsError, Raw, is_number, listed, rows_named
 from debiaspl.predictions.scores import Scores
 
-USUAL = {
-    "label": ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output"),
-    "truth": ("target", "y_true", "true", "ground_truth", "gt", "actual", "y"),
-}
+USUAL_LABELS = ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output")
+"""What others call the predicted class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +50,16 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
         raise PredictionsError(f"{raw.origin} has no rows, expected one prediction per row.")
     _refuse_unequal(raw)
     scores = _scores(raw)
-    label, truth = _field(raw, names, "label"), _field(raw, names, "truth")
-    if label is None and scores is None:
-        raise PredictionsError(_no_label(raw))
     named = classes if classes is not None else raw.classes or ()
-    texts = [
-        None if column is None else values_of(column, what, named)
-        for column, what in ((label, "label"), (truth, "truth"))
-    ]
-    if texts[0] is not None and "" not in named:
-        _refuse_missing(np.array([not text for text in texts[0]]))
-    known = class_names(raw, None if scores is None else scores.num_classes, classes, *texts)
-    labels = None if texts[0] is None else numbered(texts[0], known, "label")
-    truths = None if texts[1] is None else numbered(texts[1], known, "truth")
+    columns = {what: _field(raw, names, what) for what in ("label", "truth")}
+    if columns["label"] is None and scores is None:
+        raise PredictionsError(_no_label(raw))
+    label, truth = (None if found is None else values_of(found, what, named) for what, found in columns.items())
+    if label is not None and "" not in named:
+        _refuse_missing(np.array([not text for text in label]))
+    known = class_names(raw, None if scores is None else scores.num_classes, classes, label, truth)
+    labels = None if label is None else numbered(label, known, "label")
+    truths = None if truth is None else numbered(truth, known, "truth")
     if labels is not None:
         _refuse_missing(labels == UNKNOWN)
     if truths is not None and (truths == UNKNOWN).all():
@@ -83,7 +77,7 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
         confidence=confidence,
         truth=truths,
         scores=scores,
-        embeddings=_embeddings(raw),
+        embeddings=_matrix(raw, "embeddings", "length of a vector", finite=True),
     )
 
 
@@ -102,7 +96,7 @@ def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
 
 def _no_label(raw: Raw) -> str:
     found = listed([*raw.fields, *raw.matrices]) or "none"
-    usual = [name for name in raw.fields if name.lower() in USUAL["label"]]
+    usual = [name for name in raw.fields if name.lower() in USUAL_LABELS]
     close = usual or difflib.get_close_matches("label", raw.fields, n=1)
     candidates = close or list(raw.fields)
     hint = f"If {candidates[0]!r} is the predicted class: --label {candidates[0]}. " if candidates else ""
@@ -130,13 +124,8 @@ def _scores(raw: Raw) -> Scores | None:
     if "probabilities" in raw.matrices and "logits" in raw.matrices:
         raise PredictionsError(f"{raw.origin} has probabilities and logits, expected one of them. Leave one out.")
     for name in ("probabilities", "logits"):
-        if name in raw.matrices:
-            values = raw.matrices[name]
-            if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating):
-                raise PredictionsError(
-                    f"{name} have shape {values.shape} and type {values.dtype}, expected floating-point numbers, "
-                    "(images, classes)."
-                )
+        values = _matrix(raw, name, "classes")
+        if values is not None:
             scores = Scores(values, are_logits=name == "logits")
             scores.check()
             return scores
@@ -179,13 +168,14 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
     return values
 
 
-def _embeddings(raw: Raw) -> NDArray[Any] | None:
-    values = raw.matrices.get("embeddings")
+def _matrix(raw: Raw, name: str, columns: str, finite: bool = False) -> NDArray[Any] | None:
+    values = raw.matrices.get(name)
     if values is None:
         return None
-    if values.ndim != 2 or not np.issubdtype(values.dtype, np.floating) or not np.isfinite(values).all():
+    floats = values.ndim == 2 and np.issubdtype(values.dtype, np.floating)
+    if not floats or (finite and not np.isfinite(values).all()):
         raise PredictionsError(
-            f"embeddings have shape {values.shape} and type {values.dtype}, expected finite floating-point numbers, "
-            "(images, length of a vector)."
+            f"{name} have shape {values.shape} and type {values.dtype}, expected {'finite ' if finite else ''}"
+            f"floating-point numbers, (images, {columns})."
         )
     return values

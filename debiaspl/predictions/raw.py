@@ -1,6 +1,7 @@
-"""What a file holds, by its own names and unchecked; and the names a user may give to what he means."""
+"""What a file holds, by its own names and unchecked; what a user may call it; and what it may be refused with."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,30 @@ from numpy.typing import NDArray
 
 MATRICES = ("probabilities", "logits", "embeddings")
 STEMS = {"probabilities": "probability", "logits": "logit", "embeddings": "embedding"}
+
+
+class PredictionsError(ValueError):
+    """These predictions cannot be audited; the message says what was found, what was expected and what to do."""
+
+
+def listed(values: Iterable[object], most: int = 8) -> str:
+    """A few of the values, quoted, and how many more there are."""
+    return _first([repr(str(value)) for value in values], most)
+
+
+def reason(error: Exception) -> str:
+    """Why something failed, for the middle of a sentence: libraries end theirs with a full stop, or do not."""
+    return (str(error).strip().splitlines() or ["it is cut short"])[0].rstrip(". ")
+
+
+def rows_named(rows: Iterable[int], most: int = 3) -> str:
+    """Positions from 0, as a person counts the rows of data."""
+    numbers = [f"{row + 1:,}" for row in rows]
+    return f"row{'s' if len(numbers) > 1 else ''} {_first(numbers, most)}"
+
+
+def _first(words: list[str], most: int) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
 @dataclass(frozen=True)
@@ -79,6 +104,11 @@ class ColumnGroups:
                         classes = tuple(header[place][len(start) :] for place in members)
         grouped = {place for members in groups.values() for place in members}
         return cls(tuple(place for place in range(len(header)) if place not in grouped), groups, classes)
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Those that occur more than once."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def is_number(value: object) -> bool:

@@ -1,17 +1,17 @@
 """A file or a run folder -> predictions."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from debiaspl.predictions.errors import PredictionsError, listed
-from debiaspl.predictions.folder import classes_of_run, predictions_of_run
-from debiaspl.predictions.jsonl import read_jsonl
-from debiaspl.predictions.label_studio import read_tasks
+from safetensors import SafetensorError, safe_open
+
+from debiaspl.predictions.json_text import read_jsonl, read_tasks
 from debiaspl.predictions.npz import load_npy, read_npz
 from debiaspl.predictions.parquet import read_parquet
 from debiaspl.predictions.predictions import Predictions, predictions_from
-from debiaspl.predictions.raw import MATRICES, Names, Raw
+from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed
 from debiaspl.predictions.table import read_csv
 
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
@@ -35,17 +35,23 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         classes: all class names, in order, where the file does not tell them.
     """
     names = names or Names()
-    embeddings_file = _embeddings_file(names)
-    if embeddings_file is not None:
+    embeddings = names.embeddings if (names.embeddings or "").endswith(".npy") else None
+    if embeddings is not None:
         names = replace(names, embeddings=None)
     if path.is_dir():
         classes = classes_of_run(path) if classes is None else classes
-        raw = replace(read_csv(predictions_of_run(path), names), origin=str(path))
+        raw = replace(read_csv(_predictions_of_run(path), names), origin=str(path))
     else:
         raw = _read_file(path, names)
-    _refuse_unfound(raw, names)
-    if embeddings_file is not None:
-        raw = replace(raw, matrices={**raw.matrices, "embeddings": load_npy(embeddings_file, "embeddings")})
+    for matrix in MATRICES:
+        given = getattr(names, matrix)
+        if given is not None and matrix not in raw.matrices:
+            raise PredictionsError(
+                f"{raw.origin} has no {matrix} called {given!r}, expected an array, or two or more columns that begin "
+                f"so. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
+            )
+    if embeddings is not None:
+        raw = replace(raw, matrices={**raw.matrices, "embeddings": load_npy(Path(embeddings), "embeddings")})
     return predictions_from(raw, names, classes)
 
 
@@ -61,16 +67,34 @@ def _read_file(path: Path, names: Names) -> Raw:
     return reader(path, names)
 
 
-def _refuse_unfound(raw: Raw, names: Names) -> None:
-    for matrix in MATRICES:
-        given = getattr(names, matrix)
-        if given is not None and matrix not in raw.matrices:
-            raise PredictionsError(
-                f"{raw.origin} has no {matrix} called {given!r}, expected an array, or two or more columns that begin "
-                f"so. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
-            )
+def _predictions_of_run(folder: Path) -> Path:
+    """``predictions.csv`` of a run that has ended."""
+    path = folder / "predictions.csv"
+    if path.exists():
+        return path
+    if held := [] if (folder / "config.json").exists() else sorted(folder.glob("*/predictions.csv")):
+        raise PredictionsError(f"{folder} holds runs, expected one of them: debiaspl audit {held[0].parent}")
+    if (folder / "results.json").exists():
+        raise PredictionsError(
+            f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Bring "
+            f"it back from a copy, or train anew. What else the run shows: debiaspl report {folder}"
+        )
+    if (folder / "config.json").exists():
+        raise PredictionsError(
+            f"the run in {folder} has not ended: it has no predictions.csv yet. Look at it meanwhile: "
+            f"debiaspl watch {folder}"
+        )
+    raise PredictionsError(
+        f"{folder} is no run of debiaspl: it has neither config.json nor predictions.csv, expected a run or a file."
+    )
 
 
-def _embeddings_file(names: Names) -> Path | None:
-    given = names.embeddings
-    return Path(given) if given is not None and given.endswith(".npy") else None
+def classes_of_run(folder: Path) -> tuple[str, ...] | None:
+    """All class names, also of classes never predicted, from the header of ``model.safetensors``; None without it."""
+    try:
+        with safe_open(folder / "model.safetensors", "np") as file:  # no tensor is read
+            facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
+    except (OSError, SafetensorError, ValueError):
+        return None
+    names = facts.get("classes") if isinstance(facts, dict) else None
+    return tuple(map(str, names)) if isinstance(names, list) else None

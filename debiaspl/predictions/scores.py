@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.errors import PredictionsError, rows_named
+from debiaspl.predictions.raw import PredictionsError, rows_named
 
 PART_NUMBERS = 2_000_000
 """Scores looked at in one go: 8 MB of float32, which stays in reach of the processor."""
@@ -66,9 +66,10 @@ class Scores:
         finite = np.isfinite(values).all(1)
         if not finite.all():
             bad = (np.flatnonzero(~finite) + start).tolist()
+            kind = "logits" if self.are_logits else "probabilities"
             what = "NaN" if np.isnan(values[bad[0] - start]).any() else "an infinite number"
             raise PredictionsError(
-                f"the {self._word()} hold {what} in {rows_named(bad)}, expected finite numbers. A model that has "
+                f"the {kind} hold {what} in {rows_named(bad)}, expected finite numbers. A model that has "
                 "diverged predicts nothing: leave these rows out, or predict them anew."
             )
 
@@ -85,6 +86,3 @@ class Scores:
                 "0 to 1 that sum to 1 in every row. If they are logits, say so: name the columns logit:CLASS or the "
                 "array logits, or use --logits. If columns are missing, add them."
             )
-
-    def _word(self) -> str:
-        return "logits" if self.are_logits else "probabilities"

@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from debiaspl.predictions.errors import PredictionsError, listed, reason
-from debiaspl.predictions.raw import ColumnGroups, Names, Raw, as_text, is_number
+from debiaspl.predictions.raw import (
+    ColumnGroups,
+    Names,
+    PredictionsError,
+    Raw,
+    as_text,
+    is_number,
+    listed,
+    reason,
+    repeated,
+)
 
 LARGE_FILE = 64 * 2**20
 """Bytes from which on a CSV file is better read by pyarrow, if it is there: on two cores, several times as fast."""
@@ -22,36 +30,36 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 def read_csv(path: Path, names: Names) -> Raw:
     """Read a table. Numbers of a matrix are kept as float32; all else stays text."""
-    if path.stat().st_size >= LARGE_FILE and find_spec("pyarrow") is not None:
-        from debiaspl.predictions.parquet import read_large_csv
-
-        read = read_large_csv(path, names, _header(path, names))
-        if read is not None:
-            return read
-    return read_small_csv(path, names)
-
-
-def read_small_csv(path: Path, names: Names) -> Raw:
-    """Row by row; what is wrong is told with the number of its row."""
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = _rows(csv.reader(file), path)
-        header = check_header(next(rows, []), path, names)
+        header = _checked(next(rows, []), path, names)
         layout = ColumnGroups.of(header, names)
-        single: dict[int, list[str]] = {place: [] for place in layout.single}
-        groups = {matrix: array("f") for matrix in layout.groups}
-        count = 0
-        for count, row in enumerate(rows, 1):
-            if len(row) != len(header):
-                raise PredictionsError(
-                    f"row {count:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
-                    "Text that holds a comma must stand in double quotes."
-                )
-            for place, cells in single.items():
-                cells.append(row[place])
-            for matrix, places in layout.groups.items():
-                groups[matrix].extend(_numbers(row, places, header, count))
+        if path.stat().st_size >= LARGE_FILE and find_spec("pyarrow") is not None:
+            from debiaspl.predictions.parquet import read_large_csv
+
+            read = read_large_csv(path, header, layout)
+            if read is not None:
+                return read
+        return read_small_csv(path, header, layout, rows)
+
+
+def read_small_csv(path: Path, header: list[str], layout: ColumnGroups, rows: Iterator[list[str]]) -> Raw:
+    """Row by row; what is wrong is told with the number of its row."""
+    single: dict[int, list[str]] = {place: [] for place in layout.single}
+    groups = {matrix: array("f") for matrix in layout.groups}
+    count = 0
+    for count, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            raise PredictionsError(
+                f"row {count:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
+                "Text that holds a comma must stand in double quotes."
+            )
+        for place, cells in single.items():
+            cells.append(row[place])
+        for matrix, places in layout.groups.items():
+            groups[matrix].extend(_numbers(row, places, header, count))
     fields = {header[place]: as_text(cells) for place, cells in single.items()}
-    matrices = {matrix: _matrix(numbers, count) for matrix, numbers in groups.items() if count}
+    matrices = {name: np.frombuffer(found, np.float32).reshape(count, -1) for name, found in groups.items() if count}
     return Raw(str(path), fields, matrices, layout.classes)
 
 
@@ -62,12 +70,7 @@ def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
         raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {reason(error)}.") from error
 
 
-def _header(path: Path, names: Names) -> list[str]:
-    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        return check_header(next(_rows(csv.reader(file), path), []), path, names)
-
-
-def check_header(header: list[str], path: Path, names: Names) -> list[str]:
+def _checked(header: list[str], path: Path, names: Names) -> list[str]:
     """Column names, each once, with commas between them."""
     if not header:
         raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
@@ -77,8 +80,7 @@ def check_header(header: list[str], path: Path, names: Names) -> list[str]:
             f"{path} has one column, {header[0]!r}, expected columns with commas between them. These seem to have "
             f"{SEPARATORS[other]} between them: save the table anew with commas (pandas: to_csv(path, sep=','))."
         )
-    twice = sorted({name for name in header if header.count(name) > 1}) if len(set(header)) < len(header) else []
-    if twice:
+    if twice := repeated(header):
         raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
     return header
 
@@ -91,7 +93,3 @@ def _numbers(row: list[str], places: tuple[int, ...], header: list[str], count: 
         raise PredictionsError(
             f"row {count:,} has {row[bad]!r} in column {header[bad]!r}, expected a number."
         ) from None
-
-
-def _matrix(numbers: "array[float]", rows: int) -> NDArray[Any]:
-    return np.frombuffer(numbers, np.float32).reshape(rows, -1)

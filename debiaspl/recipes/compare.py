@@ -17,7 +17,7 @@ from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.folder import prepare_folder
-from debiaspl.report.matrix import OWN, Matrix
+from debiaspl.report.comparison import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, train_all
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import ALONE

@@ -14,7 +14,7 @@ from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
 from debiaspl.recipes.folder import prepare_folder
-from debiaspl.report import Comparison, compare, draw_comparison, require_matplotlib
+from debiaspl.report import Comparison, draw_comparison, require_matplotlib
 from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
 
@@ -70,7 +70,7 @@ def demo(
     seconds = time.monotonic() - started
 
     results = iter(ended)
-    comparison = compare(seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch")
+    comparison = Comparison(seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch")
     draw_comparison(comparison, out / "comparison.png")
     timing = {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
     summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": timing}

@@ -1,6 +1,6 @@
 """What runs show."""
 
-from debiaspl.report.comparison import Comparison, compare
+from debiaspl.report.comparison import Comparison
 from debiaspl.report.figures import draw_comparison, require_matplotlib
 
-__all__ = ["Comparison", "compare", "draw_comparison", "require_matplotlib"]
+__all__ = ["Comparison", "draw_comparison", "require_matplotlib"]

@@ -1,4 +1,4 @@
-"""Whether a difference is more than chance alone would make: exact tails, and how they are told.
+"""What was found, and whether it is more than chance alone would show: exact tails, intervals, and how they are told.
 
 scipy is imported where it is used: ``scipy.special`` takes 0.2 s, ``scipy.stats`` 0.7 s; not every command needs it.
 """
@@ -6,6 +6,7 @@ scipy is imported where it is used: ``scipy.special`` takes 0.2 s, ``scipy.stats
 import math
 import statistics
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,17 @@ LEVEL = 0.01
 """A finding advises only where chance alone would show as much less often than this."""
 SMALLEST = 1e-6
 """Rarer than this is told as that: nobody needs to know how much rarer."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found, what to do next, and the part of the page that shows it."""
+
+    fact: str
+    todo: str
+    part: str
+    chance: float | None = None
+    """How often chance alone would show as much; None where nothing is claimed that chance could make."""
 
 
 def told(chance: float) -> str:
@@ -66,6 +78,16 @@ def flipped(more: int, less: int) -> float:
 def either_way(more: int, less: int) -> float:
     """The same for either side."""
     return min(1.0, 2 * flipped(max(more, less), min(more, less)))
+
+
+def wilson(right: int, total: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share: unlike the normal one it stays within 0 to 1, and is no point at 0 or 1."""
+    if total == 0:
+        return 0.0, 1.0
+    from scipy.stats import binomtest
+
+    low, high = binomtest(right, total).proportion_ci(method="wilson")
+    return float(low), float(high)
 
 
 def paired(differences: Sequence[float], finest: float) -> float:

@@ -1,4 +1,4 @@
-"""Several methods on one task, over the same seeds."""
+"""Several methods on one task, over the same seeds: a list of them, or algorithms by corrections."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 MethodRow = tuple[str, str, str, str, str, str]
+Results = Sequence[Mapping[str, Any]]
+"""One per seed."""
+BASELINE, COMPARED, OWN = "none", "debiaser", "own"
+WIDEST = 3
+"""More corrections than this are not set beside each other: then each pair has a row of its own."""
 
 
 @dataclass(frozen=True)
@@ -13,26 +18,24 @@ class Comparison:
     """Results of each method, one per seed, in the order of ``seeds``."""
 
     seeds: Sequence[int]
-    results: Mapping[str, Sequence[Mapping[str, Any]]]
+    results: Mapping[str, Results]
     baseline: str
+
+    def __post_init__(self) -> None:
+        for name, runs in self.results.items():
+            if len(runs) != len(self.seeds):
+                raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(self.seeds)} seeds.")
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
         return {"seeds": list(self.seeds), "baseline": self.baseline, "methods": self._methods()}
 
     def _methods(self) -> dict[str, Any]:
-        methods = {}
-        for name, runs in self.results.items():
-            accuracy = [run["accuracy"] for run in runs]
-            differences = [a - b["accuracy"] for a, b in zip(accuracy, self.results[self.baseline], strict=True)]
-            methods[name] = {
-                "accuracy": summary(accuracy),
-                "difference": summary(differences),
-                "worst_recall": summary([run["worst_recall"] for run in runs]),
-                "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
-                "pseudo_labels": [run.get("pseudo_labels") for run in runs],
-            }
-        return methods
+        baseline = self.results[self.baseline]
+        return {
+            name: {**measured(runs, baseline), "pseudo_labels": [run.get("pseudo_labels") for run in runs]}
+            for name, runs in self.results.items()
+        }
 
     def header(self) -> MethodRow:
         return "method", "accuracy %", f"- {self.baseline}", "better on", "worst %", "imbalance"
@@ -42,13 +45,13 @@ class Comparison:
         rows = []
         for name, numbers in self._methods().items():
             difference, imbalance = numbers["difference"], numbers["pseudo_imbalance"]
-            better, own = sum(value > 0 for value in difference["per_seed"]), name == self.baseline
+            own = name == self.baseline
             rows.append(
                 (
                     name,
                     with_spread(numbers["accuracy"], ".1f"),
                     "" if own else with_spread(difference, "+.1f"),
-                    "" if own else f"{better} of {len(self.seeds)}",
+                    "" if own else f"{difference['better_on']} of {len(self.seeds)}",
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{imbalance['median']:.1f}" if imbalance else "-",
                 )
@@ -57,8 +60,9 @@ class Comparison:
 
     def finding(self, method: str) -> str:
         """What the seeds show of a method beside the baseline, in one sentence."""
-        each = [100 * value for value in self._methods()[method]["difference"]["per_seed"]]
-        mean, better, count = statistics.fmean(each), sum(value > 0 for value in each), len(each)
+        difference = self._methods()[method]["difference"]
+        each = [100 * value for value in difference["per_seed"]]
+        mean, better, count = statistics.fmean(each), difference["better_on"], len(each)
         if count == 1:
             return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed proves little; try more."
         if better == count:
@@ -75,11 +79,124 @@ class Comparison:
         return markdown([self.header(), *self.rows()])
 
 
-def compare(seeds: Sequence[int], results: Mapping[str, Sequence[Mapping[str, Any]]], baseline: str) -> Comparison:
-    for name, runs in results.items():
-        if len(runs) != len(seeds):
-            raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(seeds)} seeds.")
-    return Comparison(seeds, results, baseline)
+@dataclass(frozen=True)
+class Matrix:
+    """What was measured of every pair of an algorithm and a correction; a pair that makes no sense has a reason."""
+
+    seeds: Sequence[int]
+    results: Mapping[str, Mapping[str, Results]]
+    """Algorithm -> correction -> results, one per seed."""
+    refused: Mapping[str, Mapping[str, str]]
+    """Algorithm -> correction -> why the pair makes no sense."""
+    own: Mapping[str, str]
+    """Algorithm -> the correction that its paper has built in, which the column ``own`` stands for."""
+    corrections: Sequence[str]
+
+    def __post_init__(self) -> None:
+        for algorithm, runs in self.results.items():
+            for correction in self.corrections:
+                count = len(runs.get(correction, ()))
+                if correction not in self.refused.get(algorithm, {}) and count != len(self.seeds):
+                    raise ValueError(
+                        f"{algorithm} with {correction} has {count} results, expected {len(self.seeds)}, one per seed."
+                    )
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers of the table, and what they were made from."""
+        algorithms = {
+            name: {"own_correction": self.own[name], "corrections": self._cells(name), "refused": self.refused[name]}
+            for name in self.results
+        }
+        return {"seeds": list(self.seeds), "baseline": BASELINE, "algorithms": algorithms}
+
+    def _cells(self, algorithm: str) -> dict[str, Any]:
+        runs = self.results[algorithm]
+        return {
+            correction: measured(ended, runs.get(BASELINE))
+            | {"seconds": summary([run["timing"]["seconds"] for run in ended])}
+            for correction, ended in runs.items()
+        }
+
+    def tables(self) -> list[list[tuple[str, ...]]]:
+        """Header and rows, first in the form that is read best: means over seeds, with the standard deviation where a
+        spread is meant. The last form fits anywhere."""
+        return [self.wide(), self.long()] if len(self.corrections) <= WIDEST else [self.long()]
+
+    def wide(self) -> list[tuple[str, ...]]:
+        """A row for each algorithm."""
+        compares = {BASELINE, COMPARED} <= set(self.corrections)
+        columns = [text for name in self.corrections for text in (f"{name} %", "worst %")]
+        ending = (f"{COMPARED} - {BASELINE}", "better on") if compares else ()
+        lines = [("algorithm", *columns, *ending, "s a run")]
+        for algorithm in self.results:
+            cells = self._cells(algorithm)
+            shown = [text for name in self.corrections for text in self._shown(algorithm, name, cells)]
+            ending = self._shown_difference(cells.get(COMPARED)) if compares else ()
+            lines.append((algorithm, *shown, *ending, self._seconds(cells)))
+        return lines
+
+    def long(self) -> list[tuple[str, ...]]:
+        """A row for each pair."""
+        compares = BASELINE in self.corrections
+        ending = (f"- {BASELINE}", "better on") if compares else ()
+        lines = [("algorithm", "correction", "accuracy %", "worst %", *ending, "s a run")]
+        for algorithm in self.results:
+            cells = self._cells(algorithm)
+            for name in self.corrections:
+                alone = {} if self._same(algorithm, name) else {key: cells[key] for key in cells if key == name}
+                ending = self._shown_difference(None if name == BASELINE else alone.get(name)) if compares else ()
+                lines.append((algorithm, name, *self._shown(algorithm, name, cells), *ending, self._seconds(alone)))
+        return lines
+
+    def _shown(self, algorithm: str, correction: str, cells: Mapping[str, Any]) -> tuple[str, str]:
+        if correction not in cells:
+            return "-", "-"
+        if self._same(algorithm, correction):
+            return f"= {self.own[algorithm]}", ""
+        cell = cells[correction]
+        return with_spread(cell["accuracy"], ".1f"), f"{100 * cell['worst_recall']['mean']:.0f}"
+
+    def _same(self, algorithm: str, correction: str) -> bool:
+        """The algorithm's own correction has a column of its own: the same runs."""
+        return correction == OWN and self.own[algorithm] in self.corrections
+
+    def _shown_difference(self, cell: Mapping[str, Any] | None) -> tuple[str, str]:
+        if cell is None or cell["difference"] is None:
+            return "", ""
+        difference = cell["difference"]
+        return with_spread(difference, "+.1f"), f"{difference['better_on']} of {len(self.seeds)}"
+
+    def _seconds(self, cells: Mapping[str, Any]) -> str:
+        each = [value for cell in cells.values() for value in cell["seconds"]["per_seed"]]
+        return f"{sum(each) / len(each):.0f}" if each else ""
+
+    def notes(self) -> list[str]:
+        """What stands below the table: every reason once, and what ``own`` stands for."""
+        reasons = list(dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values()))
+        notes = [f"-: {reason}" for reason in reasons]
+        if OWN in self.corrections:
+            built_in: dict[str, list[str]] = {}
+            for algorithm, correction in self.own.items():
+                built_in.setdefault(correction, []).append(algorithm)
+            told = "; ".join(f"{name} for {', '.join(users)}" for name, users in built_in.items())
+            notes.append(f"{OWN}: what each paper has built in: {told}.")
+        return notes
+
+    def to_markdown(self) -> str:
+        return markdown(self.tables()[0]) + "".join(f"\n{note}\n" for note in self.notes())
+
+
+def measured(runs: Results, baseline: Results | None) -> dict[str, Any]:
+    """What the runs of one method come to; their difference to the same seeds of the baseline, where that was run."""
+    pairs = [] if baseline is None else zip(runs, baseline, strict=True)
+    differences = [run["accuracy"] - base["accuracy"] for run, base in pairs]
+    difference = summary(differences)
+    return {
+        "accuracy": summary([run["accuracy"] for run in runs]),
+        "difference": difference and {**difference, "better_on": sum(value > 0 for value in differences)},
+        "worst_recall": summary([run["worst_recall"] for run in runs]),
+        "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
+    }
 
 
 def with_spread(numbers: Mapping[str, Any], form: str) -> str:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from debiaspl.cli.corrections import QUESTIONS
+from debiaspl.cli.lists import QUESTIONS
 from debiaspl.debias import CORRECTIONS, Correction, Traits
 from debiaspl.training import train
 from debiaspl.training.parts import build

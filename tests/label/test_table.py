@@ -15,7 +15,7 @@ from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.files import FileError, whole
-from debiaspl.label.lock import locked
+from debiaspl.label.opening import locked
 from debiaspl.label.table import Table
 from debiaspl.training import RunError
 
@@ -263,7 +263,7 @@ def test_a_second_session_is_refused_until_the_first_has_ended(photos):
 @pytest.mark.slow
 def test_a_lock_that_a_killed_process_left_is_no_obstacle(photos):
     program = (
-        "import os, sys; from pathlib import Path; from debiaspl.label.lock import locked\n"
+        "import os, sys; from pathlib import Path; from debiaspl.label.opening import locked\n"
         "with locked(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", program, str(photos / "labels.csv")])

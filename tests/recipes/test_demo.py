@@ -10,7 +10,7 @@ import pytest
 from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes.demo import BALANCED, METHODS, demo, jobs_of
 from debiaspl.recipes.digits import LONG_TAIL
-from debiaspl.report import compare
+from debiaspl.report import Comparison
 from debiaspl.training import RunError
 
 SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "checkpoint_every=4"]
@@ -90,7 +90,7 @@ def test_the_table_shows_means_spread_and_paired_differences():
         "FixMatch": [results(0.7, 0.2, 9.0), results(0.8, 0.4, 5.0)],
         "DebiasPL": [results(0.9, 0.6, 2.0), results(0.75, 0.8, 3.0)],
     }
-    comparison = compare([0, 1], runs, "FixMatch")
+    comparison = Comparison([0, 1], runs, "FixMatch")
     deviation = statistics.stdev([0.2, -0.05])
     assert comparison.rows() == [
         ("supervised", "55.0 ± 7.1", "-20.0 ± 0.0", "0 of 2", "20", "-"),
@@ -100,13 +100,13 @@ def test_the_table_shows_means_spread_and_paired_differences():
     assert comparison.to_json()["methods"]["DebiasPL"]["accuracy"]["per_seed"] == [0.9, 0.75]
     assert comparison.to_markdown().count("\n") == 5
     with pytest.raises(ValueError, match="DebiasPL has 1 results, expected one for each of 2"):
-        compare([0, 1], {**runs, "DebiasPL": runs["DebiasPL"][:1]}, "FixMatch")
+        Comparison([0, 1], {**runs, "DebiasPL": runs["DebiasPL"][:1]}, "FixMatch")
 
 
 def found(*differences: float) -> str:
     runs = {"FixMatch": [results(0.8, 0.2) for _ in differences]}
     runs["DebiasPL"] = [results(0.8 + difference, 0.2) for difference in differences]
-    return compare(range(len(differences)), runs, "FixMatch").finding("DebiasPL")
+    return Comparison(range(len(differences)), runs, "FixMatch").finding("DebiasPL")
 
 
 def test_the_demo_says_in_words_what_was_found_whichever_way_it_turns_out():

@@ -11,10 +11,8 @@ from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
 from debiaspl.report.audit.findings import findings
 from debiaspl.report.audit.page import audit_values
-from debiaspl.report.audit.picks import picks
-from debiaspl.report.confusion import Cells, matrix_of
-from debiaspl.report.interval import wilson
-from debiaspl.report.order import confusion_order
+from debiaspl.report.chance import wilson
+from debiaspl.report.confusion import Cells, confusion_order, matrix_of
 from debiaspl.training.monitor import imbalance
 from tests.report import slow
 from tests.report.made import Made, made
@@ -259,14 +257,15 @@ def test_a_matrix_of_a_page_is_the_matrix_without_zeros():
 
 
 def test_images_to_look_at():
-    data, shown = SIZES[10], picks(AUDITS[10])
+    data, shown = SIZES[10], audit_values(AUDITS[10])["picks"]
+    names = AUDITS[10].predictions.name
     surplus = [slow.counts(data.label.tolist(), 10)[n] - slow.counts(data.truth.tolist(), 10)[n] for n in range(10)]
-    assert shown.favoured.number == surplus.index(max(surplus))
-    own = sorted((float(data.confidence[r]), r) for r in range(700) if data.label[r] == shown.favoured.number)
-    assert shown.uncertain.tolist() == [row for _, row in own[:20]]
+    assert shown["favoured"] == surplus.index(max(surplus))
+    own = sorted((float(data.confidence[r]), r) for r in range(700) if data.label[r] == shown["favoured"])
+    assert [one["name"] for one in shown["uncertain"]] == [names(row) for _, row in own[:20]]
     wrong = [r for r in range(700) if data.label[r] != data.truth[r]]
-    assert shown.mistaken[0] == max(wrong, key=lambda row: data.confidence[row])
-    assert len(shown.changed) == min(60, AUDITS[10].to_json()["debiased"]["changed"])
+    assert shown["mistaken"][0]["name"] == names(max(wrong, key=lambda row: data.confidence[row]))
+    assert len(shown["changed"]) == min(60, AUDITS[10].to_json()["debiased"]["changed"])
 
 
 @pytest.mark.parametrize("size", SIZES)

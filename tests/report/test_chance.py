@@ -11,7 +11,7 @@ from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.correcting import chance_of_imbalance
 from debiaspl.report.audit.findings import Finding, findings
-from debiaspl.report.audit.shares import Shares
+from debiaspl.report.audit.measures import Shares
 from debiaspl.report.chance import (
     LEVEL,
     any_at_least,

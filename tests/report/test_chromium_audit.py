@@ -7,7 +7,7 @@ import pytest
 
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit, audit_page
-from debiaspl.report.audit.shares import THRESHOLDS
+from debiaspl.report.audit.measures import THRESHOLDS
 from tests.report import slow
 from tests.report.chromium import Chromium, Page, needs_chromium
 from tests.report.made import made

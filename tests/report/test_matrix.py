@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from debiaspl.report.matrix import Matrix
+from debiaspl.report.comparison import Matrix
 
 REASON = "Supervised makes no pseudo-labels."
 

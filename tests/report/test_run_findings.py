@@ -15,7 +15,7 @@ RECIPE = RECIPES["digits-10"].to_json()
 
 
 def method(title, ratio):
-    return SimpleNamespace(title=title, middle=lambda name: ratio)
+    return SimpleNamespace(title=title, over_seeds=lambda name: ratio)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,10 @@ def test_a_difference_over_seeds_is_told_with_chance():
     assert first.fact.endswith("points above m0 (5 seeds do not tell).")
     assert first.todo == "More seeds would tell apart what these do not."
     # The more methods there are, the more often the best of them is best by chance.
-    two, five = (run_findings(methods(*[base] * count, clear[1]._values("accuracy")), ["a", "b"]) for count in (1, 4))
+    two, five = (
+        run_findings(methods(*[base] * count, [one["accuracy"] for one in clear[1].ended()]), ["a", "b"])
+        for count in (1, 4)
+    )
     odds = [int(found[0].fact.partition("1 in ")[2].partition(")")[0].replace(",", "")) for found in (two, five)]
     assert odds[1] * 9 < odds[0] < odds[1] * 11
     assert "chance" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact

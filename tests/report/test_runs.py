@@ -11,9 +11,8 @@ import pytest
 from debiaspl.files import FileError
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, write_report
-from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, stages, stripes, windows
-from debiaspl.report.runs.methods import method_name, methods_of
+from debiaspl.report.runs.methods import command_of, method_name, methods_of
 from debiaspl.training import Choice, Recipe, RunError
 from tests.report import slow
 

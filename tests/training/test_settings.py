@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.cli.settings import as_typed
+from debiaspl.cli.lists import as_typed
 from debiaspl.recipes import RECIPES
 from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, find, settings_of

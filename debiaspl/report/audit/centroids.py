@@ -41,16 +41,16 @@ def centroids(
 
     ``member`` is the class of each image, -1 for none.
     """
+    from scipy.sparse import csr_array
+
     sums = np.zeros((classes, embeddings.shape[1]))
     size = max(1, 2_000_000 // embeddings.shape[1])
     for start in range(0, len(embeddings), size):
         part = embeddings[start : start + size].astype(np.float64)
         part /= np.maximum(np.linalg.norm(part, axis=1, keepdims=True), np.finfo(np.float64).tiny)
         own = member[start : start + size]
-        order = np.argsort(own[own >= 0], kind="stable")
-        present, first = np.unique(own[own >= 0][order], return_index=True)
-        if len(present):
-            sums[present] += np.add.reduceat(part[own >= 0][order], first)
+        known = np.flatnonzero(own >= 0)
+        sums += csr_array((np.ones(len(known)), (own[known], known)), shape=(classes, len(part))) @ part
     length = np.linalg.norm(sums, axis=1, keepdims=True)
     there = np.bincount(member[member >= 0], minlength=classes) > 0
     return sums / np.maximum(length, np.finfo(np.float64).tiny), there
@@ -75,7 +75,7 @@ def alike(
         truth is not None,
         [_neighbours(number, centres, present) for number in most],
         [_neighbours(number, centres, present) for number in least],
-        [int(number) for number in np.flatnonzero(~there)],
+        np.flatnonzero(~there).tolist(),
     )
 
 
@@ -83,4 +83,4 @@ def _neighbours(number: int, centres: NDArray[np.float64], present: NDArray[np.i
     others = present[present != number]
     similarity = centres[others] @ centres[number]
     nearest = np.argsort(-similarity, kind="stable")[:NEIGHBOURS]
-    return Neighbours(int(number), [int(one) for one in others[nearest]], [float(s) for s in similarity[nearest]])
+    return Neighbours(int(number), others[nearest].tolist(), similarity[nearest].tolist())

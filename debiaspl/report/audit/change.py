@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debiaspl.predictions import Predictions, Scores
-from debiaspl.report.audit.shares import Shares, shares_of
+from debiaspl.report.audit.measures import Shares, shares_of
 from debiaspl.report.confusion import Cells
 
 

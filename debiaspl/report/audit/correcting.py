@@ -3,11 +3,10 @@
 import numpy as np
 
 from debiaspl.report.audit.change import Change
+from debiaspl.report.audit.measures import Shares
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.shares import Shares
 from debiaspl.report.audit.words import among_known, percent, quoted, ratio
-from debiaspl.report.chance import LEVEL, at_least, at_most, drawn_at_least, either_way, told
-from debiaspl.report.finding import Finding
+from debiaspl.report.chance import LEVEL, Finding, at_least, at_most, drawn_at_least, either_way, told
 
 
 def correction_finding(audit: Audit, where: str) -> Finding:

@@ -1,18 +1,37 @@
 """In plain words: the three things a person should know, each with the next thing to do.
 
-A finding advises only on what is more than chance (``debiaspl.report.chance``); what is not is told as that.
+Which class is predicted too often, which is neglected (never predicted, recognised least or predicted least), and what
+a correction would change. A finding advises only on what is more than chance (``debiaspl.report.chance``); what is not
+is told as that.
 """
 
-from debiaspl.report.audit.correcting import correction_finding
-from debiaspl.report.audit.favoured import MUCH, Favoured, favoured
-from debiaspl.report.audit.neglected import neglected_finding
-from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.picks import UNCERTAIN
-from debiaspl.report.audit.words import NOTHING_SHOWN, among_known, of_known, quoted, times
-from debiaspl.report.chance import told
-from debiaspl.report.finding import Finding
+from dataclasses import dataclass
 
-__all__ = ["Finding", "findings"]
+import numpy as np
+
+from debiaspl.report.audit.correcting import correction_finding
+from debiaspl.report.audit.measures import Agreement
+from debiaspl.report.audit.numbers import Audit
+from debiaspl.report.audit.words import (
+    NOTHING_SHOWN,
+    among_known,
+    images_known,
+    of_known,
+    percent,
+    quoted,
+    ratio,
+    times,
+)
+from debiaspl.report.chance import LEVEL, Finding, any_at_least, at_least, at_most, drawn_at_most, flipped, told
+
+__all__ = ["Favoured", "Finding", "favoured", "findings"]
+
+MUCH = 1.2
+"""Times what is expected from which on a class is called favoured, and below whose inverse it is called neglected."""
+UNCERTAIN = 20
+"""Images of the favoured class, the least certain ones, that a page shows."""
+NONE_STANDS_OUT = "No class stands out; see in the confusion what is taken for what."
+"""All may be mistaken alike: that their recalls are equal does not say that they are good."""
 
 
 def findings(audit: Audit, where: str = "below") -> list[Finding]:
@@ -20,7 +39,60 @@ def findings(audit: Audit, where: str = "below") -> list[Finding]:
 
     ``where`` says where the images are shown.
     """
-    return [_favoured(audit, where), neglected_finding(audit), correction_finding(audit, where)]
+    return [_favoured(audit, where), _neglected(audit), correction_finding(audit, where)]
+
+
+@dataclass(frozen=True)
+class Favoured:
+    """A class with more predictions than expected: than its true images if they are known, else than an even share."""
+
+    number: int
+    times: float
+    """Predictions over what is expected; infinite where nothing is."""
+    chance: float
+    """How often chance alone would favour any class as much."""
+    by_truth: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether the class is favoured much, and more than by chance."""
+        return self.times >= MUCH and self.chance <= LEVEL
+
+
+def favoured(audit: Audit) -> Favoured:
+    """The class with the most predictions too many; where one is favoured more than by chance, such a one.
+
+    Where a few truths alone are known and show nothing, all images are looked at too."""
+    looks = 2 if audit.few_known else 1
+    if audit.agreement is not None:
+        by_truth = _against_truth(audit.agreement, looks)
+        if by_truth.holds or not audit.few_known:
+            return by_truth
+    return _against_even(audit, looks)
+
+
+def _against_even(audit: Audit, looks: int) -> Favoured:
+    number, classes = int(audit.shares.counts.argmax()), len(audit.classes)
+    chance = looks * classes * at_least(int(audit.shares.counts[number]), len(audit.predictions), 1 / classes)
+    return Favoured(number, float(audit.shares.times_even[number]), min(1.0, chance), by_truth=False)
+
+
+def _against_truth(found: Agreement, looks: int) -> Favoured:
+    """Were a class not favoured, images wrongly called so would be as many as images of it called otherwise, but for
+    chance: a coin for each of them."""
+    cells = found.cells
+    predicted, true, right = (counts.tolist() for counts in (cells.of_predicted, cells.of_true, cells.right))
+    looked_at = max(sum(one + other > 2 * both for one, other, both in zip(predicted, true, right, strict=True)), 1)
+
+    def favoured_by(number: int) -> Favoured:
+        chance = looks * looked_at * flipped(predicted[number] - right[number], true[number] - right[number])
+        times = predicted[number] / true[number] if true[number] else float("inf") if predicted[number] else 0.0
+        return Favoured(number, times, min(1.0, chance), by_truth=True)
+
+    order = np.argsort(cells.of_true - cells.of_predicted, kind="stable").tolist()
+    too_often = (favoured_by(number) for number in order if predicted[number] > true[number])
+    much = [one for one in too_often if one.times >= MUCH]
+    return next((one for one in much if one.holds), much[0] if much else favoured_by(order[0]))
 
 
 def _favoured(audit: Audit, where: str) -> Finding:
@@ -56,3 +128,107 @@ def _how_often(audit: Audit, most: Favoured) -> str:
         f"{of_known(audit)}{name} is predicted {most.times:.1f} times as often as it occurs "
         f"({times(predicted)}; {true:,} {'is' if true == 1 else 'are'} true)"
     )
+
+
+def _neglected(audit: Audit) -> Finding:
+    """What is more than chance comes first."""
+    found = audit.agreement
+    looks = (audit.shares.never != []) + (found is not None)
+    options = [_never(audit, looks)] if audit.shares.never else []
+    options += [] if found is None else [_least_recognised(audit, found, looks)]
+    options = options or [_least_predicted(audit)]
+    return next((one for one in options if one.chance is not None and one.chance <= LEVEL), options[0])
+
+
+def _never(audit: Audit, looks: int) -> Finding:
+    """Classes without a prediction; what to do depends on whether there are images of them."""
+    never = audit.shares.never
+    some = ", ".join(quoted(audit, number) for number in never[:3])
+    more = f" and {len(never) - 3:,} more" if len(never) > 3 else ""
+    verb, them = ("is", "it") if len(never) == 1 else ("are", "them")
+    fact = f"{len(never):,} of {len(audit.classes):,} classes {verb} never predicted: {some}{more}"
+    found = audit.agreement
+    images = 0 if found is None else int(found.cells.of_true[never].sum())
+    if found is None or (images == 0 and audit.few_known):
+        chance = min(1.0, looks * _chance_of_never_evenly(audit))
+        todo = f"Check that the images hold {them} and that the names are right; then label a few images of {them}."
+        return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)
+    if images == 0:
+        return Finding(
+            f"{fact}; no image with a known class is of {them}.", "Nothing to mend, as far as is known.", "counts"
+        )
+    chance = min(1.0, looks * _chance_of_never(found, never))
+    return Finding(
+        f"{fact}, although {images_known(audit, images)} of {them}; {told(chance)}.",
+        "See what they are taken for, and label a few of them." if chance <= LEVEL else NOTHING_SHOWN,
+        "confusion",
+        chance,
+    )
+
+
+def _chance_of_never_evenly(audit: Audit) -> float:
+    """How often as many classes stay empty where all are predicted evenly.
+
+    The classes are taken as empty by themselves: in truth one that is empty fills the others, so chance does less."""
+    classes, total = len(audit.classes), len(audit.predictions)
+    return any_at_least(len(audit.shares.never), [float(1 - 1 / classes) ** total] * classes)
+
+
+def _chance_of_never(found: Agreement, never: list[int]) -> float:
+    """The same where each is predicted as often as it occurs; with one image more, for a few truths make no share 1."""
+    true, known = found.cells.of_true, found.known
+    empty = (1 - true[true > 0] / (known + 1)) ** known
+    return any_at_least(int(np.count_nonzero(true[never])), empty.tolist())
+
+
+def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
+    """Against a recall that is the same for all: the right ones of a class are then drawn from all right ones."""
+    recall = [1.0 if value is None else value for value in found.recall]
+    true, right = found.cells.of_true, found.cells.right
+    looked_at, all_right = looks * int(np.count_nonzero(true)), int(right.sum())
+
+    def chance_of(number: int) -> float:
+        return min(1.0, looked_at * drawn_at_most(int(right[number]), int(true[number]), all_right, found.known))
+
+    lowest = int(np.argmin(recall))
+    below = [int(number) for number in np.argsort(recall, kind="stable") if recall[number] < found.accuracy]
+    worst = next((number for number in below if chance_of(number) <= LEVEL), lowest)
+    least = "least" if recall[worst] == recall[lowest] else "less than others"
+    fact = f"{of_known(audit)}{quoted(audit, worst)} is recognised {least}: {percent(recall[worst])} of its images"
+    if recall[worst] == 1:
+        return Finding(f"{fact}. No image with a known class is mistaken.", "Nothing to mend here.", "truth")
+    chance = chance_of(worst)
+    fact += f", {percent(found.accuracy)} of all; {told(chance)}"
+    other, share = _taken_for(audit, found, worst)
+    if other is None:
+        todo = f"Look at the images of {quoted(audit, worst)} that are mistaken, and label a few."
+    else:
+        taken = quoted(audit, other)
+        fact += f". {percent(share)} of them are taken for {taken}"
+        todo = f"Look at images of {quoted(audit, worst)} and {taken} side by side, and label a few of both."
+    return Finding(f"{fact}.", todo if chance <= LEVEL else NONE_STANDS_OUT, "confusion", chance)
+
+
+def _taken_for(audit: Audit, found: Agreement, worst: int) -> tuple[int | None, float]:
+    """Which class its images are taken for and how many of them, where that is no chance: mistakes fall on some
+    class."""
+    mistakes = found.cells.mistakes()
+    own = np.flatnonzero(mistakes.true == worst)
+    count, wrong, others = int(mistakes.count[own[0]]), int(mistakes.count[own].sum()), len(audit.classes) - 1
+    if others > 1 and others * at_least(count, wrong, 1 / others) > LEVEL:
+        return None, 0.0
+    return int(mistakes.predicted[own[0]]), count / int(found.cells.of_true[worst])
+
+
+def _least_predicted(audit: Audit) -> Finding:
+    least, classes = int(audit.shares.counts.argmin()), len(audit.classes)
+    name, times = quoted(audit, least), float(audit.shares.times_even[least])
+    chance = min(1.0, classes * at_most(int(audit.shares.counts[least]), len(audit.predictions), 1 / classes))
+    fact = (
+        f"{name} is predicted least, {times:.2f} times as often as an even share; the ratio of the most to the least "
+        f"predicted class is {ratio(audit.shares.imbalance_ratio)}"
+    )
+    if times * MUCH > 1:
+        return Finding(f"No class is neglected much: {fact}.", "Nothing to mend here.", "counts")
+    todo = f"Label a few images of {name}, and give their true classes as a column: --truth."
+    return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)

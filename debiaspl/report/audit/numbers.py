@@ -8,9 +8,17 @@ import numpy as np
 from debiaspl.predictions import Predictions
 from debiaspl.report.audit.centroids import Alike, alike
 from debiaspl.report.audit.change import Change, change
-from debiaspl.report.audit.shares import Above, Shares, above_thresholds, shares_of
-from debiaspl.report.audit.truth import Agreement, Calibration, agreement, calibration
-from debiaspl.report.order import MOST_CLASSES
+from debiaspl.report.audit.measures import (
+    Above,
+    Agreement,
+    Calibration,
+    Shares,
+    above_thresholds,
+    agreement,
+    calibration,
+    shares_of,
+)
+from debiaspl.report.confusion import MOST_CLASSES
 
 STRENGTH = 0.5
 ENOUGH, ENOUGH_PER_CLASS = 100, 10
@@ -60,7 +68,7 @@ class Audit:
             "never_predicted": [self.classes[number] for number in self.shares.never],
         }
         if self.thresholds is not None:
-            numbers["thresholds"] = self.threshold_rows()
+            numbers["thresholds"] = [row.to_json() for row in self.thresholds]
         if self.agreement is not None:
             numbers |= self._truth(self.agreement)
         if self.calibration is not None:
@@ -70,10 +78,6 @@ class Audit:
         if self.change is not None:
             numbers["debiased"] = self._debiased(self.change)
         return numbers
-
-    def threshold_rows(self) -> list[dict[str, Any]] | None:
-        """What is left at and above each confidence; None without one."""
-        return None if self.thresholds is None else [_threshold(row) for row in self.thresholds]
 
     def _truth(self, found: Agreement) -> dict[str, Any]:
         small = len(self.classes) <= MOST_CLASSES
@@ -88,12 +92,11 @@ class Audit:
         }
 
     def _nearest(self, found: Alike) -> dict[str, Any]:
-        rows = {item.number: item for item in (*found.most, *found.least)}
         return {
-            self.classes[number]: {
+            self.classes[item.number]: {
                 self.classes[other]: s for other, s in zip(item.others, item.similarity, strict=True)
             }
-            for number, item in rows.items()
+            for item in (*found.most, *found.least)
         }
 
     def _debiased(self, found: Change) -> dict[str, Any]:
@@ -134,16 +137,3 @@ def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
         None if embeddings is None else alike(embeddings, label, truth, shares.counts),
         change(predictions, strength),
     )
-
-
-def _threshold(row: Above) -> dict[str, Any]:
-    return {
-        "threshold": row.threshold,
-        "kept": row.kept,
-        "kept_share": row.kept_share,
-        "largest_times_even": row.largest_times_even,
-        "imbalance_ratio": row.imbalance_ratio,
-        "effective_classes": row.effective_classes,
-        "never_predicted": len(row.shares.never),
-        "accuracy": row.accuracy,
-    }

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.audit.findings import findings
+from debiaspl.report.audit.findings import UNCERTAIN, favoured, findings
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.picks import Picks, picks
 from debiaspl.report.audit.thumbnails import Find, thumbnails
-from debiaspl.report.confusion import matrix_of
-from debiaspl.report.order import MOST_CLASSES, confusion_order
+from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
 
 MOST_PAIRS = 500
 """Rows of a table of confusions or moves; the rest is too rare to be looked through."""
+CHANGED, MISTAKEN = 60, 20
+"""Images that are shown."""
 
 
 def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str:
@@ -30,8 +30,9 @@ def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str
 
 def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> dict[str, Any]:
     """All that the page shows."""
-    shown = picks(audit)
-    names = [audit.predictions.name(row) for row in shown.rows]
+    shown = _picks(audit)
+    # Each once, the most useful first.
+    names = dict.fromkeys(one["name"] for part in ("uncertain", "changed", "mistaken") for one in shown[part])
     return {
         "kind": "audit",
         "origin": audit.predictions.origin,
@@ -39,12 +40,12 @@ def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> d
         "findings": [vars(finding) for finding in findings(audit)],
         "facts": _facts(audit),
         "classes": _classes(audit),
-        "thresholds": audit.threshold_rows(),
+        "thresholds": audit.thresholds and [row.to_json() for row in audit.thresholds],
         "confusion": _confusion(audit),
         "calibration": _calibration(audit),
         "alike": _alike(audit),
         "change": _change(audit),
-        "picks": _picks(audit, shown),
+        "picks": shown,
         "pictures": {} if find is None else thumbnails(names, find),
     }
 
@@ -139,14 +140,20 @@ def _change(audit: Audit) -> dict[str, Any] | None:
     }
 
 
-def _picks(audit: Audit, shown: Picks) -> dict[str, Any]:
-    return {
-        "favoured": shown.favoured.number,
-        "holds": shown.favoured.holds,
-        "uncertain": [_image(audit, row) for row in shown.uncertain.tolist()],
-        "changed": [_image(audit, row) for row in shown.changed.tolist()],
-        "mistaken": [_image(audit, row) for row in shown.mistaken.tolist()],
-    }
+def _picks(audit: Audit) -> dict[str, Any]:
+    """Images that a person should look at, in the order to be shown."""
+    found, most = audit.predictions, favoured(audit)
+    rows: dict[str, NDArray[np.int64]] = {name: np.empty(0, np.int64) for name in ("uncertain", "changed", "mistaken")}
+    if found.confidence is not None:
+        own = np.flatnonzero(found.label == most.number)
+        rows["uncertain"] = own[np.argsort(found.confidence[own], kind="stable")][:UNCERTAIN]
+        if found.truth is not None:  # wrong, and sure of it
+            wrong = np.flatnonzero((found.truth >= 0) & (found.truth != found.label))
+            rows["mistaken"] = wrong[np.argsort(-found.confidence[wrong], kind="stable")][:MISTAKEN]
+    if audit.change is not None:
+        rows["changed"] = audit.change.rows[:CHANGED]
+    images = {name: [_image(audit, row) for row in chosen.tolist()] for name, chosen in rows.items()}
+    return {"favoured": most.number, "holds": most.holds, **images}
 
 
 def _image(audit: Audit, row: int) -> dict[str, Any]:

@@ -7,7 +7,10 @@ import json
 import math
 from functools import cache
 from importlib.resources import files
-from typing import Any, overload
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from debiaspl.files import FileError
 
 SCRIPTS = (
     "kit.js",
@@ -24,6 +27,10 @@ SCRIPTS = (
     "main.js",
 )
 LONGEST_NAME = 120
+MARK = b'<meta name="generator" content="debiaspl">'
+"""Near the beginning of every page."""
+
+Value = TypeVar("Value")
 
 
 def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
@@ -51,6 +58,21 @@ def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
     return first + "".join(filled[name] + text for name, _, text in (part.partition("}}") for part in rest))
 
 
+def refuse_replacing(out: Path) -> None:
+    """Raise where a page would take the place of anything but an older page."""
+    if out.is_dir():
+        raise FileError(f"{out} is a folder, expected the name of a page to be made, such as {out / 'page.html'}.")
+    if not out.is_file():
+        return
+    with out.open("rb") as file:
+        beginning = file.read(1000)
+    if beginning and MARK not in beginning:
+        raise FileError(
+            f"{out} exists and is no page of debiaspl, which alone a new page replaces. "
+            "Give another name, or remove the file."
+        )
+
+
 def embedded(values: Any) -> str:
     """JSON that can stand inside a script element: no character of it can end the element or begin a comment."""
     text = json.dumps(values, separators=(",", ":"), allow_nan=False)
@@ -62,18 +84,13 @@ def short_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-@overload
-def rounded(value: float) -> float: ...
-@overload
-def rounded(value: None) -> None: ...
-@overload
-def rounded(value: list[Any]) -> list[Any]: ...
-def rounded(value: Any) -> Any:
-    """To six digits: more than a page shows, and less than it would otherwise have to carry."""
+def rounded(value: Value) -> Value:
+    """To six digits: more than a page shows, and less than it would otherwise have to carry. What is not finite, no
+    JSON can hold: None."""
     if isinstance(value, list):
-        return [rounded(item) for item in value]
+        return cast(Value, [rounded(item) for item in value])
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return cast(Value, float(f"{value:.6g}") if math.isfinite(value) else None)
     return value
 
 

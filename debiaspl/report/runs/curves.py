@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl.report.audit.shares import Shares
+from debiaspl.report.audit.measures import Shares
 from debiaspl.report.pages import rounded
 
 POINTS = 200
@@ -28,17 +28,15 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
     parts = windows(log, POINTS)
     names = list(dict.fromkeys(name for record in log for name in record["losses"]))
     counts = [pseudo_counts(part) for part in parts]
-    lines: dict[str, Any] = {
+    return {
         "step": [part[-1]["step"] for part in parts],
         "losses": {name: [_mean([record["losses"].get(name) for record in part]) for part in parts] for name in names},
         "kept": [_mean([record.get("kept") for record in part]) for part in parts],
         "pseudo_accuracy": [_right(part) for part in parts],
         "pseudo_imbalance": [None if found is None else rounded(found.imbalance_ratio) for found in counts],
         "imbalance": [_mean([record.get("imbalance") for record in part]) for part in parts],
+        "measured": [[record["step"], record["accuracy"]] for record in log if "accuracy" in record],
     }
-    measured = [(record["step"], record["accuracy"]) for record in log if "accuracy" in record]
-    lines["measured"] = [list(point) for point in measured]
-    return lines
 
 
 def pseudo_counts(part: Sequence[Record]) -> Shares | None:
@@ -56,10 +54,15 @@ def stripes(log: Sequence[Record], classes: int, of: str) -> dict[str, Any] | No
     most = int(np.clip(STRIPES // classes, 8, 120))
     steps, values = [], []
     for part in windows(log, most):
-        shares = _pseudo_shares(part) if of == "pseudo_labels" else _prior(part)
-        if shares is not None:
+        if of == "pseudo_labels":
+            found = pseudo_counts(part)
+            times_even = None if found is None else found.times_even
+        else:
+            prior = part[-1].get("prior") or part[-1].get("marginal")
+            times_even = None if prior is None else np.asarray(prior) * classes
+        if times_even is not None:
             steps.append(part[-1]["step"])
-            values.append(rounded((shares * classes).tolist()))
+            values.append(rounded(times_even.tolist()))
     return {"step": steps, "times_even": values} if values else None
 
 
@@ -76,21 +79,8 @@ def stages(log: Sequence[Record]) -> list[list[float] | None]:
 
 def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | None]:
     """Over the seeds of a method, place by place."""
-    found: list[list[float] | None] = []
-    for stage in range(STAGES):
-        values = [shares for run in runs if (shares := run[stage]) is not None]
-        found.append(rounded(np.mean(values, 0).tolist()) if values else None)
-    return found
-
-
-def _pseudo_shares(part: Sequence[Record]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    found = pseudo_counts(part)
-    return None if found is None else found.times_even / len(found.counts)
-
-
-def _prior(part: Sequence[Record]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
-    vector = part[-1].get("prior") or part[-1].get("marginal")
-    return None if vector is None else np.asarray(vector, np.float64)
+    stages = [[shares for run in runs if (shares := run[stage]) is not None] for stage in range(STAGES)]
+    return [rounded(np.mean(values, 0).tolist()) if values else None for values in stages]
 
 
 def _right(part: Sequence[Record]) -> float | None:

@@ -46,18 +46,12 @@ class Difference:
     def told(self) -> list[tuple[str, str]]:
         """Each value, and who has it, in words: many methods that have the same are all others."""
         most = max((titles for _, titles in self.values), key=len)
-        return [
-            (
-                value,
-                "all others" if len(self.values) > 1 and titles is most and len(titles) >= MANY else "; ".join(titles),
-            )
-            for value, titles in self.values
-        ]
+        merge = len(self.values) > 1 and len(most) >= MANY
+        return [(value, "all others" if merge and who is most else "; ".join(who)) for value, who in self.values]
 
     def __str__(self) -> str:
-        return (f"{self.what}: " if self.what else "") + " against ".join(
-            f"{value} ({who})" for value, who in self.told()
-        )
+        told = " against ".join(f"{value} ({who})" for value, who in self.told())
+        return f"{self.what}: {told}" if self.what else told
 
 
 def differences(methods: Sequence[Method]) -> list[Difference]:
@@ -86,18 +80,18 @@ def place_of(data: str) -> str:
 
 def _told_apart(values: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
     """Of labels the sum is shown, and what differs may be the classes."""
-    earlier = [[shown for shown, _ in values[:place]] for place in range(len(values))]
-    return [
-        (f"{shown}, spread differently over the classes" if shown in before else shown, titles)
-        for before, (shown, titles) in zip(earlier, values, strict=True)
-    ]
+    seen: set[str] = set()
+    told = []
+    for shown, titles in values:
+        told.append((f"{shown}, spread differently over the classes" if shown in seen else shown, titles))
+        seen.add(shown)
+    return told
 
 
 def _conditions(method: Method) -> dict[str, Condition]:
     """What decides, besides the method, how good its result is."""
-    recipe = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING} | dict(
-        method.runs[0].recipe
-    )
+    defaults = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING}
+    recipe = defaults | dict(method.runs[0].recipe)
     compared = (*COMPARED, "average_decay") if _averages(str(recipe["algorithm"]["name"])) else COMPARED
     plain = {name: value for name, value in recipe.items() if name not in (*APART, *compared)}
     settings = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}
@@ -109,9 +103,7 @@ def _conditions(method: Method) -> dict[str, Condition]:
 def _averages(algorithm: str) -> bool:
     """Whether the decay of the average is a setting of the algorithm itself. A user's file is not executed for it."""
     try:
-        return is_at_hand("algorithm", algorithm) and bool(
-            getattr(find("algorithm", algorithm), "needs_average", False)
-        )
+        return is_at_hand("algorithm", algorithm) and getattr(find("algorithm", algorithm), "needs_average", False)
     except ValueError:  # an algorithm of another version
         return False
 
@@ -142,16 +134,12 @@ def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, Condition]:
         "measured on": [f"{one['test']:,} {what_was_tested(one)}" for one in results],
         "evaluated": [str(one["evaluated"]) for one in results if "evaluated" in one],
     }
-    told = {name: _any_of(values) for name, values in found.items() if values}
+    told = {name: " or ".join(map(_shown, sorted(set(values)))) for name, values in found.items() if values}
     measured = {name: Condition(shown, shown) for name, shown in told.items()}
     labels = [tuple(one["labels"]) for one in results if "labels" in one]
     if labels:  # how many there are of each class matters as much as how many there are
         measured["labels"] = Condition(json.dumps(sorted(set(labels))), told["labels"])
     return measured
-
-
-def _any_of(values: Sequence[Any]) -> str:
-    return " or ".join(map(_shown, sorted(set(values))))
 
 
 def _seeds(methods: Sequence[Method]) -> list[Difference]:

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from debiaspl.report.chance import LEVEL, told
+from debiaspl.report.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
-from debiaspl.report.finding import Finding
-from debiaspl.report.runs.fairness import Difference, differences
+from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested
 
 MUCH = 3
@@ -19,19 +18,12 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
         return []
     best = max(ended, key=lambda method: (method.accuracy() or {})["mean"])
     unfair = differences(ended)
-    return [*_unfair(unfair), _accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
-
-
-def _unfair(unfair: list[Difference]) -> list[Finding]:
-    if not unfair:
-        return []
-    return [
-        Finding(
-            f"These runs differ in more than the method: {'; '.join(map(str, unfair))}.",
-            "Make them alike, by --set and the same seeds, before you compare the methods.",
-            "accuracy",
-        )
-    ]
+    found = [_accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
+    if unfair:
+        differ = f"These runs differ in more than the method: {'; '.join(map(str, unfair))}."
+        todo = "Make them alike, by --set and the same seeds, before you compare the methods."
+        found.insert(0, Finding(differ, todo, "accuracy"))
+    return found
 
 
 def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
@@ -68,11 +60,11 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
 
 
 def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
-    told = [(method.title, method.middle("pseudo_imbalance")) for method in ended]
+    told = [(method.title, method.over_seeds("pseudo_imbalance")) for method in ended]
     shown = [f"{title} {ratio:,.1f}" for title, ratio in told if ratio is not None]
     if not shown:
         return []
-    ratio = best.middle("pseudo_imbalance")
+    ratio = best.over_seeds("pseudo_imbalance")
     stronger = "If the images are balanced, a larger strength takes out more of this."
     fine = "Nothing to mend here." if len(shown) == 1 else f"Nothing to mend in {best.title}, the best one."
     todo = stronger if ratio is not None and ratio > MUCH else fine

@@ -1,15 +1,17 @@
-"""Runs that differ in their seed alone are one method; what methods are called, and how they compare."""
+"""Runs that differ in their seed alone are one method; what methods are called, how they compare, and the command that
+makes a run again."""
 
 import json
-import statistics
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.report.chance import paired
-from debiaspl.report.interval import wilson
+from debiaspl.report.chance import paired, wilson
+from debiaspl.report.comparison import summary
 from debiaspl.report.runs.record import RunRecord
+from debiaspl.training import Recipe
 
 # Where the class is not called as people call the method.
 TITLES = {
@@ -20,7 +22,8 @@ TITLES = {
     "crest+": "CReST+",
 }
 # What does not change what is computed, or changes it only as another seed would.
-APART = ("name", "about", "cost", "paper", "seed", "log_every", "evaluate_every", "checkpoint_every")
+WORDS = ("name", "about", "cost", "paper")
+APART = (*WORDS, "seed", "log_every", "evaluate_every", "checkpoint_every")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,40 +44,31 @@ class Method:
     def accuracy(self) -> dict[str, Any] | None:
         """Mean over seeds; its spread for several, and Wilson's interval for one."""
         results = self.ended()
-        if not results:
+        found = summary([float(one["accuracy"]) for one in results])
+        if found is None:
             return None
-        values = [float(one["accuracy"]) for one in results]
-        spread = statistics.stdev(values) if len(values) > 1 else None
-        interval = accuracy_interval(results[0]) if len(values) == 1 else None
-        return {"mean": statistics.fmean(values), "deviation": spread, "interval": interval, "seeds": len(values)}
+        interval = accuracy_interval(results[0]) if len(results) == 1 else None
+        return {"mean": found["mean"], "deviation": found["deviation"], "interval": interval, "seeds": len(results)}
 
     def difference(self, other: "Method") -> dict[str, Any] | None:
         """Accuracy less the other's, seed by seed; None without a seed in common."""
         mine, theirs = self._by_seed(), other._by_seed()
         both = [mine[seed] - theirs[seed] for seed in mine if seed in theirs]
-        if not both:
+        found = summary(both)
+        if found is None:
             return None
-        spread = statistics.stdev(both) if len(both) > 1 else None
         return {
-            "mean": statistics.fmean(both),
-            "deviation": spread,
+            "mean": found["mean"],
+            "deviation": found["deviation"],
             "better": sum(one > 0 for one in both),
             "seeds": len(both),
             "chance": paired(both, 1 / self.ended()[0]["test"]) if len(both) > 1 else None,
         }
 
-    def middle(self, name: str) -> float | None:
-        """Median over seeds of a number of the results; None if no run has it."""
-        values = self._values(name)
-        return statistics.median(values) if values else None
-
-    def mean(self, name: str) -> float | None:
-        """The same for the mean."""
-        values = self._values(name)
-        return statistics.fmean(values) if values else None
-
-    def _values(self, name: str) -> list[float]:
-        return [float(one[name]) for one in self.ended() if one.get(name) is not None]
+    def over_seeds(self, name: str, kind: str = "median") -> float | None:
+        """Median or ``mean`` over seeds of a number of the results; None if no run has it."""
+        found = summary([float(one[name]) for one in self.ended() if one.get(name) is not None])
+        return None if found is None else found[kind]
 
     def _by_seed(self) -> dict[int, float]:
         return {run.recipe["seed"]: float(run.results["accuracy"]) for run in self.runs if run.results is not None}
@@ -157,3 +151,31 @@ def what_was_tested(results: Mapping[str, Any]) -> str:
     }
     check = results.get("check")
     return named.get(str(check.get("kind")), "test images") if isinstance(check, dict) else "test images"
+
+
+def command_of(values: Mapping[str, Any], known: Mapping[str, Recipe]) -> str | None:
+    """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe.
+
+    ``known`` are the recipes by name. A run of the demo is called after its recipe, with the method and seed behind it.
+    """
+    name = max((one for one in known if str(values["name"]).startswith(one)), key=len, default=None)
+    if name is None:
+        return None
+    base, own = flat(known[name].to_json()), flat(values)
+    changed = [key for key, value in own.items() if key not in WORDS and (key not in base or base[key] != value)]
+    # Whole parts before their settings.
+    settings = [f"{key}={_written(own[key])}" for key in sorted(changed, key=lambda key: "." in key)]
+    try:
+        wanted, made = Recipe.from_json(values), known[name].with_settings(settings)
+    except (ValueError, TypeError, KeyError):
+        return None
+    # Settings are written as text and some cannot be taken back: only a command that was tried is told.
+    if replace(made, **{word: getattr(wanted, word) for word in WORDS}) != wanted:
+        return None
+    return shlex.join(["debiaspl", "train", "--recipe", name, *(part for one in settings for part in ("--set", one))])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)

@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from debiaspl.files import write_text
-from debiaspl.report.confusion import Cells, matrix_of
-from debiaspl.report.order import MOST_CLASSES, confusion_order
+from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
-from debiaspl.report.runs.command import command_of
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.fairness import differences, place_of
 from debiaspl.report.runs.findings import run_findings
-from debiaspl.report.runs.methods import APART, Method, accuracy_interval, flat, methods_of, what_was_tested
+from debiaspl.report.runs.methods import APART, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
 
 MOST_CELLS = 20_000
+FROM_RESULTS = (
+    *("accuracy", "evaluated", "worst_recall", "pseudo_imbalance", "pseudo_accuracy"),
+    *("unlabeled", "test", "versions", "timing"),
+)
 
 
 def write_report(folders: Sequence[Path], out: Path, known: Mapping[str, Recipe]) -> Path:
@@ -83,9 +85,9 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "runs": len(method.runs),
         "accuracy": method.accuracy(),
         "to_supervised": None if baseline is None else method.difference(baseline),
-        "worst_recall": method.mean("worst_recall"),
-        "pseudo_imbalance": method.middle("pseudo_imbalance"),
-        "pseudo_accuracy": method.middle("pseudo_accuracy"),
+        "worst_recall": method.over_seeds("worst_recall", "mean"),
+        "pseudo_imbalance": method.over_seeds("pseudo_imbalance"),
+        "pseudo_accuracy": method.over_seeds("pseudo_accuracy"),
         "recall": _mean_recall(recalls) if recalls else None,
         "stages": mean_stages([stages(run.log) for run in method.runs]),
     }
@@ -111,19 +113,11 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
         "ended": run.results is not None,
         "step": run.step,
         "steps": run.steps,
-        "accuracy": results.get("accuracy"),
+        **{name: results.get(name) for name in FROM_RESULTS},
         "interval": None if run.results is None else accuracy_interval(run.results),
-        "evaluated": results.get("evaluated"),
-        "worst_recall": results.get("worst_recall"),
-        "pseudo_imbalance": results.get("pseudo_imbalance"),
-        "pseudo_accuracy": results.get("pseudo_accuracy"),
         "labels": sum(results["labels"]) if "labels" in results else None,
-        "unlabeled": results.get("unlabeled"),
-        "test": results.get("test"),
         "tested": what_was_tested(results),
         "data": run.recipe["data"],
-        "versions": results.get("versions"),
-        "timing": results.get("timing"),
         "seconds": run.log[-1]["seconds"] if run.log else None,
         "command": command_of(run.recipe, known),
         "curves": curves(run.log),

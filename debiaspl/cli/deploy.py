@@ -1,0 +1,179 @@
+"""``debiaspl predict``, ``next`` and ``export``: the model of a run in use."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from debiaspl.cli.options import Device, EndedRun, FileColumn, Images, LabelColumn, Replace
+from debiaspl.cli.terminal import plain_errors, progress_bar
+
+MOST_NAMED = 10
+"""Files without a prediction that are named on the terminal."""
+
+
+def predict_command(
+    run: EndedRun,
+    photos: Images,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="What to write; its ending tells the format.")],
+    format_: Annotated[
+        str | None, typer.Option("--format", help="csv, jsonl, parquet or label-studio; else by the ending.")
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Also those of every class, a column each.")
+    ] = False,
+    overwrite: Replace = False,
+    skipped: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Name all files that gave no prediction, as CSV.")
+    ] = None,
+    image_prefix: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="label-studio: where it finds the images; local files unless given."),
+    ] = None,
+    device: Device = None,
+) -> None:
+    """Predict the class of every photo in a folder."""
+    with plain_errors():
+        from debiaspl.data.errors import shown
+        from debiaspl.deploy.predict import predict_folder
+        from debiaspl.deploy.saved import load_model
+        from debiaspl.deploy.tables import format_of
+        from debiaspl.training.device import find_device
+
+        chosen = format_of(out, format_)
+        _refuse_existing(overwrite, out, skipped)
+        model = load_model(run, find_device(device))
+        try:
+            with progress_bar("images") as show:
+                progress = partial(show, "predicting")
+                found = predict_folder(model, photos, out, chosen, probabilities, overwrite, image_prefix, progress)
+        except KeyboardInterrupt:
+            typer.echo(f"stopped; {out} was not written", err=True)
+            raise typer.Exit(130) from None
+        classes = [f"{_on_one_line(name)} {count:,}" for name, count in found.counts.items()]
+        typer.echo(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
+        typer.echo(f"Their labels are in {out}")
+        _warn_of_bad(found.bad)
+        if found.others:
+            typer.echo(f"{_counted(len(found.others), 'other file')} left aside: not images", err=True)
+        if skipped is not None:
+            _write_skipped(found, skipped)
+
+
+def next_command(
+    run: EndedRun,
+    photos: Images,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A table with a column for the labels.")] = Path("next.csv"),
+    count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Table of images that have a label; that of the run or of the folder unless given."),
+    ] = None,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
+    page: Annotated[Path | None, typer.Option(help="Also write a page of small pictures (HTML).")] = None,
+    overwrite: Replace = False,
+    device: Device = None,
+) -> None:
+    """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
+    with plain_errors():
+        from debiaspl.data.label_table import Columns
+        from debiaspl.data.listing import list_images
+        from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
+        from debiaspl.deploy.saved import load_model
+        from debiaspl.deploy.suggest import suggest
+        from debiaspl.files import write_text
+        from debiaspl.training.device import find_device
+
+        _refuse_existing(overwrite, out, page)
+        columns = Columns(file_column, label_column)
+        known = labeled_files(run, photos, list_images(photos).files, labels, columns)
+        model = load_model(run, find_device(device))
+        with progress_bar("images") as show:
+            found = suggest(model, photos, count, known, partial(show, "looking"))
+        write_text(out, found.to_csv())
+        left_out = "" if known is None else f", {len(known):,} with a label left out"
+        typer.echo(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
+        if labels is None and learned_from_teacher(run):
+            typer.echo("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
+        if known is None:
+            typer.echo("Which images have a label already is not known: --labels FILE tells it.", err=True)
+        if page is not None:
+            from debiaspl.report.next_page import next_page
+
+            write_text(page, next_page(found, run, photos, out, None if known is None else len(known)))
+            typer.echo(f"The page is {page}")
+        _warn_of_bad(found.bad)
+
+
+def export_command(
+    run: EndedRun,
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="Write ONNX.")] = None,
+    torch_: Annotated[Path | None, typer.Option("--torch", metavar="FILE", help="Write torch.export (.pt2).")] = None,
+    check: Annotated[
+        Path | None, typer.Option(metavar="PHOTOS", help="A folder of images to check the file with, beside noise.")
+    ] = None,
+    overwrite: Replace = False,
+) -> None:
+    """Write a model with its preprocessing inside, check it against PyTorch, and say how far they differ."""
+    with plain_errors():
+        if onnx is None and torch_ is None:
+            raise ValueError("nothing to write: expected --onnx FILE, --torch FILE, or both.")
+        from debiaspl.deploy.check import TOLERANCE, some_photos
+        from debiaspl.deploy.export import export_onnx, export_torch
+        from debiaspl.deploy.saved import load_model
+
+        _refuse_existing(overwrite, onnx, torch_)
+        photos = [] if check is None else some_photos(check)
+        model = load_model(run)
+        for path, export in ((onnx, export_onnx), (torch_, export_torch)):
+            if path is None:
+                continue
+            checked = export(model, path, overwrite, photos)
+            differ = "probabilities differ from PyTorch's by at most"
+            typer.echo(f"{path}: {differ} {checked.made:.1e} on pictures of five sizes")
+            if checked.photos:
+                typer.echo(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
+            if checked.as_predicted > TOLERANCE:
+                typer.echo(
+                    f"  and by {checked.as_predicted:.1e} where debiaspl predict reads large JPEGs at a smaller scale; "
+                    "docs/deploy.md tells how to read them alike"
+                )
+
+
+def _refuse_existing(overwrite: bool, *paths: Path | None) -> None:
+    from debiaspl.deploy.predict import refuse_existing
+
+    for path in paths:
+        if path is not None:
+            refuse_existing(path, overwrite)
+
+
+def _warn_of_bad(bad: dict[str, str]) -> None:
+    """Name a few of the files that gave nothing."""
+    if not bad:
+        return
+    typer.echo(f"warning: {_counted(len(bad), 'image')} gave no prediction:", err=True)
+    for file, reason in list(bad.items())[:MOST_NAMED]:
+        typer.echo(f"  {_on_one_line(file)}: {reason}", err=True)
+    if len(bad) > MOST_NAMED:
+        typer.echo(f"  and {len(bad) - MOST_NAMED:,} more; --skipped FILE names all", err=True)
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _on_one_line(text: str) -> str:
+    """Names come from strangers: what would move the cursor or cannot be encoded is shown as Python writes it."""
+    return text if text.isprintable() else repr(text)
+
+
+def _write_skipped(found: Any, path: Path) -> None:
+    from debiaspl.data.csv_text import csv_line
+    from debiaspl.files import write_text
+
+    rows = sorted([*found.bad.items(), *found.others])
+    write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
+    typer.echo(f"Files without a prediction are in {path}", err=True)

@@ -1,0 +1,156 @@
+"""``debiaspl recipes``, ``settings``, ``corrections`` and ``results``: what there is, as tables."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from debiaspl.cli.options import AsJson
+from debiaspl.cli.terminal import filled_table, plain_errors, print_json, print_table
+
+WIDEST = 32
+"""Columns of a value in the table of settings; a list of operations goes over several lines."""
+
+# The fields of Traits, as the columns are called.
+QUESTIONS = {
+    "helps_training": "helps training",
+    "needs_no_class_distribution": "no class counts",
+    "adapts": "adapts",
+    "works_on_balanced": "balanced data too",
+    "allows_shift": "shift allowed",
+}
+QUESTIONS_CAPTION = (
+    "Yes is what one would wish for. Helps training: not the finished classifier alone. No class counts: need not be "
+    "told how large the classes are. Adapts: follows the model. Balanced data too: has something to mend where classes "
+    "are equally large. Shift allowed: labeled and unlabeled images may be distributed differently."
+)
+RESULTS_CAPTION = (
+    "Accuracy: mean over folds (least to largest), top-1 % on the balanced test set, of the averaged weights after the "
+    "last step. Seconds: of a fold's whole process, start-up included; several at once shared the GPU. "
+    "Paper: 2^19 steps, five folds. reached: no less than the paper. below: less. open: not measured."
+)
+
+
+def recipes_command(json_: AsJson = False) -> None:
+    """List the recipes."""
+    from debiaspl.recipes import RECIPES
+
+    if json_:
+        print_json([recipe.to_json() for recipe in RECIPES.values()])
+        return
+    rows = [
+        (recipe.name, recipe.about, "-" if recipe.paper is None else f"{recipe.paper:.1f}", recipe.cost)
+        for recipe in RECIPES.values()
+    ]
+    print_table(filled_table(("recipe", "experiment", "paper %", "cost"), rows, box=None, pad_edge=False))
+
+
+def settings_command(
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="RECIPE", help="A recipe, see: debiaspl recipes. The defaults otherwise.")
+    ] = None,
+    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="With this algorithm instead.")] = None,
+    correction: Annotated[str | None, typer.Option(metavar="NAME", help="With this correction.")] = None,
+    network: Annotated[str | None, typer.Option(metavar="NAME", help="With this network.")] = None,
+    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="With this protocol.")] = None,
+    strong: Annotated[str | None, typer.Option(metavar="NAME", help="With these strong views.")] = None,
+    json_: AsJson = False,
+) -> None:
+    """List the settings of a recipe and of its parts: value, default and what each does. Change one with --set."""
+    parts = {"protocol": protocol, "network": network, "algorithm": algorithm}
+    parts |= {"correction": correction, "strong": strong}
+    with plain_errors():
+        from debiaspl.recipes import recipe as find
+        from debiaspl.training import Recipe
+        from debiaspl.training.settings import settings
+
+        base = Recipe("default") if recipe is None else find(recipe)
+        changes = [f"{part}={name}" for part, name in parts.items() if name is not None]
+        chosen = base.with_settings(changes, load_files=True)
+        listed = settings(chosen)
+    if json_:
+        from dataclasses import asdict
+
+        print_json([asdict(setting) for setting in listed])
+        return
+    from rich.text import Text
+
+    table = filled_table(("setting", "value", "default", "what it does"), (), box=None, pad_edge=False)
+    for column in table.columns[1:3]:
+        column.max_width = WIDEST
+    part = "recipe"
+    for setting in listed:
+        if setting.part != part:
+            part = setting.part
+            table.add_row()
+            table.add_row(Text(f"{part} {getattr(chosen, part).name}", "bold"))
+        value, default = as_typed(setting.value), as_typed(setting.default)
+        table.add_row(setting.name, Text(value, "" if value == default else "bold"), Text(default), Text(setting.help))
+    print_table(table)
+
+
+def as_typed(value: Any) -> str:
+    """A value as ``--set`` takes it."""
+    if isinstance(value, tuple | list):
+        return ", ".join(map(as_typed, value))
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def corrections_command(json_: AsJson = False) -> None:
+    """Compare the corrections: what each needs and what it can do."""
+    import inspect
+    from dataclasses import asdict
+
+    from debiaspl.debias import CORRECTIONS
+
+    declared: list[dict[str, Any]] = [
+        {"name": name, "about": (inspect.getdoc(made) or "").partition("\n")[0], "traits": asdict(traits)}
+        for name, made in CORRECTIONS.items()
+        if (traits := getattr(made, "traits", None)) is not None
+    ]
+    if json_:
+        print_json(declared)
+        return
+    from rich.box import MINIMAL
+    from rich.console import Console
+    from rich.table import Column
+
+    columns = [Column("correction", no_wrap=True), *(Column(title, justify="center") for title in QUESTIONS.values())]
+    rows = [
+        [correction["name"], *("[green]yes[/]" if correction["traits"][field] else "[red]no[/]" for field in QUESTIONS)]
+        for correction in declared
+    ]
+    Console().print(filled_table(columns, rows, QUESTIONS_CAPTION, box=MINIMAL, pad_edge=False))
+
+
+def results_command(
+    folder: Annotated[
+        Path | None, typer.Option(help="Where benchmarks/gain.py wrote; results/gain of the checkout unless given.")
+    ] = None,
+    json_: AsJson = False,
+) -> None:
+    """Print what was measured on real data, beside the paper's numbers."""
+    with plain_errors():
+        from debiaspl.recipes.results import HEADER, home, rows, table
+        from debiaspl.training import RunError
+
+        place = folder or home()
+        if place is None or not place.is_dir():
+            raise RunError(
+                f"{place or 'results/gain'} is not a folder. Results lie in the repository, not in the installed "
+                "package: run this in a checkout, or name a folder that benchmarks/gain.py wrote with --folder."
+            )
+        found = rows(place)
+        if not any(row.accuracy for row in found):
+            raise RunError(
+                f"{place} holds no results. Expected a folder for each cell, such as {place / found[0].cell}, with "
+                "files that benchmarks/gain.py wrote."
+            )
+        if json_:
+            print_json([row.to_json() for row in found])
+            return
+        print_table(filled_table(HEADER, table(found), RESULTS_CAPTION))
+        for gpu in sorted({row.gpu for row in found if row.gpu}):
+            typer.echo(f"Measured on one {gpu}.")

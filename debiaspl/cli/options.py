@@ -1,0 +1,21 @@
+"""Options that several commands have, each declared once."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
+Images = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")]
+LabelTable = Annotated[Path | None, Option(help="The table of labels (file_name,label), if it lies elsewhere.")]
+FileColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names the image; file_name.")]
+LabelColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names its class; label.")]
+Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")]
+Seeds = Annotated[int, Option(min=1, help="How many seeds; each is another choice of labels.")]
+Resume = Annotated[bool, Option("--resume", help="Go on with what was stopped.")]
+BeginAnew = Annotated[bool, Option("--overwrite", help="Begin anew in the same folder.")]
+Replace = Annotated[bool, Option("--overwrite", help="Replace files that are there.")]
+ParallelRuns = Annotated[int | None, Option(min=1, help="Runs at a time; as many as there are cores.")]
+Device = Annotated[str | None, Option(help="cuda or cpu; a GPU if there is one.")]
+Port = Annotated[int, Option(min=0, max=65535, help="0: any that is free.")]
+AsJson = Annotated[bool, Option("--json", help="Print all of it as JSON.")]

@@ -1,0 +1,190 @@
+"""``debiaspl train``: a recipe, or somebody's own photos."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from debiaspl._torchrun import rank
+from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.resuming import warn_of_new_run
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors
+
+
+def train_command(
+    photos: Annotated[
+        Path | None, typer.Argument(help="A folder of photos: class folders and unlabeled/, or any, with labels.csv.")
+    ] = None,
+    labels: LabelTable = None,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(help="A pretrained network: efficientnet-lite0, a vision model of the hub, or its folder."),
+    ] = None,
+    recipe: Annotated[str | None, typer.Option(help="Which experiment instead; see: debiaspl recipes.")] = None,
+    settings: Settings = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the run; runs/RECIPE, or runs/FOLDER, unless given.")
+    ] = None,
+    resume: Resume = False,
+    device: Device = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
+    root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
+    eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run; 600."),
+    ] = None,
+    allow_alike: Annotated[
+        bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
+    ] = False,
+) -> None:
+    """Train on a folder of photos with a few labels, or train one recipe.
+
+    With torchrun, several processes train one recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
+    """
+    with plain_errors():
+        if photos is not None and recipe is None:
+            _refuse_for_photos(photos, root, timeout)
+            table = labels, file_column, label_column
+            _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
+            return
+        for_photos = (labels, file_column, label_column, encoder, allow_alike or None)
+        if recipe is None or photos is not None or any(option is not None for option in for_photos):
+            both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
+            raise ValueError(
+                f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe "
+                "with the name of an experiment; --labels, --file-column, --label-column, --encoder and --allow-alike "
+                "are for photos."
+            )
+        from debiaspl.recipes import recipe as find
+        from debiaspl.training import Run
+        from debiaspl.training.group import TIMEOUT
+        from debiaspl.training.loop import RunOptions, train_as
+
+        chosen = find(recipe).with_settings(settings or [], load_files=True)
+        folder = out or Path("runs") / chosen.name
+        ended = resume and Run(folder).results_path.exists()
+        if resume:
+            warn_of_new_run(folder, chosen)
+        limit = TIMEOUT if timeout is None else timeout
+        options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
+        results = train_as(options, chosen, folder)
+        if rank():
+            return  # the first one speaks for all
+        if ended:
+            typer.echo(f"The run in {folder} had ended; nothing was trained.")
+        typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
+        typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+        _say_skipped(results)
+        typer.echo(f"The report is {_report([folder], folder)}")
+
+
+def _refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
+    """What is for recipes alone would do nothing here."""
+    if rank() is not None:
+        raise ValueError("a folder of photos is trained on by one process; several train a --recipe.")
+    if root is not None:
+        raise ValueError(
+            f"--root {root} is where known sets are looked for, which a --recipe names; the photos are in {photos}. "
+            "Leave it out."
+        )
+    if timeout is not None:
+        raise ValueError(
+            f"--timeout {timeout:g} is for several processes, started with torchrun, that wait for each other. They "
+            "train a --recipe; a folder of photos is trained on by one. Leave it out."
+        )
+
+
+def _train_photos(
+    folder: Path,
+    table: tuple[Path | None, str | None, str | None],
+    encoder: str | None,
+    settings: list[str],
+    out: Path | None,
+    resume: bool,
+    device: str | None,
+    workers: int,
+    eager: bool,
+    allow_alike: bool,
+) -> None:
+    """Choose, say what was chosen, train, and say what came out. ``table`` is where the labels are, if not in the
+    folder, and what its two columns are called."""
+    from rich.console import Console
+
+    from debiaspl.data.label_table import Columns
+    from debiaspl.photos.alike import refuse_alike
+    from debiaspl.photos.check import check_for
+    from debiaspl.photos.choose import choose
+    from debiaspl.photos.describe import HEADER, caption, rows, verdict
+    from debiaspl.photos.run import BASELINE, train_photos, with_check
+    from debiaspl.photos.survey import survey
+    from debiaspl.training import Run
+    from debiaspl.training.device import find_device
+
+    photos = survey(folder, table[0], Columns(*table[1:]))
+    if not allow_alike:
+        refuse_alike(photos)
+    machine = find_device(device).type
+    named = None if encoder is None else (encoder, load_named(photos, machine, encoder))
+    recipe = choose(photos, machine, named).with_settings(settings, load_files=True)
+    check = check_for(photos, seed=recipe.seed)
+    place = out or Path("runs") / recipe.name
+    checked = with_check(recipe, check)
+    begun = Run.at(place, checked, resume).config_path.exists()
+    typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+    if resume and not begun:
+        warn_of_new_run(place, checked)
+    plan = f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, named and named[1], eager)
+    typer.echo(plan)
+    outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager)
+    Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
+    typer.echo(caption(outcome))
+    typer.echo(verdict(outcome))
+    _say_skipped(outcome.semi)
+    both = [place] if outcome.baseline is None else [place / BASELINE, place]
+    typer.echo(f"The run is in {place}; the report is {_report(both, place)}")
+
+
+def load_named(photos: Any, machine: str, name: str) -> Any:
+    """The encoder of this name, at the size that it looks at these photos with."""
+    from debiaspl.encoders import load_encoder
+    from debiaspl.photos.choose import working_size
+
+    encoder = load_encoder(name)
+    if encoder.any_size:
+        encoder.image_size = working_size(photos, machine, encoder)
+    return encoder
+
+
+def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool) -> str:
+    """The second line: what will be trained, how it is checked and how long it takes."""
+    from debiaspl.encoders import lite0_is_installed
+    from debiaspl.photos.duration import cores, estimate, in_words
+    from debiaspl.photos.run import count_runs
+
+    runs = count_runs(recipe, check)
+    took = in_words(estimate(recipe, photos, check, machine, encoder, eager))
+    network, hint = "A small network" if machine == "cpu" else "A ResNet-9", ""
+    if encoder is not None:
+        name = f"{encoder.name}, {'frozen' if recipe.network.settings.get('frozen') else 'fine-tuned'}"
+        network = name[0].upper() + name[1:]
+    elif machine == "cpu" and lite0_is_installed():
+        hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
+    return (
+        f"{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. {check.words()} "
+        f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
+    )
+
+
+def _say_skipped(results: dict[str, Any]) -> None:
+    if "skipped" in results:
+        typer.echo(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
+
+
+def _report(runs: list[Path], folder: Path) -> Path:
+    from debiaspl.recipes import RECIPES
+    from debiaspl.report.runs import write_report
+
+    return write_report(runs, folder / "report.html", RECIPES)

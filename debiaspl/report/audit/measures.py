@@ -1,0 +1,161 @@
+"""How imbalanced predictions are, all of them and above a confidence; and how right, where the truth is known."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from debiaspl.report.chance import wilson
+from debiaspl.report.confusion import Cells
+
+THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Predictions per class, and what they come to."""
+
+    counts: NDArray[np.int64]
+
+    @property
+    def imbalance_ratio(self) -> float:
+        """Largest count over smallest, where a class that was never predicted counts as one, as in a run's results."""
+        return float(self.counts.max() / max(int(self.counts.min()), 1))
+
+    @property
+    def effective_classes(self) -> float:
+        """exp(entropy): how many classes, evenly used, would be as diverse as these; 0 of no predictions."""
+        total = int(self.counts.sum())
+        if total == 0:
+            return 0.0
+        used = self.counts[self.counts > 0] / total
+        return float(np.exp(-(used * np.log(used)).sum()))
+
+    @property
+    def never(self) -> list[int]:
+        """Classes without a prediction."""
+        return [int(number) for number in np.flatnonzero(self.counts == 0)]
+
+    @property
+    def times_even(self) -> NDArray[np.float64]:
+        """Each class's predictions over an even share."""
+        return self.counts.astype(np.float64) * (len(self.counts) / max(int(self.counts.sum()), 1))
+
+
+def shares_of(label: NDArray[np.int64], classes: int) -> Shares:
+    return Shares(np.bincount(label, minlength=classes))
+
+
+@dataclass(frozen=True, eq=False)
+class Above:
+    """What is left at and above a confidence."""
+
+    threshold: float
+    shares: Shares
+    kept: int
+    kept_share: float
+    accuracy: float | None
+    """Of those kept whose truth is known; None if there are none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers, by name; None where nothing is kept that would have them.
+
+        The imbalance needs as many as there are classes: of fewer, some class is empty however even the rest is, and
+        empty classes count as one, so it would fall with what is kept.
+        """
+        return {
+            "threshold": self.threshold,
+            "kept": self.kept,
+            "kept_share": self.kept_share,
+            "largest_times_even": float(self.shares.times_even.max()) if self.kept else None,
+            "imbalance_ratio": self.shares.imbalance_ratio if self.kept >= len(self.shares.counts) else None,
+            "effective_classes": self.shares.effective_classes if self.kept else None,
+            "never_predicted": len(self.shares.never),
+            "accuracy": self.accuracy,
+        }
+
+
+def above_thresholds(
+    label: NDArray[np.int64], confidence: NDArray[np.float64], classes: int, truth: NDArray[np.int64] | None
+) -> list[Above]:
+    """Raise the threshold and look again: the paper finds that the kept labels are then more imbalanced, not less."""
+    rows = []
+    for threshold in THRESHOLDS:
+        keep = confidence >= threshold
+        known = np.zeros(0, bool) if truth is None else (label == truth)[keep & (truth >= 0)]
+        accuracy = float(known.mean()) if len(known) else None
+        kept = int(keep.sum())
+        rows.append(Above(threshold, shares_of(label[keep], classes), kept, kept / len(label), accuracy))
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """Predictions against the truth."""
+
+    cells: Cells
+    known: int
+    """Images whose truth is known; all else is of these."""
+    accuracy: float
+    interval: tuple[float, float]
+    """Wilson's 95 % interval of the accuracy."""
+
+    @property
+    def precision(self) -> list[float | None]:
+        """Of each class: the share of its predictions that are true; None if it was never predicted."""
+        return _ratios(self.cells.right, self.cells.of_predicted)
+
+    @property
+    def recall(self) -> list[float | None]:
+        """Of each class: the share of its images that were recognised; None if it has no images."""
+        return _ratios(self.cells.right, self.cells.of_true)
+
+
+def agreement(truth: NDArray[np.int64], label: NDArray[np.int64], classes: int) -> Agreement:
+    cells = Cells.of(truth, label, classes)
+    known, right = int(cells.count.sum()), int(cells.right.sum())
+    return Agreement(cells, known, right / known, wilson(right, known))
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Predictions of about one confidence."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    """Mean."""
+    accuracy: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Whether a confidence of 0.9 is right nine times out of ten."""
+
+    bins: list[Bin]
+    """Those that hold predictions."""
+    error: float
+    """Expected calibration error: the mean gap between confidence and accuracy over the bins, by their counts."""
+    gap: float
+    """Mean confidence less accuracy: above 0 is over-confident."""
+
+
+def calibration(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibration:
+    """In ten bins of equal width."""
+    place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    bins = []
+    for number in np.unique(place):
+        members = place == number
+        count, good = int(members.sum()), int(right[members].sum())
+        mean = float(confidence[members].mean())
+        bins.append(Bin(number / BINS, (number + 1) / BINS, count, mean, good / count, wilson(good, count)))
+    error = sum(item.count * abs(item.accuracy - item.confidence) for item in bins) / len(right)
+    return Calibration(bins, float(error), float(confidence.mean() - right.mean()))
+
+
+def _ratios(part: NDArray[np.int64], whole: NDArray[np.int64]) -> list[float | None]:
+    return [int(a) / int(b) if b else None for a, b in zip(part, whole, strict=True)]
