@@ -1,6 +1,7 @@
 """Batches for training steps, from memory or from files, behind one interface."""
 
 import atexit
+import math
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -103,16 +104,38 @@ def _collected(positions: Tensor, under_way: list[Future[Tensor]], stored: LazyI
     return Drawn(torch.tensor(list(pictures), dtype=torch.int64), (made,), skipped)
 
 
-def loaded(images: ImageSet) -> tuple[ImageSet, dict[str, str]]:
-    """The same images in memory, but for those that cannot be read, which are named with the reason."""
+def loaded(
+    images: ImageSet,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    check: Callable[[dict[str, str]], None] = lambda bad: None,
+) -> tuple[ImageSet, dict[str, str]]:
+    """The same images in memory, but for those that cannot be read, which are named with the reason. ``check`` may
+    refuse these before anything is made of the others."""
     if not isinstance(images.images, LazyImages):
         return images, {}
-    drawn = list(in_order(images, 512))
-    skipped = {images.ids[place]: reason for part in drawn for place, reason in part.skipped.items()}
-    positions = torch.cat([part.positions for part in drawn])
-    if not len(positions):
-        raise DataError(f"none of {len(images):,} images can be read; the first: {next(iter(skipped.values()))}.")
-    return replace(images.select(positions), images=torch.cat([part.pictures[0] for part in drawn])), skipped
+    room, kept, bad = _room(images.images.shape), list[int](), dict[str, str]()
+    for drawn in in_order(images, 64, workers=workers):  # few enough that progress moves
+        room[len(kept) : len(kept) + len(drawn.positions)] = drawn.pictures[0]
+        kept += drawn.positions.tolist()
+        bad |= {images.ids[place]: reason for place, reason in drawn.skipped.items()}
+        progress(len(kept) + len(bad), len(images))
+    check(bad)
+    if not kept:
+        raise DataError(f"none of {len(images):,} images can be read; the first: {next(iter(bad.values()))}.")
+    return replace(images.select(kept), images=room[: len(kept)]), bad
+
+
+def _room(shape: tuple[int, int, int, int]) -> Tensor:
+    """One room for all of them: there is never a second copy of the whole."""
+    try:
+        return torch.empty(shape, dtype=torch.uint8)
+    except RuntimeError as error:
+        need = math.prod(shape) / 1e9
+        raise DataError(
+            f"{shape[0]:,} images of {shape[2]} x {shape[3]} need {need:,.1f} GB of memory, more than there is. "
+            "Read them at a smaller size."
+        ) from error
 
 
 class MemoryFeed:

@@ -3,22 +3,19 @@
 import logging
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError, shown
+from debiaspl.data.feed import loaded
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.lazy import FolderFiles, LazyImages
 from debiaspl.data.listing import Listing, Skipped, list_folder
 
 _log = logging.getLogger("debiaspl")
-# Files per task: few enough that progress moves, many enough that a million files are not a million futures.
-_CHUNK = 64
 
 
 def read_folder(
@@ -37,70 +34,29 @@ def read_folder(
     docs/bad-files.md. ``workers`` are threads; ``progress(done, total)`` is called from the calling thread.
     """
     listing = list_folder(root, labels, classes, columns=columns)
-    images = _room(len(listing.files), channels, size)
-    bad = _fill(images, listing, workers or min(8, os.cpu_count() or 1), progress)
-    _check_left(listing, bad)
-    kept = [position for position in range(len(listing.files)) if position not in bad]
-    images = _close_gaps(images, kept, min(bad, default=len(kept)))
-    skipped = (*listing.skipped, *((listing.files[position], reason) for position, reason in bad.items()))
-    skipped = tuple(sorted(skipped))
+    lazy, threads = left_in_files(listing, size, channels), workers or min(8, os.cpu_count() or 1)
+    images, bad = loaded(lazy, threads, progress, partial(_check_left, listing))
+    skipped = tuple(sorted((*listing.skipped, *bad.items())))
     if skipped:
         named = shown([_with_reason(file, reason) for file, reason in skipped])
         word = "file" if len(skipped) == 1 else "files"
-        _log.warning("%s: read %d images, skipped %d %s: %s", root, len(kept), len(skipped), word, named)
-    files = tuple(listing.files[position] for position in kept)
-    return ImageSet(images, listing.labels[kept], listing.classes, files), skipped
+        _log.warning("%s: read %d images, skipped %d %s: %s", root, len(images), len(skipped), word, named)
+    return images, skipped
 
 
-def left_in_files(listing: Listing, size: int = 0) -> ImageSet:
-    """The images of a folder, read when they are drawn, as squares of this side; 0: the size of the first that can be
-    read."""
+def left_in_files(listing: Listing, size: int | tuple[int, int] = 0, channels: int = 3) -> ImageSet:
+    """The images of a folder, read when they are drawn, at this size, (height, width) or the side of a square; 0: the
+    size of the first that can be read."""
     files = FolderFiles(listing.root, listing.files)
-    lazy = LazyImages(files, torch.arange(len(files)), (size, size))
+    shape = (size, size) if isinstance(size, int) else size
+    lazy = LazyImages(files, torch.arange(len(files)), shape, channels)
     return ImageSet(lazy if size else lazy.with_size_of_first(), listing.labels, listing.classes, listing.files)
 
 
-def _room(count: int, channels: int, size: tuple[int, int]) -> Tensor:
-    try:
-        return torch.empty((count, channels, *size), dtype=torch.uint8)
-    except RuntimeError as error:
-        need = count * channels * size[0] * size[1] / 1e9
-        raise DataError(
-            f"{count:,} images of {size[0]} x {size[1]} need {need:,.1f} GB of memory, more than there is. "
-            "Read them at a smaller size."
-        ) from error
-
-
-def _fill(images: Tensor, listing: Listing, workers: int, progress: Callable[[int, int], None]) -> dict[int, str]:
-    """Decode every file into its place; position -> reason of those that give no image."""
-    size, channels, total = (images.shape[2], images.shape[3]), images.shape[1], len(images)
-
-    def fill(chunk: range) -> dict[int, str]:
-        bad = {}
-        for position in chunk:
-            try:
-                images[position] = decode(listing.root / listing.files[position], size, channels)
-            except BadImage as error:
-                bad[position] = str(error)
-        return bad
-
-    bad: dict[int, str] = {}
-    chunks = [range(start, min(start + _CHUNK, total)) for start in range(0, total, _CHUNK)]
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
-    try:
-        for chunk, found in zip(chunks, pool.map(fill, chunks), strict=True):
-            bad |= found
-            progress(chunk.stop, total)
-    finally:
-        # After an interrupt, the chunks under way end and no other one begins.
-        pool.shutdown(cancel_futures=True)
-    return bad
-
-
-def _check_left(listing: Listing, bad: dict[int, str]) -> None:
+def _check_left(listing: Listing, bad: dict[str, str]) -> None:
     """Raise if no image is left, or none of a class that has labels."""
-    labels = listing.labels.tolist()
-    lost = set(labels) - {label for position, label in enumerate(labels) if position not in bad}
+    labels = dict(zip(listing.files, listing.labels.tolist(), strict=True))
+    lost = set(labels.values()) - {label for file, label in labels.items() if file not in bad}
     names = [listing.classes[label] for label in sorted(lost) if label != UNLABELED]
     if len(bad) == len(labels):
         found = f"none of the {len(labels)} images in {listing.root} can be read"
@@ -108,18 +64,9 @@ def _check_left(listing: Listing, bad: dict[int, str]) -> None:
         found = f"no labeled image in {listing.root} can be read of {shown(names)}"
     else:
         return
-    files = [
-        _with_reason(listing.files[position], bad[position]) for position in sorted(bad) if labels[position] in lost
-    ]
+    files = [_with_reason(file, bad[file]) for file in sorted(bad) if labels[file] in lost]
     raise DataError(f"{found}: {shown(files)}. Every class needs an image; replace these files.")
 
 
 def _with_reason(file: str, reason: str) -> str:
     return f"{file} ({reason})"
-
-
-def _close_gaps(images: Tensor, kept: Sequence[int], first_gap: int) -> Tensor:
-    """Move the images that were read to the front, in place: there is never a second copy of the whole."""
-    for place in range(first_gap, len(kept)):
-        images[place] = images[kept[place]]
-    return images[: len(kept)]

@@ -332,14 +332,14 @@ def test_a_large_image_within_the_limit_is_decoded_without_a_warning(monkeypatch
 def test_unreadable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Permissions do not bind a superuser, who may well run these tests; so the refusal is acted.
     (root / "cat/secret.jpg").write_bytes(encoded(photo()))
-    honest = open
+    honest = Path.read_bytes
 
-    def refuse(path: Any, *rest: Any, **named: Any) -> Any:
-        if str(path).endswith("secret.jpg"):
+    def refuse(path: Path) -> bytes:
+        if path.name == "secret.jpg":
             raise PermissionError(13, "Permission denied", str(path))
-        return honest(path, *rest, **named)
+        return honest(path)
 
-    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
     assert skipped(root, "cat/secret.jpg") == "cannot be opened: Permission denied"
 
 
