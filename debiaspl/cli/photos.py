@@ -25,12 +25,11 @@ def train_on_photos(
     folder, and what its two columns are called."""
     with plain_errors():
         from debiaspl.data.label_table import Columns
-        from debiaspl.photos.alike import refuse_alike
         from debiaspl.photos.check import check_for
         from debiaspl.photos.choose import choose
         from debiaspl.photos.describe import caption, verdict
         from debiaspl.photos.run import BASELINE, train_photos, with_check
-        from debiaspl.photos.survey import survey
+        from debiaspl.photos.survey import refuse_alike, survey
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
         from debiaspl.training import Run
