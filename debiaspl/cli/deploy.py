@@ -81,8 +81,8 @@ def next_command(
         from debiaspl.data.label_table import Columns
         from debiaspl.data.listing import list_images
         from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
+        from debiaspl.deploy.next import suggest
         from debiaspl.deploy.saved import load_model
-        from debiaspl.deploy.suggest import suggest
         from debiaspl.files import write_text
         from debiaspl.training.device import find_device
 

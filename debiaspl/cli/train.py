@@ -114,12 +114,11 @@ def _train_photos(
     from rich.console import Console
 
     from debiaspl.data.label_table import Columns
-    from debiaspl.photos.alike import refuse_alike
     from debiaspl.photos.check import check_for
     from debiaspl.photos.choose import choose
     from debiaspl.photos.describe import HEADER, caption, rows, verdict
     from debiaspl.photos.run import BASELINE, train_photos, with_check
-    from debiaspl.photos.survey import survey
+    from debiaspl.photos.survey import refuse_alike, survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 

@@ -54,10 +54,10 @@ def zeroshot_command(
         from debiaspl.data.label_table import Columns
         from debiaspl.training.device import find_device
         from debiaspl.training.frozen import FEATURES
-        from debiaspl.zeroshot.choose import find_teacher
         from debiaspl.zeroshot.experiment import Experiment
         from debiaspl.zeroshot.photos import open_photos
         from debiaspl.zeroshot.student import HINTED, Student
+        from debiaspl.zeroshot.teacher import find_teacher
         from debiaspl.zeroshot.templates import read_templates
 
         columns = Columns(file_column, label_column)

@@ -1,6 +1,8 @@
-"""The model of a run as a file for other programs: ONNX, or torch.export. Checked before it gets its name."""
+"""The model of a run, with its preprocessing, as a file for other programs: ONNX, or torch.export.
 
-import importlib
+Checked before it gets its name.
+"""
+
 import io
 import json
 import logging
@@ -11,16 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
+from debiaspl._extras import extra
 from debiaspl._version import __version__
 from debiaspl.deploy.check import Checked, check
-from debiaspl.deploy.graph import INPUT, OUTPUTS, exported
 from debiaspl.deploy.predict import refuse_existing
+from debiaspl.deploy.resize import cover, pillow_is_tall_first
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.files import write_bytes
+from debiaspl.models import scale
 from debiaspl.training import RunError
 
 ABOUT = "uint8 pictures (N, H, W, C) of any size in; probabilities and logits (N, classes) out"
+INPUT, OUTPUTS = "images", ("probabilities", "logits")
 AXES = ("batch", "height", "width")
 FACTS = "debiaspl.json"
 """The file of a .pt2 that says what its classes are."""
@@ -29,9 +35,8 @@ FACTS = "debiaspl.json"
 def export_onnx(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
     """Write an ONNX file; its metadata hold ``classes`` as a JSON list. ``photos`` are checked too."""
     refuse_existing(Path(out), overwrite)
-    runtime = _needs("onnxruntime")
-    for name in ("onnx", "onnxscript"):
-        _needs(name)
+    needed = ("onnxruntime", "onnx", "onnxscript")
+    runtime, *_ = (extra(name, f"ONNX files need {name}: pip install 'debiaspl[export]'.") for name in needed)
     with _quiet(), _plain_errors():
         program = torch.onnx.export(
             exported(model), dynamo=True, verbose=False, input_names=[INPUT], output_names=list(OUTPUTS)
@@ -65,6 +70,30 @@ def export_torch(model: SavedModel, out: Path | str, overwrite: bool = False, ph
     return checked
 
 
+class Deployed(nn.Module):
+    """uint8 pictures (N, H, W, C), as NumPy has them of Pillow, of any height and width -> probabilities and logits."""
+
+    def __init__(self, model: SavedModel) -> None:
+        super().__init__()
+        self.network, self.size = model.network, model.size
+        self.tall_first = pillow_is_tall_first()
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        pictures = cover(images.permute(0, 3, 1, 2), self.size, self.tall_first)
+        logits = self.network(scale(pictures)).float()
+        return logits.softmax(-1), logits
+
+
+def exported(model: SavedModel) -> torch.export.ExportedProgram:
+    """The module as a graph, for any number of pictures of any size."""
+    # Sizes that are all different, and none that a graph could take for a constant.
+    height, width = model.size[0] + 3, model.size[1] + 6
+    example = torch.zeros((2, height, width, model.channels), dtype=torch.uint8)
+    dynamic = {0: torch.export.Dim("batch"), 1: torch.export.Dim("height"), 2: torch.export.Dim("width")}
+    with torch.no_grad():
+        return torch.export.export(Deployed(model).eval(), (example,), dynamic_shapes={INPUT: dynamic})
+
+
 def facts(model: SavedModel) -> dict[str, str]:
     """What a user of the file must know."""
     return {
@@ -83,13 +112,6 @@ def _name_axes(proto: Any) -> None:
         for axis in value.type.tensor_type.shape.dim:
             if axis.dim_param in names:
                 axis.dim_param = names[axis.dim_param]
-
-
-def _needs(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ImportError(f"ONNX files need {name}: pip install 'debiaspl[export]'.") from error
 
 
 @contextmanager

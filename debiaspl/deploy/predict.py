@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl.data import DataError
 from debiaspl.data.errors import shown
-from debiaspl.data.listing import Listing, list_images
+from debiaspl.data.listing import list_images
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
 from debiaspl.files import refuse_missing_folder, write_whole
@@ -64,7 +64,9 @@ def predict_folder(
     if probabilities and format_name == "label-studio":
         raise ValueError("Label Studio's predictions have no place for probabilities of every class; leave them out.")
     found = list_images(Path(photos))
-    prefix = _local_files(found.root) if image_prefix is None else image_prefix
+    # Label Studio serves files below the folder that it may serve, here the one that holds the photos.
+    local = f"/data/local-files/?d={quote(found.root.resolve().name)}/"
+    prefix = local if image_prefix is None else image_prefix
     settings = TableSettings(model.classes, probabilities, prefix)
     counts: Counter[str] = Counter()
     bad: dict[str, str] = {}
@@ -80,7 +82,9 @@ def predict_folder(
             bad.update({found.files[position]: reason for position, reason in seen.skipped.items()})
             done += len(files) + len(seen.skipped)
             progress(done, len(found.files))
-        _check_any(found, counts, bad)
+        if not counts:
+            reasons = shown([f"{file} ({reason})" for file, reason in bad.items()])
+            raise DataError(f"none of the {len(found.files)} images in {found.root} can be read: {reasons}.")
 
     write_whole(out, lambda file: TABLES[format_name](file, settings, rows()))
     return Predicted(dict(counts.most_common()), bad, found.skipped)
@@ -113,14 +117,3 @@ def _can_hold(format_name: str, file: str, bad: dict[str, str]) -> bool:
         bad[file] = "its name is not UTF-8, which Parquet cannot hold; CSV can"
         return False
     return True
-
-
-def _check_any(photos: Listing, counts: Counter[str], bad: dict[str, str]) -> None:
-    if not counts:
-        reasons = shown([f"{file} ({reason})" for file, reason in bad.items()])
-        raise DataError(f"none of the {len(photos.files)} images in {photos.root} can be read: {reasons}.")
-
-
-def _local_files(root: Path) -> str:
-    """How Label Studio serves files below the folder that it may serve, here the one that holds ``root``."""
-    return f"/data/local-files/?d={quote(root.resolve().name)}/"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
+from debiaspl._extras import extra
 from debiaspl._version import __version__
 from debiaspl.data.csv_text import csv_line
 
@@ -118,11 +119,7 @@ def format_of(out: Path, named: str | None) -> str:
 
 
 def needs_pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError("Parquet files need pyarrow: pip install 'debiaspl[parquet]', or write CSV.") from error
-    return pyarrow
+    return extra("pyarrow", "Parquet files need pyarrow: pip install 'debiaspl[parquet]', or write CSV.")
 
 
 def _six(number: float) -> float:

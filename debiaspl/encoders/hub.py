@@ -4,6 +4,7 @@ Without torchvision: the model classes alone, and mean, deviation and size from 
 """
 
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from debiaspl._extras import extra
 from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.reach import require_hub
 
@@ -88,7 +90,7 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
         require_hub(place)
         config = _config(transformers, place)
         loader = getattr(transformers, TOWERS.get(config.model_type, "AutoModel"))
-        with _quiet(transformers):
+        with quiet(transformers):
             model, told = loader.from_pretrained(
                 place, config=config, output_loading_info=True, trust_remote_code=False
             )
@@ -125,28 +127,25 @@ def _config(transformers: Any, place: str) -> Any:
 
 
 @contextmanager
-def _quiet(transformers: Any) -> Iterator[None]:
-    """Without bars, and without tables of the text weights that are left out."""
-    logging = transformers.utils.logging
-    before, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+def quiet(transformers: Any) -> Iterator[None]:
+    """No bars and notes of transformers and of the hub, nor tables of weights that are left out; then as before."""
+    own, hub = transformers.utils.logging, logging.getLogger("huggingface_hub")
+    level, hub_level, bars = own.get_verbosity(), hub.level, own.is_progress_bar_enabled()
+    own.set_verbosity_error()
+    own.disable_progress_bar()
+    hub.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logging.set_verbosity(before)
+        own.set_verbosity(level)
+        hub.setLevel(hub_level)
         if bars:
-            logging.enable_progress_bar()
+            own.enable_progress_bar()
 
 
 def _transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise ImportError(
-            "encoders other than efficientnet-lite0 are read by transformers: pip install 'debiaspl[encoders]'"
-        ) from error
-    return transformers
+    message = "encoders other than efficientnet-lite0 are read by transformers: pip install 'debiaspl[encoders]'"
+    return extra("transformers", message)
 
 
 def _place(name_or_folder: str) -> str:

@@ -16,9 +16,8 @@ except ImportError as error:
     raise ImportError("DebiasedClassifier needs scikit-learn 1.6 or newer: pip install 'debiaspl[sklearn]'") from error
 
 from debiaspl.data import UNLABELED, ImageSet
+from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
-from debiaspl.estimator.pictures import Pictures
-from debiaspl.estimator.train import STEPS, recipe_of, train_network
 from debiaspl.models import LinearNetwork, Network, predict_set
 from debiaspl.training.vectors import fit_vectors, probabilities
 
@@ -185,9 +184,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         recipe = recipe_of(*settings, self._steps() or STEPS, seed)
         pictures = Pictures.of(rows)
         codes = torch.from_numpy(labels.codes)
-        trained = train_network(pictures(rows), codes, len(labels.classes), recipe, self._device())
-        self._pictures = pictures
-        self.model_, self.prior_, self.n_iter_ = trained.network, trained.prior.numpy(), recipe.steps
+        self.model_, prior = train_network(pictures(rows), codes, len(labels.classes), recipe, self._device())
+        self._pictures, self.prior_, self.n_iter_ = pictures, prior.numpy(), recipe.steps
 
     def _probabilities(self, rows: NDArray[Any]) -> NDArray[Any]:
         if self._pictures is None:

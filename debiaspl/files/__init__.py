@@ -1,8 +1,7 @@
 """Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
 
 from debiaspl.files.digest import digest_of_file
-from debiaspl.files.errors import Busy, FileError
-from debiaspl.files.lock import locked, open_locked
+from debiaspl.files.lock import Busy, FileError, locked, open_locked
 from debiaspl.files.whole import (
     new_folder,
     put_in_place,

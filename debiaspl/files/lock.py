@@ -8,10 +8,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from debiaspl.files.errors import Busy, FileError
-
 # A name that somebody else has put there may be a link to a file that is not ours to change, or a pipe that blocks.
 _CAREFULLY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW if hasattr(os, "O_NOFOLLOW") else 0
+
+
+class FileError(ValueError):
+    """A file cannot be written or locked; the message says what was found, what was expected and what to do."""
+
+
+class Busy(FileError):  # noqa: N818 - nothing is wrong: somebody else is at work
+    """Another process holds the lock."""
+
+    def __init__(self, message: str, process: int | None = None) -> None:
+        super().__init__(message)
+        self.process = process
+        """Its number, where the file tells."""
 
 
 def try_lock(descriptor: int, wait: bool = False) -> bool | None:

@@ -19,15 +19,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from debiaspl.files.errors import FileError
-from debiaspl.files.lock import is_at, try_lock
+from debiaspl.files.lock import FileError, is_at, try_lock
 
 LONGEST_NAME = 200
 """Bytes of a name that fit into a hidden one; file systems allow 255."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def write_whole(path: Path, write: Callable[[BinaryIO], None]) -> None:
+def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let ``write`` fill a file beside ``path``, bring it to the disk, and only then give it its name.
 
     A kill at any moment leaves the old file or the new one; a failure leaves the old one and nothing else.
@@ -63,10 +62,7 @@ def put_in_place(partial: Path, path: Path) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    def write(file: BinaryIO) -> None:
-        file.write(content)
-
-    write_whole(path, write)
+    write_whole(path, lambda file: file.write(content))
 
 
 def write_text(path: Path, text: str) -> None:

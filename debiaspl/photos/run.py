@@ -100,7 +100,9 @@ def _trained(
         told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"))
         parts.append(train_as(told, part, below, images))
         _check_labels(parts[-1], part, images, out)
-        _keep_results_only(below)
+        # The models of folds are of no use, and may be large.
+        (below / "model.safetensors").unlink(missing_ok=True)
+        shutil.rmtree(below / "checkpoint", ignore_errors=True)
     last = replace(options, end=partial(_end, check, parts), part=numbered.next(recipe))
     return train_as(last, recipe, place, images)
 
@@ -141,12 +143,6 @@ def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | No
         )
 
 
-def _keep_results_only(run: Path) -> None:
-    """The models of folds are of no use, and may be large."""
-    (run / "model.safetensors").unlink(missing_ok=True)
-    shutil.rmtree(run / "checkpoint", ignore_errors=True)
-
-
 def with_check(recipe: Recipe, check: Check) -> Recipe:
     """The recipe of the run itself: what is held out is part of it."""
     return recipe if check.all_in_turn else _with_fold(recipe, check.folds, 0)
@@ -165,7 +161,7 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
     found = predict(replace(task, labeled=hidden).every_image())
     if parts:
-        confusion = [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*_matrices(parts), strict=True)]
+        confusion = torch.tensor([part["confusion"] for part in parts]).sum(0).tolist()
         how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"
     elif check.folds:
         confusion, how = predict(task.test).confusion, "the model of this run, on labels that were held out from it"
@@ -175,7 +171,3 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     kind = "none" if not check.folds else "cross-check" if parts else "held-out"
     more = {"check": {"kind": kind, "folds": check.folds, "labels": check.labels}}
     return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)
-
-
-def _matrices(parts: list[dict[str, Any]]) -> list[list[list[int]]]:
-    return [part["confusion"] for part in parts]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from debiaspl.deploy.suggest import Suggestions
+from debiaspl.deploy.next import Suggestions
 from debiaspl.report.audit.thumbnails import Find, thumbnails
 from debiaspl.report.pages import build_page, rounded, short_name
 

@@ -1,6 +1,8 @@
-"""What the ranks of a run exchange in a step: the gradients."""
+"""A batch in parts: pieces that one device can hold, and what the ranks of a run exchange: the gradients."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from inspect import signature
 from typing import Any
 
@@ -67,6 +69,24 @@ def _settled(made: DistributedDataParallel) -> DistributedDataParallel:
 def exchange_later(losses: nn.Module, later: bool) -> AbstractContextManager[None]:
     """Inside, gradients stay with their rank, if ``later``: the next exchange takes their sum."""
     return losses.no_sync() if later and isinstance(losses, DistributedDataParallel) else nullcontext()
+
+
+def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Tensor]]:
+    """``count`` equal parts of a batch, with the truth of their unlabeled images."""
+    for number in range(count):
+
+        def part(rows: Tensor, number: int = number) -> Tensor:
+            return rows.tensor_split(count)[number]
+
+        piece = replace(
+            batch,
+            labeled=part(batch.labeled),
+            labels=part(batch.labels),
+            weak=tuple(map(part, batch.weak)),
+            strong=tuple(map(part, batch.strong)),
+            positions=part(batch.positions),
+        )
+        yield piece, part(truth)
 
 
 def check_parts(labeled: int, unlabeled: int, count: int, accumulate: int) -> None:

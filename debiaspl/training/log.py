@@ -68,12 +68,6 @@ class NoLog(Log):
         pass
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The lines of a log. A last line that a kill cut short is left out."""
-    lines = path.read_text().split("\n")
-    return [json.loads(line) for line in lines[:-1]]
-
-
 class ProgressLine:
     """Step, losses, share kept, imbalance of the prior and time left, on one line of a terminal; silent elsewhere."""
 

@@ -15,7 +15,6 @@ from debiaspl.files import Busy, locked, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
-from debiaspl.training.log import read_log
 from debiaspl.training.recipe import Recipe
 
 
@@ -90,12 +89,19 @@ class Run:
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log so far."""
-        return read_log(self.log_path) if self.log_path.exists() else []
+        if not self.log_path.exists():
+            return []
+        *whole, _ = self.log_path.read_text().split("\n")  # a last line that a kill cut short is left out
+        return [json.loads(line) for line in whole]
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
         found = checkpoints.newest(self.folder / "checkpoint")
-        if found is not None and _computed(_as_read(found.facts["recipe"])) != _computed(self.recipe().to_json()):
+        if found is None:
+            return None
+        # Read as a recipe: an earlier version has written it without some of the fields.
+        begun = Recipe.from_json(found.facts["recipe"]).to_json()
+        if _computed(begun) != _computed(self.recipe().to_json()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
         return found
 
@@ -124,8 +130,3 @@ def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a recipe that decides what is computed; the rest is words for people, and in how many pieces a batch
     is computed: half as many GPUs may need twice as many to go on."""
     return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper", "accumulate")}
-
-
-def _as_read(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """With the fields that it was written without, by an earlier version."""
-    return Recipe.from_json(recipe).to_json()

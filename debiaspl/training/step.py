@@ -15,12 +15,11 @@ from debiaspl.models import Average, LinearNetwork, Network, first_weights, sync
 from debiaspl.training.classifier import finished
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
-from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged
+from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged, pieces
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
 from debiaspl.training.parts import LINEAR
-from debiaspl.training.pieces import pieces
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.recording import Recording
 from debiaspl.training.schedule import rate

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.data import DataError, ImageSet
-from debiaspl.zeroshot.pixels import predicted_in_order
-from debiaspl.zeroshot.pretrained import Pretrained, require_transformers
+from debiaspl.data import DataError, ImageSet, in_order
+from debiaspl.zeroshot.photos import sized
+from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
 from debiaspl.zeroshot.templates import filled
 
@@ -51,9 +51,8 @@ class ClipTeacher:
     @property
     def model(self) -> Any:
         if self._model is None:
-            transformers = require_transformers()
-            kind = transformers.CLIPModel if self.config.model_type == "clip" else transformers.SiglipModel
-            self._model = self.source.model(kind).to(self.device, self.dtype)
+            kind = "CLIPModel" if self.config.model_type == "clip" else "SiglipModel"
+            self._model = self.source.model(getattr(self.source.transformers, kind)).to(self.device, self.dtype)
         return self._model
 
     @torch.inference_mode()
@@ -93,12 +92,30 @@ class ClipTeacher:
     def predict(
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
     ) -> tuple[Tensor, dict[int, str]]:
+        """Rows of images that cannot be read are even."""
+        assert self.size is not None
         known = self.class_features(classes, templates)
         scale = self.model.logit_scale.float().exp()
+        found = torch.full((len(images), len(classes)), 1 / len(classes))
+        skipped: dict[int, str] = {}
+        for drawn in in_order(sized(images, self.size), self.batch):
+            if len(drawn.positions):
+                logits = scale * self.image_features(to_size(drawn.pictures[0], self.size)) @ known.T
+                found[drawn.positions] = logits.softmax(-1).cpu()
+            skipped |= drawn.skipped
+            progress(f"{self.name} looks", int(drawn.positions[-1]) + 1 if len(drawn.positions) else 0, len(images))
+        return found, skipped
 
-        def predict(pixels: Tensor) -> Tensor:
-            logits: Tensor = scale * self.image_features(pixels) @ known.T
-            return logits.softmax(-1)
 
-        assert self.size is not None
-        return predicted_in_order(predict, images, self.size, len(classes), self.batch, f"{self.name} looks", progress)
+def to_size(pictures: Tensor, size: int) -> Tensor:
+    """uint8 (N, C, H, W) as colour pictures of one size: scaled until they just cover it, the centre of that."""
+    if pictures.shape[1] == 1:
+        pictures = pictures.expand(-1, 3, -1, -1)
+    height, width = pictures.shape[2:]
+    if (height, width) == (size, size):
+        return pictures
+    side = min(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    square = pictures[:, :, top : top + side, left : left + side].float()
+    scaled = F.interpolate(square, (size, size), mode="bicubic", antialias=True, align_corners=False)
+    return scaled.round_().clamp_(0, 255).to(torch.uint8)

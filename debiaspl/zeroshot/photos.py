@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, DataError, ImageSet
+from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.errors import shown
 from debiaspl.data.folder import left_in_files
 from debiaspl.data.label_table import USUAL, Columns
@@ -17,6 +17,13 @@ from debiaspl.data.listing import list_folder, list_images
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
     """Every image below ``root``, left in its file, without a label and without a truth."""
     return left_in_files(replace(list_images(root), classes=tuple(classes)))
+
+
+def sized(images: ImageSet, size: int) -> ImageSet:
+    """Images in files are read at this size; those in memory are what they are."""
+    if not isinstance(images.images, LazyImages):
+        return images
+    return replace(images, images=replace(images.images, size=(size, size), channels=3))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What a zero-shot model says of every image, and which of it is sure enough to learn from."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -65,20 +65,14 @@ class Predictions:
 
     def to_csv(self) -> str:
         """``file_name,label,confidence``, one line per image."""
-        return labels_csv(most_likely(self.ids, self.classes, self.probabilities))
+        names = [self.classes[label] for label in self.label.tolist()]
+        return labels_csv(zip(self.ids, names, self.confidence.tolist(), strict=True))
 
 
 def labels_csv(rows: Iterable[tuple[str, str, float]]) -> str:
     """``file_name,label,confidence``, with whatever names."""
     lines = (csv_line((name, label, f"{confidence:.6f}")) for name, label, confidence in rows)
     return "".join(("file_name,label,confidence\n", *lines))
-
-
-def most_likely(ids: Sequence[str], classes: Sequence[str], probabilities: Tensor) -> Iterator[tuple[str, str, float]]:
-    """Name, class and confidence of each image."""
-    confidence, label = probabilities.max(-1)
-    for name, number, value in zip(ids, label.tolist(), confidence.tolist(), strict=True):
-        yield name, classes[number], value
 
 
 def shown_counts(predictions: Predictions, confidence: float) -> list[str]:

@@ -2,43 +2,17 @@
 
 import hashlib
 import json
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from debiaspl._extras import extra
 from debiaspl.data import DataError
+from debiaspl.encoders.hub import quiet
 from debiaspl.encoders.reach import require_hub
 from debiaspl.files import digest_of_file
 
 T = TypeVar("T")
-
-
-def require_transformers() -> Any:
-    try:
-        import transformers
-    except ImportError as error:
-        raise ImportError("zero-shot models are loaded with transformers: pip install 'debiaspl[zeroshot]'") from error
-    return transformers
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No bars and notes of transformers and of the hub; afterwards they talk as before."""
-    own: Any = require_transformers().utils.logging
-    hub = logging.getLogger("huggingface_hub")
-    level, hub_level, bars = own.get_verbosity(), hub.level, own.is_progress_bar_enabled()
-    own.set_verbosity_error()
-    own.disable_progress_bar()
-    hub.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        own.set_verbosity(level)
-        hub.setLevel(hub_level)
-        if bars:
-            own.enable_progress_bar()
 
 
 class Pretrained:
@@ -53,12 +27,14 @@ class Pretrained:
             raise DataError(f"{name_or_folder} is no folder. Expected {_EXPECTED}, or a name on the hub.")
         if self.is_folder and not (Path(self.place) / "config.json").is_file():
             raise DataError(f"{name_or_folder} holds no config.json, so it is no model folder. Expected {_EXPECTED}.")
+        self.transformers = extra(
+            "transformers", "zero-shot models are loaded with transformers: pip install 'debiaspl[zeroshot]'"
+        )
 
     def config(self) -> Any:
-        transformers = require_transformers()
         self._load(lambda: require_hub(self.place))
         # Unless it is told, transformers asks the user whether to execute what the model brings along.
-        return self._load(lambda: transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
+        return self._load(lambda: self.transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
 
     def model(self, kind: Any) -> Any:
         """The weights, in eval mode and without gradients."""
@@ -66,8 +42,8 @@ class Pretrained:
         return loaded.eval().requires_grad_(False)
 
     def tokenizer(self) -> Any:
-        transformers = require_transformers()
-        return self._load(lambda: transformers.AutoTokenizer.from_pretrained(self.place, trust_remote_code=False))
+        load = self.transformers.AutoTokenizer.from_pretrained
+        return self._load(lambda: load(self.place, trust_remote_code=False))
 
     def preprocessing(self) -> dict[str, Any]:
         """What ``preprocessor_config.json`` says; nothing where there is none."""
@@ -91,7 +67,7 @@ class Pretrained:
 
     def _load(self, load: Callable[[], T]) -> T:
         try:
-            with _quiet():
+            with quiet(self.transformers):
                 return load()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]

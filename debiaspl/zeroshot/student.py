@@ -18,7 +18,7 @@ from debiaspl.models import MODELS
 from debiaspl.recipes.frozen import VIEWED, frozen
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.results import Ending, Predict
-from debiaspl.zeroshot.pixels import sized
+from debiaspl.zeroshot.photos import sized
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
 HINTED = 0.4

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.deploy import check as checking
-from debiaspl.deploy import export, graph, load_model
+from debiaspl.deploy import export, load_model
 from debiaspl.deploy.check import check
 from debiaspl.training import RunError
 from tests.data.photos import jpeg, patch, photographs
@@ -32,10 +32,11 @@ def command(*arguments):
 def graphs():
     """Seconds are spent on a graph once for each model, not for every test."""
     made = {}
+    export_graph = export.exported
 
     def exported(model):
         if model.size not in made:
-            made[model.size] = graph.exported(model)
+            made[model.size] = export_graph(model)
         return made[model.size]
 
     with pytest.MonkeyPatch.context() as patched:
@@ -160,7 +161,7 @@ def test_what_is_missing_is_named_with_its_extra(model, tmp_path, monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(export.importlib, "import_module", absent)
+    monkeypatch.setattr("debiaspl._extras.import_module", absent)
     with pytest.raises(ImportError, match=r"ONNX files need onnxruntime: pip install 'debiaspl\[export\]'"):
         export.export_onnx(model, tmp_path / "x.onnx")
 

@@ -15,8 +15,7 @@ from debiaspl.cli import app
 from debiaspl.data.label_table import Columns
 from debiaspl.deploy import pick_next
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-from debiaspl.deploy.next import uncertainty
-from debiaspl.deploy.suggest import suggest
+from debiaspl.deploy.next import suggest, uncertainty
 from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from debiaspl.photos import duration
-from debiaspl.photos.alike import alike
+from debiaspl.photos.survey import alike
 from tests.data.photos import jpeg, patch
 from tests.photos.user import SIDE, debiaspl, train
 

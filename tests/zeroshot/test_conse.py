@@ -44,7 +44,7 @@ def test_the_names_are_those_of_imagenet_in_its_order():
 
 @needs_pieces
 def test_texts_of_any_length_are_unit_vectors_and_do_not_change_each_other():
-    from debiaspl.zeroshot.sentences import SentenceEncoder
+    from debiaspl.zeroshot.conse import SentenceEncoder
 
     encoder = SentenceEncoder()
     together = encoder(["river", "a long text about a forest that goes on for a while", "stream"])

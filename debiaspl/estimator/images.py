@@ -1,0 +1,104 @@
+"""For images: arrays become pictures, and a network is trained in memory by the same step that makes runs."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from debiaspl.data import ImageSet, Task
+from debiaspl.debias import Debiaser
+from debiaspl.models import Network
+from debiaspl.training import Choice, Recipe
+from debiaspl.training.loop import fit
+
+STEPS = 600
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """How arrays of images, as scikit-learn users have them, become uint8 (N, C, H, W).
+
+    Learned from the training images, so that others are treated alike.
+    """
+
+    shape: tuple[int, ...]
+    """(H, W) or (H, W, C)."""
+    low: float
+    """What becomes 0."""
+    high: float
+    """What becomes 255."""
+
+    @classmethod
+    def of(cls, images: NDArray[Any]) -> "Pictures":
+        """uint8 stays as it is; other numbers are stretched, from the least to the largest."""
+        if images.ndim > 4 or (images.ndim == 4 and images.shape[3] not in (1, 3)):
+            channels_first = images.ndim == 4 and images.shape[1] in (1, 3)
+            hint = " Channels come last: X.transpose(0, 2, 3, 1)." if channels_first else ""
+            raise ValueError(
+                f"X has shape {images.shape}, expected features (N, D), or images (N, H, W), (N, H, W, 1) or "
+                f"(N, H, W, 3).{hint}"
+            )
+        if 0 in images.shape:
+            raise ValueError(f"X has shape {images.shape}, expected images of at least one pixel.")
+        low, high = (0.0, 255.0) if images.dtype == np.uint8 else (float(images.min()), float(images.max()))
+        return cls(images.shape[1:], low, high)
+
+    def __call__(self, images: NDArray[Any]) -> Tensor:
+        if images.shape[1:] != self.shape:
+            raise ValueError(f"images of X have shape {images.shape[1:]}, expected {self.shape}, as in fit.")
+        if images.dtype != np.uint8 or (self.low, self.high) != (0.0, 255.0):
+            span = (self.high - self.low) or 1.0
+            images = np.rint(np.clip((images - self.low) * (255 / span), 0, 255)).astype(np.uint8)
+        pixels = torch.from_numpy(np.ascontiguousarray(images))
+        return (pixels.unsqueeze(-1) if images.ndim == 3 else pixels).permute(0, 3, 1, 2).contiguous()
+
+
+def choice_of(network: str) -> Choice:
+    """``auto``, ``small``, or a wide ResNet such as ``wrn-28-2``."""
+    wide = re.fullmatch(r"wrn-(\d+)-(\d+)", network)
+    if wide:
+        return Choice("wrn", {"depth": int(wide[1]), "width": int(wide[2]), "norm_momentum": 0.1})
+    if network in ("auto", "small"):
+        return Choice("small")
+    raise ValueError(
+        f"network is {network!r}, expected 'auto', 'small' or a wide ResNet such as 'wrn-28-2' for images."
+    )
+
+
+def recipe_of(
+    network: str, strength: float, momentum: float, threshold: float, flip: bool, steps: int, seed: int
+) -> Recipe:
+    """Settings that suit small images and a CPU."""
+    return Recipe(
+        name="estimator",
+        network=choice_of(network),
+        algorithm=Choice("fixmatch", {"threshold": threshold, "joint": False}),
+        correction=Choice("debiaser", {"strength": strength, "momentum": momentum}),
+        flip=flip,
+        seed=seed,
+        steps=steps,
+        labeled_batch=32,
+        unlabeled_batch=96,
+        learning_rate=0.2,
+        average_decay=max(0.0, 1 - 6 / steps),  # over the last sixth of the training, however short that is
+        average_statistics=True,
+    )
+
+
+def train_network(
+    pixels: Tensor, codes: Tensor, num_classes: int, recipe: Recipe, device: torch.device
+) -> tuple[Network, Tensor]:
+    """A network in eval mode, on the CPU; its prior. Every image also serves as an unlabeled one, as in FixMatch."""
+    everything = ImageSet(pixels, codes, tuple(map(str, range(num_classes))))
+    labeled = everything.select((codes >= 0).nonzero().flatten())
+    step = fit(recipe, Task(labeled, everything.without_labels(), test=labeled), device)
+    # A network of its own: the weights of the trained one are views of one memory, which pickle would store for each.
+    network: Network = recipe.network.build("network", num_classes=num_classes, channels=pixels.shape[1])
+    network.load_state_dict(step.finished().state_dict())
+    correction = step.algorithm.correction
+    assert isinstance(correction, Debiaser)
+    return network.eval().requires_grad_(False), correction.prior.cpu()
