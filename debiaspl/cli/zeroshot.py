@@ -52,6 +52,8 @@ def zeroshot_command(
     with plain_errors():
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.label_table import Columns
+        from debiaspl.recipes import RECIPES
+        from debiaspl.report.runs import write_report
         from debiaspl.training.device import find_device
         from debiaspl.training.frozen import FEATURES
         from debiaspl.zeroshot.experiment import Experiment
@@ -86,9 +88,9 @@ def zeroshot_command(
         with progress_bar("images") as show:
             rows = experiment.run(out, evaluate, resume, device, typer.echo, show, command_to_go_on())
         _print(rows, teacher, evaluate)
-        typer.echo(
-            f"Labels of every photo: {out / 'predictions.csv'}; the model: {out / ('taught' if labels else 'debiaspl')}"
-        )
+        runs = [out / name for name in ("fixmatch", "debiaspl", *(["taught"] if labels else []))]
+        typer.echo(f"Labels of every photo: {out / 'predictions.csv'}; the model: {runs[-1]}")
+        typer.echo(f"The report is {write_report(runs, out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, ImageSet, Task, Vectors
+from debiaspl.data import ImageSet, Task, Vectors
 from debiaspl.debias import Debiaser
 from debiaspl.models import LinearNetwork, Scaling
 from debiaspl.training.loop import fit
@@ -49,7 +49,8 @@ def fit_vectors(
     device: torch.device | None = None,
     unit: bool = False,
 ) -> FittedVectors:
-    """Train a linear classifier with DebiasPL. Every row also serves as an unlabeled one, as in FixMatch.
+    """Train a linear classifier with DebiasPL. Every row also serves as an unlabeled one, as in FixMatch. Rows hold
+    finite numbers, and two classes or more have labels: whoever calls it has seen to that.
 
     Args:
         vectors: (N, D) floats, a row per image.
@@ -64,8 +65,6 @@ def fit_vectors(
         unit: vectors are told apart by their direction, as those of an encoder are: they are divided by their length.
             Else every feature is divided by its deviation.
     """
-    check_vectors(vectors)
-    check_labels(labels, len(vectors), num_classes)
     recipe = LINEAR.with_settings([f"threshold={threshold}", f"strength={strength}", f"momentum={momentum}"])
     known = (labels >= 0).nonzero().flatten()
     scaling = Scaling.of(vectors, unit)
@@ -92,41 +91,9 @@ def fit_vectors(
 @torch.no_grad()
 def probabilities(network: LinearNetwork, vectors: Tensor) -> Tensor:
     """Of vectors as they came, (N, D): (N, C)."""
-    if vectors.shape[-1] != network.num_features:
-        raise ValueError(
-            f"features are {vectors.shape[-1]} wide, expected {network.num_features}, as those of the training."
-        )
     return torch.cat([network(part).softmax(-1) for part in torch.split(vectors, CHUNK)])
 
 
 def enough_steps(rows: int) -> int:
     """To see each row a few times, and few enough to take seconds."""
     return min(max(rows // 50, 500), 1000)
-
-
-def check_vectors(vectors: Tensor) -> None:
-    if vectors.ndim != 2 or 0 in vectors.shape or not vectors.is_floating_point():
-        raise ValueError(
-            f"features have shape {tuple(vectors.shape)} and dtype {vectors.dtype}, expected floats (N, D): a row per "
-            "image, at least one."
-        )
-    # A sum is finite unless something in it is not; only then are the rows looked at one by one.
-    parts = [part for part in torch.split(vectors, CHUNK) if not bool(part.sum().isfinite())]
-    bad = sum(int((~part.isfinite().all(-1)).sum()) for part in parts)
-    if bad:
-        raise ValueError(
-            f"{bad} of {len(vectors)} rows of features hold NaN or infinite numbers, expected finite ones. Leave these "
-            "images out, or see what made them: a file that could not be read, a half-precision overflow."
-        )
-
-
-def check_labels(labels: Tensor, rows: int, num_classes: int) -> None:
-    if labels.dtype != torch.int64 or labels.shape != (rows,):
-        raise ValueError(
-            f"labels have shape {tuple(labels.shape)} and dtype {labels.dtype}, expected int64 ({rows},): one class "
-            f"number per row of features, {UNLABELED} for none."
-        )
-    found = torch.bincount(labels[labels >= 0], minlength=num_classes).nonzero().flatten().tolist()
-    if len(found) < 2:
-        there = f"only one class, {found[0]}, has labels" if found else "no row has a label"
-        raise ValueError(f"{there}, expected labels of at least two classes. Label a few images of every class first.")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,8 @@ class Experiment:
         if given is not None:
             taught = taught_by(recipes["DebiasPL"], self.confidence)
             places[f"+ DebiasPL + {self.teacher.name}"] = taught, out / "taught"
-        options = RunOptions(resume, device, go_on=go_on, end=on_every_image)
+        whose = TEACHER if self.labels is None else PERSON
+        options = RunOptions(resume, device, go_on=go_on, end=partial(on_every_image, whose))
         task = student_task(recipes["DebiasPL"], images, labels, predictions)
         for method, (recipe, place) in places.items():
             progress(f"training {method}", 0, None)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task, loaded
 from debiaspl.data.csv_text import cell
+from debiaspl.deploy.labeled import TEACHER
 from debiaspl.encoders import EncodedViews, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.encoders.encode import STRONG, WEAK
@@ -158,18 +159,21 @@ def labels_table(predictions: Predictions, labels: Tensor) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def on_every_image(predict: Predict, task: Task) -> Ending:
+def on_every_image(whose: str, predict: Predict, task: Task) -> Ending:
     """Predictions of all images. No truth is known: what is counted is how often the student agrees with the labels it
-    was given."""
+    was given, those of its ``teacher`` or of a ``person``."""
     found = predict(task.every_image())
     given, classes = found.images.labels.cpu(), found.images.num_classes
     own = given >= 0
     cells = torch.bincount(given[own] * classes + found.label[own], minlength=classes**2)
     rows = zip(found.images.ids, found.label.tolist(), found.confidence.tolist(), strict=True)
     text = labels_csv((name, found.images.classes[label], confidence) for name, label, confidence in rows)
+    taught = whose == TEACHER
+    what = "the labels of its teacher, which are not the truth" if taught else "the labels it was trained with"
     return Ending(
         cells.reshape(classes, classes).tolist(),
-        "the averaged weights after the last step, against the labels of its teacher, which are not the truth",
+        f"the averaged weights after the last step, against {what}",
         text,
         frozenset(found.skipped),
+        {"check": {"kind": whose if taught else "none", "folds": 0, "labels": int(own.sum())}},
     )

@@ -166,41 +166,6 @@ def test_what_is_for_pictures_alone_is_refused_for_vectors_and_the_other_way_rou
     assert Choice("hide") == LINEAR.strong
 
 
-BAD = {
-    "NaN": (
-        lambda x, y: (x.index_fill(0, torch.tensor([3, 5]), math.nan), y, {}),
-        "2 of 180 rows of features hold NaN",
-    ),
-    "infinite": (lambda x, y: (x.index_fill(0, torch.tensor([3]), math.inf), y, {}), "1 of 180 rows"),
-    "whole numbers": (lambda x, y: (x.long(), y, {}), "dtype torch.int64, expected floats"),
-    "one vector": (lambda x, y: (x[0], y, {}), r"features have shape \(16,\) .* expected floats \(N, D\)"),
-    "no rows": (lambda x, y: (x[:0], y[:0], {}), r"features have shape \(0, 16\)"),
-    "float labels": (lambda x, y: (x, y.float(), {}), "labels have shape .* dtype torch.float32, expected int64"),
-    "too few labels": (lambda x, y: (x, y[:-1], {}), r"labels have shape \(179,\)"),
-    "unknown class": (lambda x, y: (x, y.clamp_min(0) * 2, {}), "labels run from 0 to 4, expected -1"),
-    "no labels": (lambda x, y: (x, torch.full_like(y, -1), {}), "no row has a label, expected labels of at least two"),
-    "one class": (lambda x, y: (x, y.clamp_max(0), {}), "only one class, 0, has labels"),
-    "no steps": (lambda x, y: (x, y, {"steps": 0}), "steps is 0, expected at least 1"),
-    "threshold": (lambda x, y: (x, y, {"threshold": 7.0}), "threshold is 7.0, expected a confidence"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_refused_in_words(case):
-    features, labels, _ = clusters()
-    spoil, message = BAD[case]
-    features, labels, more = spoil(features, labels)
-    with pytest.raises(ValueError, match=message):
-        fit_vectors(features, labels, 3, **more)
-
-
-def test_vectors_of_another_width_are_refused():
-    features, labels, _ = clusters()
-    fitted = fit_vectors(features, labels, 3, steps=1)
-    with pytest.raises(ValueError, match="features are 9 wide, expected 16"):
-        probabilities(fitted.network, features[:, :9])
-
-
 @pytest.mark.parametrize(("hidden", "noise"), [(1.0, 0.0), (0.0, -1.0)])
 def test_a_share_and_a_length(hidden, noise):
     with pytest.raises(ValueError, match=r"hidden is 1.0, expected a share|noise is -1.0, expected 0 or more"):

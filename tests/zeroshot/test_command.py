@@ -96,6 +96,9 @@ def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
     assert log[0]["taught"] > 0.5  # a student that has seen two labels is not sure
     assert log[0]["kept"] == 1
     assert load_model(tmp_path / "out" / "taught").classes == ("temple", "flower")
+    results = json.loads((tmp_path / "out" / "taught" / "results.json").read_text())
+    assert results["check"] == {"kind": "none", "folds": 0, "labels": 2}
+    assert "labels it was trained with" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.slow
@@ -111,6 +114,9 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     assert "How right they are is not known: --evaluate" in said
     assert f"tiny-{kind} has most likely seen" in " ".join(said.split())
     assert len(load_model(tmp_path / "out" / "debiaspl").classes) >= 2
+    assert "labels of its teacher, right or wrong" in (tmp_path / "out" / "report.html").read_text()
+    for name in ("config.json", "log.jsonl", "results.json", "checkpoint"):  # an ordinary run
+        assert (tmp_path / "out" / "fixmatch" / name).exists()
     arguments = "next", tmp_path / "out" / "debiaspl", photos, "--out", tmp_path / "next.csv"
     picks = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert "12 of 12 images, 0 with a label left out" in picks.output

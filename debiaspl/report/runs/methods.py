@@ -148,6 +148,7 @@ def what_was_tested(results: Mapping[str, Any]) -> str:
         "cross-check": "cross-checked labels",
         "held-out": "held-out labels",
         "none": "labels it was trained with",
+        "teacher": "labels of its teacher, right or wrong",
     }
     check = results.get("check")
     return named.get(str(check.get("kind")), "test images") if isinstance(check, dict) else "test images"
