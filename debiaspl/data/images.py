@@ -26,6 +26,8 @@ class StoredImages(Protocol):
 
     def joined(self, other: Self) -> Self: ...
 
+    def is_same(self, other: Self) -> bool: ...
+
     def __getitem__(self, positions: Tensor) -> Tensor: ...
 
 
@@ -159,6 +161,20 @@ class ImageSet:
                 f"{name} run from {low} to {high}, expected -1 (no label) to {self.num_classes - 1}: "
                 f"there are {self.num_classes} classes."
             )
+
+
+def same_images(one: ImageSet, other: ImageSet) -> bool:
+    """Whether images of the same name are the same images, wherever both sets have the name."""
+    place = {name: number for number, name in enumerate(other.ids)}
+    shared = [(number, place[name]) for number, name in enumerate(one.ids) if name in place]
+    if not shared:
+        return True
+    ours, theirs = zip(*shared, strict=True)
+    first: Any = one.select(ours).images
+    second: Any = other.select(theirs).images
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return torch.equal(first.cpu(), second.cpu())
+    return type(first) is type(second) and bool(first.is_same(second))
 
 
 def _fits(images: Tensor | Vectors, device: torch.device) -> bool:

@@ -66,6 +66,9 @@ class LazyImages:
         """With further images of the same files."""
         return replace(self, positions=torch.cat((self.positions, other.positions)))
 
+    def is_same(self, other: "LazyImages") -> bool:
+        return self.files == other.files and torch.equal(self.positions, other.positions)
+
     def __getitem__(self, positions: Tensor) -> Tensor:
         """The images as they are; a file that cannot be read is an error here."""
         made = []

@@ -53,6 +53,9 @@ class PackedImages:
         """With further images of the same files."""
         return replace(self, positions=torch.cat((self.positions, other.positions)))
 
+    def is_same(self, other: "PackedImages") -> bool:
+        return self.paths == other.paths and torch.equal(self.positions, other.positions)
+
     def __getitem__(self, positions: Tensor) -> Tensor:
         wanted = self.positions[positions].numpy()
         found = np.empty((len(wanted), *self.picture), np.uint8)

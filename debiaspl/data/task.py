@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.given import GivenLabels
-from debiaspl.data.images import ImageSet
+from debiaspl.data.images import ImageSet, same_images
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, label_share, long_tail, mismatch, two_tails
 
 
@@ -146,8 +146,14 @@ class Task:
         sets = (self.labeled, self.unlabeled, self.test, *([self.validation] if self.validation else []))
         if len({images.classes for images in sets}) > 1 or len({images.is_encoded for images in sets}) > 1:
             raise ValueError("the sets of a task have different classes, or some are encoded: expected parts of one.")
+        if any(int(images.truth.min()) < 0 for images in sets[2:]):
+            raise ValueError("a test or validation image has no label, expected one for each: they are measured with.")
         if self.hints is not None and {tuple(part.shape) for part in self.hints} != {(len(self.unlabeled),)}:
             raise ValueError(f"hints for other images: expected one for each of {len(self.unlabeled)} unlabeled ones.")
+        # Images of arrays are called by their numbers: two sets that are called alike may be two.
+        if not same_images(self.labeled, self.unlabeled):
+            names = tuple(f"unlabeled/{name}" for name in self.unlabeled.ids)
+            object.__setattr__(self, "unlabeled", replace(self.unlabeled, ids=names))
 
     @classmethod
     def of(cls, whole: TrainTest, protocol: Splitter, seed: int, validation: float = 0.0) -> "Task":
@@ -178,6 +184,7 @@ class Task:
         if validation:
             split, positions = hold_out_labels(images.labels, split, validation, seed)
             validated = images.select(positions)
+            split = split._replace(unlabeled=torch.cat((split.unlabeled, positions)).sort().values)
         labeled = images.select(split.labeled)
         test = images.select(held_out) if len(held_out) else labeled
         return cls(labeled, images.select(split.unlabeled).without_labels(), test, validated)

@@ -38,7 +38,12 @@ class Vectors:
         return replace(self, values=self.values[positions])
 
     def joined(self, other: "Vectors") -> "Vectors":
-        return replace(self, values=torch.cat((self.values, other.values.to(self.device))))
+        # A part that did not fit beside the training stayed where it was; then both are there.
+        where = self.device if self.device == other.device else torch.device("cpu")
+        return replace(self, values=torch.cat((self.values.to(where), other.values.to(where))))
+
+    def is_same(self, other: "Vectors") -> bool:
+        return torch.equal(self.values[:, 0].cpu(), other.values[:, 0].cpu())
 
     def to(self, device: torch.device) -> "Vectors":
         return replace(self, values=self.values.to(device))

@@ -78,7 +78,7 @@ class Features:
     """Position -> why a file could not be read; its rows are zeros."""
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def cached_features(
     encoder: Encoder,
     images: ImageSet,

@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from debiaspl.data import DataError, Hints, ImageSet, LazyImages, Task
+from debiaspl.data import DataError, Hints, ImageSet, Task
 from debiaspl.data.errors import shown
+from debiaspl.data.images import same_images
 from debiaspl.data.vectors import Vectors
 from debiaspl.encoders.cache import EncodedViews, Features, Shared, cached_features
 from debiaspl.encoders.network import EncoderNetwork
@@ -60,10 +61,10 @@ def encode(
     """
     views = EncodedViews() if change is None else EncodedViews(WEAK, STRONG, flip, change)
 
-    def features_of(images: ImageSet) -> tuple[ImageSet, Features]:
+    def features_of(images: ImageSet, views: EncodedViews) -> tuple[ImageSet, Features]:
         return images, cached_features(network.encoder, images, folder, views, progress, shared)
 
-    learned_from = features_of(task.every_image())
+    learned_from = features_of(task.every_image(), views)
     images, features = learned_from
     bad = {images.ids[place]: why for place, why in features.skipped.items()}
     plain = features.plain[[place for place in range(len(images)) if place not in features.skipped]]
@@ -73,14 +74,13 @@ def encode(
 
     def encoded(part: ImageSet, apart: bool = False) -> ImageSet:
         nonlocal bad
-        home, found = features_of(part) if apart and not _holds(images, part) else learned_from
+        own = apart and not (set(part.ids) <= set(images.ids) and same_images(part, images))
+        home, found = features_of(part, EncodedViews()) if own else learned_from
         bad = bad | {home.ids[place]: why for place, why in found.skipped.items()}
         return _encoded(part, home, found, scaling)
 
-    unlabeled = encoded(task.unlabeled)
-    if not len(unlabeled):
-        raise DataError("none of the unlabeled images can be read.")
     _refuse_lost(task.labeled, bad)
+    unlabeled = encoded(task.unlabeled)
     validation = None if task.validation is None else encoded(task.validation, apart=True)
     hints = task.hints
     if hints is not None and len(unlabeled) < len(task.unlabeled):
@@ -96,23 +96,15 @@ def _encoded(part: ImageSet, home: ImageSet, found: Features, scaling: Scaling) 
     """The images of this part that could be read, as vectors; ``found`` are the features of all images of ``home``."""
     place = {name: number for number, name in enumerate(home.ids)}
     rows = torch.tensor([place[name] for name in part.ids])
-    read = torch.tensor([number for number, row in enumerate(rows.tolist()) if row not in found.skipped])
+    kept = [number for number, row in enumerate(rows.tolist()) if row not in found.skipped]
+    if not kept:
+        raise DataError(f"none of {len(part):,} images of a part of the task can be read, such as {part.ids[0]}.")
+    read = torch.tensor(kept)
     rows = rows[read]
     views = [found.plain[None], found.weak, found.strong]
     values = torch.stack([scaling(view[rows]) for views_of_kind in views for view in views_of_kind], 1)
     ids = tuple(part.ids[number] for number in read.tolist())
     return ImageSet(Vectors(values, len(found.strong)), part.labels[read], part.classes, ids, part.truth[read])
-
-
-def _holds(images: ImageSet, part: ImageSet) -> bool:
-    """Whether these are some of the images: names alone do not tell, for a test set may count from 0 as well."""
-    place = {name: number for number, name in enumerate(images.ids)}
-    if not all(name in place for name in part.ids):
-        return False
-    ours, theirs = images.select([place[name] for name in part.ids]).images, part.images
-    if isinstance(ours, LazyImages) and isinstance(theirs, LazyImages):
-        return ours.files is theirs.files and torch.equal(ours.positions, theirs.positions)
-    return isinstance(ours, Tensor) and isinstance(theirs, Tensor) and torch.equal(ours, theirs)
 
 
 def _refuse_lost(labeled: ImageSet, bad: dict[str, str]) -> None:

@@ -89,7 +89,7 @@ def _wait(device: torch.device) -> None:
 
 def _few(recipe: Recipe) -> Task:
     """A task like the whole one, of a few of its photos."""
-    protocol = GivenLabels(str(recipe.protocol.settings.get("table", "")))
+    protocol = GivenLabels(**{**recipe.protocol.settings, "folds": 0, "fold": 0})
     whole = protocol.read(recipe.data, recipe.image_size, stream=True)
     known, rest = (part.nonzero().flatten() for part in (whole.labels >= 0, whole.labels < 0))
     few, _ = loaded(whole.select(torch.cat((known[:FEW], rest[:FEW]))))

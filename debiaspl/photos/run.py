@@ -135,8 +135,10 @@ def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | No
     """A fold that had ended before a stop must have learned from the labels that are there now."""
     if images is None:
         return
-    training = GivenLabels(**recipe.protocol.settings).split(images.labels, recipe.seed).labeled
-    if torch.bincount(images.labels[training], minlength=images.num_classes).tolist() != results["labels"]:
+    bad = set(results.get("skipped", ()))
+    known = Task.of_given(images, GivenLabels(**recipe.protocol.settings), recipe.seed, recipe.validation).labeled
+    read = known.select([place for place, name in enumerate(known.ids) if name not in bad])
+    if read.counts() != results["labels"]:
         raise RunError(
             f"the labels are not those that {out} was begun with, and a part of it has ended with those. "
             "Begin another run: --out."

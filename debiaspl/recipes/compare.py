@@ -4,6 +4,7 @@ debiaspl compare --data digits
 debiaspl compare --algorithms fixmatch,uda,mine.py:Mine --corrections none,own,debiaser --seeds 5
 """
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -206,8 +207,9 @@ def compare(
     different = list({job.out: job for job in jobs.values()}.values())
     for job in different:
         Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
-    if is_frozen(planned.base):  # once, before several processes would each compute the same
-        encoded(planned.base, task_of(planned.base), CPU, out.resolve() / FEATURES, ALONE, go_on)
+    # Once, before several processes would each compute the same.
+    for recipe in {_features_of(job.recipe): job.recipe for job in different if is_frozen(job.recipe)}.values():
+        encoded(recipe, task_of(recipe), CPU, out.resolve() / FEATURES, ALONE, go_on)
     total = sum(job.recipe.steps for job in different)
     started = time.monotonic()
     ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)
@@ -233,3 +235,9 @@ def compare(
     write_text(out / "table.md", matrix.to_markdown())
     write_json(out / "results.json", numbers)
     return matrix, numbers
+
+
+def _features_of(recipe: Recipe) -> str:
+    """What decides the features of a frozen encoder."""
+    whole = recipe.to_json()
+    return json.dumps([whole[key] for key in ("data", "image_size", "stream", "network", "strong", "flip")])

@@ -46,7 +46,7 @@ def encoded(recipe: Recipe, task: Task, device: torch.device, folder: Path, grou
     change = None if recipe.strong.name == BY_HIDING else recipe.strong.build("strong")
     line = ProgressLine(f"{recipe.name}, features:", 0, len(task.every_image()), unit="image")
     heard = f"Stopping when the next {CHUNK} images are done. Ctrl-C again leaves at once; --resume goes on."
-    with line, stop_requests(heard=heard) as stop_requested:
+    with line, stop_requests(heard=heard, again=group.count > 1) as stop_requested:
 
         def watch(done: int, total: int) -> None:
             if group.first:

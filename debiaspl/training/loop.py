@@ -70,7 +70,8 @@ def train(
         out: the run's folder; it must be free, unless ``resume``.
         data: what to learn from, instead of what the recipe names: a ``Task``; an ``ImageSet``; or a pair of arrays,
             images and class numbers. Where every image has a label, the recipe's protocol hides some, and a fifth of
-            each class is held out to test with; where some have -1, the others are what is learned from.
+            each class is held out to test with; where some have -1, the others are what is learned from, and
+            measured with: hand over a ``Task`` to have a test set.
         resume: go on from the newest checkpoint; the end is the same, bit for bit, as without the stop. A run that has
             ended is not repeated, and one that had not begun begins.
         device: ``cuda`` if there is one, else ``cpu``, unless named.

@@ -44,6 +44,12 @@ def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
             f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair of arrays: images, and a class "
             "number for each, -1 for none. A folder or a known set is named by the recipe: replace(recipe, data=...)."
         )
+    if isinstance(data, Task) and (data.labeled.is_encoded or recipe.validation):
+        raise ValueError(
+            "the task holds vectors, and a run takes images; for vectors there is DebiasedClassifier."
+            if data.labeled.is_encoded
+            else f"validation is {recipe.validation}, and a task has its own: Task(..., validation=images)."
+        )
     some = isinstance(data, ImageSet) and bool((data.labels == UNLABELED).any())
     protocol = Choice("given") if isinstance(data, Task) or some else recipe.protocol
     return replace(recipe, data=IN_MEMORY, protocol=protocol), data

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from debiaspl._version import __version__
-from debiaspl.data import ImageSet
+from debiaspl.data import DataError, ImageSet
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
@@ -107,7 +107,11 @@ class Experiment:
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:
             return None
-        return folder_of_photos.read_labels(self.photos, self.labels, self.classes, self.columns)
+        given = folder_of_photos.read_labels(self.photos, self.labels, self.classes, self.columns)
+        if len(set(given.values())) < 2:
+            named = self.classes[next(iter(given.values()))]
+            raise DataError(f"{self.labels} labels images of {named!r} alone. Expected two classes or more.")
+        return given
 
     def _truth(self, table: Path) -> folder_of_photos.Truth:
         return folder_of_photos.read_truth(self.photos, table, self.classes, self.columns)

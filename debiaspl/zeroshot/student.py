@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, Hints, ImageSet, Task, loaded
+from debiaspl.data import UNLABELED, DataError, Hints, ImageSet, Task, loaded
 from debiaspl.data.csv_text import cell
 from debiaspl.deploy.labeled import TEACHER
 from debiaspl.encoders import EncodedViews, load_encoder
@@ -138,12 +138,14 @@ def student_task(recipe: Recipe, images: ImageSet, labels: Tensor, predictions: 
     own = sized(images.select([number for number, name in enumerate(images.ids) if name in place]), recipe.image_size)
     if not recipe.stream:
         own, _ = loaded(own)
-    learned = sorted(set(labels.tolist()) - {UNLABELED})
+    told = labels[[place[name] for name in own.ids]]
+    learned = sorted(set(told.tolist()) - {UNLABELED})
+    if len(learned) < 2:
+        raise DataError("images of fewer than two classes have a label and can be read; a student needs two or more.")
     number = torch.full((len(predictions.classes) + 1,), UNLABELED)  # the last is that of -1
     number[learned] = torch.arange(len(learned))
-    told = number[labels[[place[name] for name in own.ids]]]
     classes = tuple(predictions.classes[label] for label in learned)
-    task = Task.of_given(ImageSet(own.images, told, classes, own.ids))
+    task = Task.of_given(ImageSet(own.images, number[told], classes, own.ids))
     hinted = [place[name] for name in task.unlabeled.ids]
     label = number[predictions.label[hinted]]
     return replace(task, hints=Hints(label, predictions.confidence[hinted] * (label >= 0)))

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 pytest.importorskip("transformers")
 
 from debiaspl.data.decode import decode
+from debiaspl.data.label_table import Columns
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
 from debiaspl.photos import check, duration, run
@@ -295,3 +296,21 @@ def test_the_report_says_what_the_runs_were_measured_on(trained):
     page = (trained[1] / "report.html").read_text()
     assert "cross-checked labels" in page
     assert "One seed each: a difference may be chance where the intervals overlap." in page
+
+
+@pytest.mark.slow(seconds=20)
+def test_a_labeled_photo_that_cannot_be_read_and_validation_do_not_end_a_run_of_folds(place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    (tmp_path / "photos" / "02.jpg").write_bytes(b"")
+    where = "--labels", place / "labels.csv", "--encoder", place / "encoder", "--device", "cpu"
+    for number, more in enumerate((("--set", "stream=true"), ("--set", "validation=0.4"))):
+        photos = place / "photos" if number else tmp_path / "photos"
+        ran = debiaspl("train", photos, *where, "--out", tmp_path / f"run{number}", "--set", "steps=4", *more)
+        assert ran.exit_code == 0, ran.output
+
+
+def test_other_columns_reach_the_estimate_too(place, tmp_path):
+    text = (place / "labels.csv").read_text().replace("file_name,label", "image,cls")
+    (tmp_path / "other.csv").write_text(text)
+    photos = survey(place / "photos", tmp_path / "other.csv", Columns("image", "cls"))
+    assert sum(duration._few(choose(photos, "cpu")).labeled.counts()) == 6

@@ -1,6 +1,7 @@
 """Training on data that somebody has in hand: an ImageSet, arrays, a task; and what the run's folder says of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 
 import debiaspl
 from debiaspl import ImageSet, Task, load_model
-from debiaspl.data import load
+from debiaspl.data import Vectors, load
 from debiaspl.training import RunError, train
 from debiaspl.training.tasks import IN_MEMORY
 from tests.training.tiny import TINY, changed, outcome
@@ -74,6 +75,27 @@ def test_a_task_is_taken_as_it_is_and_a_stopped_run_wants_the_same(digits, tmp_p
     assert train(SHORT, tmp_path / "run", task, resume=True)["accuracy"] == results["accuracy"]
 
 
+def test_labels_that_were_trained_with_are_no_test_set_and_the_results_say_so(digits, tmp_path):
+    labels = digits.labels.clone()
+    labels[30:] = -1
+    results = train(SHORT, tmp_path / "run", (digits.images, labels))
+    assert results["evaluated"].startswith("the labels it was trained with, for want of others")
+    assert results["check"] == {"kind": "none", "folds": 0, "labels": 30}
+    whole = train(SHORT, tmp_path / "whole", digits)
+    assert whole["evaluated"].endswith("on the test set")
+
+
+def test_sets_of_arrays_whose_images_have_the_same_names_stay_apart(digits):
+    """Images of arrays are called by their numbers: labeled 0 and unlabeled 0 are two."""
+    labeled, rest = (ImageSet(part.images, part.labels, part.classes) for part in (digits.select(range(4)), digits))
+    apart = Task(labeled, ImageSet(rest.images[4:12], torch.full((8,), -1), rest.classes), labeled)
+    assert len(apart.every_image()) == 12
+    assert apart.unlabeled.ids[0] == "unlabeled/0"
+    both = Task(labeled, rest.without_labels(), labeled)  # the same images, under the same names
+    assert both.unlabeled.ids == rest.ids
+    assert len(both.every_image()) == len(rest)
+
+
 def test_wrong_data_are_refused_in_words_and_leave_no_folder(digits, tmp_path):
     pixels = digits.images[:10]
     for data, error, message in (
@@ -88,4 +110,13 @@ def test_wrong_data_are_refused_in_words_and_leave_no_folder(digits, tmp_path):
             train(SHORT, tmp_path / "run", data)
     with pytest.raises(ValueError, match="the sets of a task have different classes"):
         Task(digits, digits, ImageSet(digits.images, digits.labels, tuple("abcdefghij")))
+    unlabeled = digits.without_labels()
+    with pytest.raises(ValueError, match="a test or validation image has no label"):
+        Task(digits, unlabeled, ImageSet(digits.images, unlabeled.labels, digits.classes))
+    task = Task(digits, unlabeled, digits)
+    with pytest.raises(ValueError, match=r"validation is 0\.5, and a task has its own"):
+        train(changed(SHORT, "validation=0.5"), tmp_path / "run", task)
+    encoded = task.with_sets(lambda images: replace(images, images=Vectors(torch.ones(len(images), 1, 3))))
+    with pytest.raises(ValueError, match="the task holds vectors"):
+        train(SHORT, tmp_path / "run", encoded)
     assert not (tmp_path / "run").exists()

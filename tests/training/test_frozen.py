@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.data import PROTOCOLS, load
+from debiaspl.data import PROTOCOLS, DataError, load
 from debiaspl.debias import CORRECTIONS
 from debiaspl.encoders import load_encoder
 from debiaspl.recipes.frozen import frozen
@@ -243,6 +243,31 @@ def test_two_ranks_are_one_process(base, tmp_path):
         for one, other in zip(first, alone, strict=True):
             pair = (torch.frombuffer(bytearray(part), dtype=torch.float32) for part in (one, other))
             torch.testing.assert_close(*pair, rtol=1e-4, atol=1e-6)
+
+
+def test_encoding_leaves_the_encoder_as_it_was_and_views_of_what_is_tested_are_not_made(base, tmp_path):
+    from debiaspl.training.frozen import encoded
+    from debiaspl.training.group import ALONE
+    from debiaspl.training.tasks import task_of
+
+    task = task_of(base)
+    other = replace(task.test, images=255 - task.test.images, ids=tuple(f"{name}-" for name in task.test.ids))
+    found = encoded(base, replace(task, test=other), torch.device("cpu"), tmp_path / "kept", ALONE, "")
+    assert found.task.labeled.images.shape[1] == 5
+    assert found.task.test.images.shape[1] == 1
+    found.network.encoder.requires_grad_(True)  # no tensor of inference mode
+
+
+def test_a_part_that_cannot_be_read_is_named(base, tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number, name in enumerate(("a.jpg", "b.jpg")):
+        (tmp_path / "photos" / name).write_bytes(jpeg(patch(number, number, SIDE)))
+    (tmp_path / "photos" / "c.jpg").write_bytes(b"")
+    (tmp_path / "labels.csv").write_text("file_name,label\na.jpg,x\nb.jpg,y\n")
+    protocol = Choice("given", {"table": str(tmp_path / "labels.csv")})
+    recipe = replace(base, data=str(tmp_path / "photos"), protocol=protocol, stream=True)
+    with pytest.raises(DataError, match=r"none of 1 images of a part of the task can be read, such as c\.jpg"):
+        train(recipe, tmp_path / "run")
 
 
 @pytest.mark.slow(seconds=20)
