@@ -13,19 +13,23 @@ import pytest
 import torch
 
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.data import PROTOCOLS, DataError, load
-from debiaspl.debias import CORRECTIONS
+from debiaspl.data import PROTOCOLS, DataError, Task, load
+from debiaspl.debias import CORRECTIONS, ranks
 from debiaspl.encoders import load_encoder
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Interrupted, Recipe, RunError, loop, train
 from debiaspl.training.evaluate import evaluate
+from debiaspl.training.frozen import encoded
+from debiaspl.training.group import ALONE
+from debiaspl.training.loop import fit
 from debiaspl.training.settings import settings
+from debiaspl.training.tasks import task_of
 from tests.data.photos import jpeg, patch
 from tests.ranks import on_ranks
 from tests.training.tiny import outcome
 
 pytest.importorskip("transformers")
-SIDE = 24
+CPU, SIDE = torch.device("cpu"), 24
 
 
 @pytest.fixture(scope="module")
@@ -164,29 +168,32 @@ def test_views_made_of_vectors_have_settings_of_their_own(run):
         assert outcome(run(change, *hidden, change))[0] != plain[0]
 
 
-@pytest.mark.slow(seconds=20)
+@pytest.fixture(scope="module")
+def vectors(base, tmp_path_factory) -> Task:
+    return encoded(base, task_of(base), CPU, tmp_path_factory.mktemp("kept"), ALONE, "").task
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_algorithm_with_every_correction_learns_from_vectors_or_says_why_not(name, base, run):
-    tried, refused = 0, {}
+def test_every_algorithm_with_every_correction_learns_from_vectors_or_says_why_not(name, base, vectors):
+    more = {"remixmatch": ["rotation_weight=0"], "crest": ["generations=2"], "crest+": ["generations=2"]}
+    learned, refused = set(), {}
     for correction in CORRECTIONS:
-        settings = [f"algorithm={name}", f"correction={correction}", "steps=4"]
-        if name == "remixmatch":
-            settings.append("rotation_weight=0")
-        if name in ("crest", "crest+"):
-            settings.append("generations=2")
+        chosen = [f"algorithm={name}", f"correction={correction}", "steps=4", *more.get(name, [])]
         try:
-            folder = run(f"{name}-{correction}", *settings)
+            head = fit(base.with_settings(chosen), vectors, CPU).finished().head
         except ValueError as error:
             refused[correction] = str(error)
             continue
-        tried += 1
-        assert all(torch.isfinite(torch.tensor(row)).all() for row in outcome(folder)[1]["confusion"])
-    assert tried + len(refused) == len(CORRECTIONS)
+        learned.add(correction)
+        assert bool(head.weight.isfinite().all())
+        assert bool(head.weight.any())
     if name == "contrastmatch":
-        assert tried == 0
+        assert not learned
+    elif name in ("supervised", "crest+"):  # make no pseudo-labels; have a correction of their own
+        assert learned
     else:
-        assert tried >= 1
-    assert all("debiaspl/algorithms" not in reason for reason in refused.values())
+        assert {"none", "debiaser"} <= learned
+    assert all(reason.endswith(".") for reason in refused.values())
 
 
 def test_what_needs_pictures_is_refused_by_what_it_asks_for(run, tmp_path):
@@ -219,17 +226,8 @@ def test_a_run_that_was_stopped_in_the_middle_ends_with_the_same_bits(run, base,
 
 def stepped(recipe: Recipe, folder: Path) -> list[bytes]:
     """The weights after all steps, on one rank or on several; the folder keeps the features of each by itself."""
-    from debiaspl.debias import ranks
-    from debiaspl.training.frozen import encoded
-    from debiaspl.training.group import ALONE
-    from debiaspl.training.step import Step
-    from debiaspl.training.tasks import task_of
-
-    cpu = torch.device("cpu")
-    vectors = encoded(recipe, task_of(recipe), cpu, folder / str(ranks.own()), ALONE, "")
-    step = Step(recipe, vectors.task, cpu)
-    for number in range(recipe.steps):
-        step(number)
+    found = encoded(recipe, task_of(recipe), CPU, folder / str(ranks.own()), ALONE, "")
+    step = fit(recipe, found.task, CPU)
     return [value.numpy().tobytes() for value in step.finished().state_dict().values()]
 
 
@@ -246,13 +244,9 @@ def test_two_ranks_are_one_process(base, tmp_path):
 
 
 def test_encoding_leaves_the_encoder_as_it_was_and_views_of_what_is_tested_are_not_made(base, tmp_path):
-    from debiaspl.training.frozen import encoded
-    from debiaspl.training.group import ALONE
-    from debiaspl.training.tasks import task_of
-
     task = task_of(base)
     other = replace(task.test, images=255 - task.test.images, ids=tuple(f"{name}-" for name in task.test.ids))
-    found = encoded(base, replace(task, test=other), torch.device("cpu"), tmp_path / "kept", ALONE, "")
+    found = encoded(base, replace(task, test=other), CPU, tmp_path / "kept", ALONE, "")
     assert found.task.labeled.images.shape[1] == 5
     assert found.task.test.images.shape[1] == 1
     found.network.encoder.requires_grad_(True)  # no tensor of inference mode
