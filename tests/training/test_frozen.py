@@ -30,6 +30,7 @@ from tests.training.tiny import outcome
 
 pytest.importorskip("transformers")
 CPU, SIDE = torch.device("cpu"), 24
+pytestmark = pytest.mark.slow  # transformers alone takes seconds to import
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +161,6 @@ def test_every_setting_acts_or_is_refused(base, run, tmp_path):
     assert outcome(run("frozen", "frozen=false", "learning_rate=0.001"))[0] != plain[0]
 
 
-@pytest.mark.slow
 def test_views_made_of_vectors_have_settings_of_their_own(run):
     hidden = "strong=hide", "flip=false"
     plain = outcome(run("hide", *hidden))
@@ -205,7 +205,6 @@ def test_what_needs_pictures_is_refused_by_what_it_asks_for(run, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_a_run_that_was_stopped_in_the_middle_ends_with_the_same_bits(run, base, tmp_path, monkeypatch):
     whole, taken = outcome(run("whole", "algorithm=flexmatch")), []
     own = loop.Step.__call__
@@ -231,7 +230,6 @@ def stepped(recipe: Recipe, folder: Path) -> list[bytes]:
     return [value.numpy().tobytes() for value in step.finished().state_dict().values()]
 
 
-@pytest.mark.slow
 def test_two_ranks_are_one_process(base, tmp_path):
     for number, changes in enumerate(([], ["strong=hide", "flip=false", "noise=0.5"])):
         recipe = base.with_settings(changes)
