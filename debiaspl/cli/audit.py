@@ -118,5 +118,5 @@ def _class_table(found: Any) -> Any:
 
 
 def _printable(text: str) -> str:
-    """Names come from strangers: what would move the cursor or cannot be encoded is shown as a mark."""
+    """Names may come from untrusted files: what would move the cursor or cannot be encoded is shown as a mark."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -166,7 +166,7 @@ def _counted(count: int, thing: str) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Names come from strangers: what would move the cursor or cannot be encoded is shown as Python writes it."""
+    """Names may come from untrusted files: what would move the cursor is shown as Python writes it."""
     return text if text.isprintable() else repr(text)
 
 

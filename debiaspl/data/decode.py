@@ -1,4 +1,4 @@
-"""One image file -> one tensor of bytes. The files are strangers': what cannot be trusted is refused with a reason."""
+"""One image file -> one tensor of bytes. Files are not trusted: what is wrong with one is refused with a reason."""
 
 import io
 import os

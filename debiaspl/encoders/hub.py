@@ -63,7 +63,7 @@ class HubEncoder(Encoder):
 
 
 def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
-    """The network with weights of chance, from what a run has written down: no file and no network is asked."""
+    """The network with random weights, from what a run has written down; no file is read and nothing is downloaded."""
     transformers = _transformers()
     values = dict(architecture["config"])
     kind = values.pop("model_type")

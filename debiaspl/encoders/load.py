@@ -14,7 +14,7 @@ def load_encoder(name_or_folder: str, weights: bool = True, image_size: int | No
 
     Args:
         name_or_folder: ``efficientnet-lite0`` (pip), a vision model on the Hugging Face hub, or a folder of one.
-        weights: False gives the same network with weights of chance.
+        weights: False gives the same network with random weights.
         image_size: side of the images it computes with; what it was trained with unless given. Convolutional ones take
             any, and a smaller one costs less.
     """
@@ -28,7 +28,7 @@ def load_encoder(name_or_folder: str, weights: bool = True, image_size: int | No
 
 
 def build_encoder(architecture: Mapping[str, Any]) -> Encoder:
-    """The network that ``encoder.architecture`` describes, with weights of chance, in eval mode."""
+    """The network that ``encoder.architecture`` describes, with random weights, in eval mode."""
     kind = architecture.get("kind")
     if kind == NAME:
         return EfficientNetLite0(int(architecture["image_size"])).eval()
