@@ -76,6 +76,8 @@ class Algorithm(nn.Module, ABC):
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"
     """The correction that its paper has built in, by name."""
+    heads: tuple[str, ...] = ()
+    """Of its state, what is worth taking over into a run that begins with this one, by the first part of its names."""
     generations = 1
     """How often the student is trained anew, with what ``adopt`` took over; other state is for ``adopt`` to renew."""
 

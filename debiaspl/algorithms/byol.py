@@ -23,6 +23,7 @@ class BYOL(SelfSupervised):
 
     teacher = "average"
     needs_average = True
+    heads = ("projector.", "predictor.", "average.")
 
     def __init__(
         self,

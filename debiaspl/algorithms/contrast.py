@@ -23,6 +23,8 @@ class Contrast(nn.Module):
 
     remembered: Tensor
     written: Tensor
+    heads = ("contrast.projector.", "contrast.average.")
+    """What another run can go on with, where an algorithm calls this ``contrast``."""
 
     def __init__(
         self,

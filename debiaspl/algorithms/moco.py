@@ -23,6 +23,7 @@ class MoCo(SelfSupervised):
 
     teacher = "average"
     needs_average = True
+    heads = Contrast.heads
 
     def __init__(
         self,

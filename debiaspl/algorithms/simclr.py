@@ -20,6 +20,8 @@ class SimCLR(SelfSupervised):
         temperature: of the similarities; lower ones look at the nearest images alone.
     """
 
+    heads = ("projector.",)
+
     def __init__(
         self,
         correction: Correction | None = None,

@@ -26,6 +26,8 @@ class SwAV(SelfSupervised):
         small_views: further views of half the size; 0: no multi-crop.
     """
 
+    heads = ("projector.", "prototypes")
+
     def __init__(
         self,
         correction: Correction | None = None,

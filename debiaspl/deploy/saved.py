@@ -13,7 +13,7 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.lazy import FolderFiles
-from debiaspl.models import Network, Seen, predict_set
+from debiaspl.models import ALGORITHM, Network, Seen, predict_set
 from debiaspl.training import Choice, RunError
 
 FILE = "model.safetensors"
@@ -187,6 +187,7 @@ def _told(error: Exception) -> str:
 def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:
     own = network.state_dict()
     wrong = [name for name in own if name not in weights or weights[name].shape != own[name].shape]
+    weights = {name: value for name, value in weights.items() if not name.startswith(ALGORITHM)}
     extra = [name for name in weights if name not in own]
     if wrong or extra:
         named = ", ".join((wrong + extra)[:3])

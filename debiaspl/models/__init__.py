@@ -8,11 +8,12 @@ from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.scaling import Scaling, scale
 from debiaspl.models.small import SmallNet
-from debiaspl.models.start import first_weights, start_digest
+from debiaspl.models.start import ALGORITHM, first_heads, first_weights, start_digest
 from debiaspl.models.synchronise import synchronise_norms
 from debiaspl.models.wrn import ResNet18, WideResNet
 
 __all__ = [
+    "ALGORITHM",
     "MODELS",
     "Average",
     "LinearNetwork",
@@ -24,6 +25,7 @@ __all__ = [
     "Seen",
     "SmallNet",
     "WideResNet",
+    "first_heads",
     "first_weights",
     "predict_set",
     "scale",

@@ -27,6 +27,8 @@ AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
 """Names of averages beside the network that was trained. That network is taken: its own average begins as its copy."""
 SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
+ALGORITHM = "algorithm."
+"""Before the names of what an algorithm has trained beside the network, such as a projector, in a run's weights."""
 WEIGHTS = "model.safetensors"
 """Of a run, in its folder."""
 _DAMAGED = (SafetensorError, OSError, EOFError, RuntimeError, LookupError, TypeError, AttributeError, ValueError)
@@ -83,6 +85,19 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return found | ({name: value for name, value in last.items() if value is not None} if fits else {})
 
 
+def first_heads(start: str, own: Mapping[str, Tensor], heads: tuple[str, ...]) -> dict[str, Tensor]:
+    """What the algorithm of another run has trained beside its network, for an algorithm whose ``state_dict`` is
+    ``own``: of those of its names that begin with one of ``heads``, all, or nothing where some are missing or have
+    another shape."""
+    path = find_start(start)
+    if not heads or _network_of_run(path) is None:
+        return {}
+    stored = {name.removeprefix(ALGORITHM): value for name, value in _read(path).items() if name.startswith(ALGORITHM)}
+    wanted = {name: value for name, value in own.items() if name.startswith(heads)}
+    fits = all(name in stored and stored[name].shape == value.shape for name, value in wanted.items())
+    return {name: stored[name] for name in wanted} if fits else {}
+
+
 def _network_of_run(path: Path) -> str | None:
     """Which network a run of debiaspl has trained, in words; None for a file of another origin."""
     if path.suffix != ".safetensors":
@@ -98,7 +113,7 @@ def _network_of_run(path: Path) -> str | None:
 
 
 def _of_run(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: str) -> dict[str, Tensor]:
-    found = {name: value for name, value in tensors.items() if not name.startswith(HEAD)}
+    found = {name: value for name, value in tensors.items() if not name.startswith((HEAD, ALGORITHM))}
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
     names = sorted(found.keys() ^ expected.keys())
     shapes = sorted(name for name in found.keys() & expected.keys() if found[name].shape != expected[name].shape)

@@ -43,14 +43,28 @@ def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Li
     for seen in predict_set(model, labeled, BATCH):
         features.append(seen.features)
         labels.append(labeled.labels[seen.positions.to(labeled.labels.device)])
-    centred, label = torch.cat(features) - mean, torch.cat(labels)
+    return class_means(model.head, torch.cat(features), torch.cat(labels), mean)
+
+
+@torch.no_grad()
+def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) -> nn.Linear:
+    """The nearest mean of the features of each class, as a classifier of the same shape as ``like``."""
+    centred = features - mean
     # A product, not index_add: on a GPU that adds in no fixed order.
-    members = F.one_hot(label, labeled.num_classes).to(centred.dtype)
+    members = F.one_hot(label, like.out_features).to(centred.dtype)
     directions = F.normalize(members.T @ F.normalize(centred, dim=-1), dim=-1)
-    head = deepcopy(model.head).requires_grad_(False)  # a new one would draw from the user's random numbers
+    head = as_classifier(like, directions, centred, mean)
+    head.bias[members.sum(0) == 0] = -torch.inf
+    return head
+
+
+@torch.no_grad()
+def as_classifier(like: nn.Linear, directions: Tensor, centred: Tensor, mean: Tensor) -> nn.Linear:
+    """Weights for unit vectors, (C, D), as a classifier of features as they come, which is linear: all of them are
+    taken to have the mean length of ``centred``, some features that ``mean`` is taken off from."""
+    head = deepcopy(like).requires_grad_(False)  # a new one would draw from the user's random numbers
     head.weight.copy_(directions / (TEMPERATURE * centred.norm(dim=-1).mean().clamp_min(1e-12)))
     head.bias.copy_(-head.weight @ mean)
-    head.bias[members.sum(0) == 0] = -torch.inf
     return head
 
 

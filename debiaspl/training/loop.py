@@ -206,7 +206,7 @@ def _train(
         results |= {"start": start} if start else {}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
         whole = model if vectors is None else vectors.whole(model)
-        run.finish(whole.state_dict(), facts, ending.predictions, results)
+        run.finish(whole.state_dict() | step.heads(), facts, ending.predictions, results)
     return group.from_first(results)
 
 

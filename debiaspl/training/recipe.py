@@ -9,6 +9,9 @@ from typing import Any
 from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, settings_of
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
+FIRST = ("random", "means", "graph")
+"""What a classifier can begin with."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -58,6 +61,10 @@ class Recipe:
     """What the network begins with: the folder of a run whose network is the same, such as a self-supervised one, or,
     for ``resnet``, a checkpoint of MoCo v2, of EMAN or of any ResNet of its depth. It is read when a run begins, and
     not when it is resumed or used. Empty: random weights."""
+    first_classifier: str = "random"
+    """What the classifier begins with, where the features are good already, from a start or a pretrained encoder:
+    ``random`` weights; ``means``, the nearest mean of the labeled images; or ``graph``, the same once labels are spread
+    over the nearest neighbours of the features."""
     algorithm: Choice = Choice("fixmatch")
     """What is learned from a batch."""
     correction: Choice = Choice("debiaser")
@@ -124,6 +131,10 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
         if self.teacher not in ("auto", "student", "average"):
             raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
+        if self.first_classifier not in FIRST:
+            raise ValueError(
+                f"first_classifier is {self.first_classifier!r}, expected {', '.join(FIRST[:-1])} or graph."
+            )
         for part in PARTS:
             choice = getattr(self, part)
             # A recipe may come from somebody else's config.json: reading it must not execute a file that it names.

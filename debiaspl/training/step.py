@@ -11,11 +11,12 @@ from torch import Tensor
 from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
-from debiaspl.models import Average, LinearNetwork, Network, first_weights, synchronise_norms
+from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_heads, first_weights, synchronise_norms
 from debiaspl.training.classifier import finished
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged, pieces
+from debiaspl.training.first_classifier import RANDOM, first_classifier
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
@@ -58,11 +59,15 @@ class Step:
         check_parts(*batches, ranks.count(), recipe.accumulate)
         self.student = _network(recipe, task, recipe.seed, fresh)
         self.start = first_weights(recipe.start, self.student.state_dict()) if fresh and recipe.start else {}
-        if self.start:
-            self.student.load_state_dict(self.student.state_dict() | self.start)
+        self._begin_with(self.start)
         self.student.to(device)
+        if fresh and recipe.first_classifier != RANDOM:
+            self._begin_with(first_classifier(recipe, self.student, self.task))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = _algorithm(recipe, task, self.student).to(device)
+        if fresh and recipe.start:
+            own = self.algorithm.state_dict()
+            self.algorithm.load_state_dict(own | first_heads(recipe.start, own, self.algorithm.heads))
         if task.labeled.is_encoded:
             refuse_for_vectors(recipe, self.algorithm)
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
@@ -89,6 +94,11 @@ class Step:
         _check_generations(recipe, self.algorithm)
         recorded = record and device.type == "cuda"
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
+
+    def _begin_with(self, weights: Mapping[str, Tensor]) -> None:
+        """First weights; a student that begins anew begins with them again."""
+        self.start = {**self.start, **weights}
+        self.student.load_state_dict(self.student.state_dict() | self.start)
 
     def __call__(self, number: int) -> None:
         generation, number_here, length = self._place(number)
@@ -203,6 +213,14 @@ class Step:
     def finished(self) -> Network:
         """The averaged student, with the classifier that is used in the end."""
         return finished(self.average.model, self.algorithm, self.task, self.group)
+
+    def heads(self) -> dict[str, Tensor]:
+        """What a self-supervised algorithm has trained beside the network, for runs that begin with this one. Of
+        another algorithm nothing: it has learned from labels, which may be more than those runs are to be told."""
+        if self.algorithm.learns_labels:
+            return {}
+        state = self.update.exact_state(self.algorithm)
+        return {f"{ALGORITHM}{name}": value for name, value in state.items() if name.startswith(self.algorithm.heads)}
 
     def state(self) -> dict[str, Tensor]:
         """Everything that changes from step to step, by name; the first rank's is that of all."""

@@ -83,6 +83,7 @@ CHANGES = {
     "correction": "none",
     "strong": "cropcolor",
     "flip": "false",
+    "first_classifier": "graph",
     "seed": "1",
     "steps": "13",
     "labeled_batch": "5",

@@ -1,0 +1,7 @@
+"""Labels that spread over the nearest neighbours of feature vectors."""
+
+from debiaspl.graph.neighbours import Nearest, directions, nearest
+from debiaspl.graph.ridge import ridge_weights
+from debiaspl.graph.spread import Graph
+
+__all__ = ["Graph", "Nearest", "directions", "nearest", "ridge_weights"]

@@ -1,0 +1,86 @@
+"""Nearest neighbours, pair by pair and by cells."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from debiaspl.graph import directions, nearest, neighbours
+from tests.reference import graph as slow
+
+
+def drawn(count: int, width: int = 6, seed: int = 0) -> torch.Tensor:
+    return torch.randn(count, width, generator=torch.Generator().manual_seed(seed))
+
+
+def clusters(count: int, width: int = 16, centres: int = 40) -> torch.Tensor:
+    """Like features of real images: some are alike."""
+    return drawn(centres, width, 1)[torch.arange(count) % centres] + 0.7 * drawn(count, width, 2)
+
+
+def test_neighbours_are_those_of_plain_loops():
+    vectors = drawn(30)
+    found = nearest(directions(vectors, vectors.mean(0)), 4)
+    expected = slow.neighbours(vectors.double().tolist(), 4)
+    assert found.places.tolist() == [[place for place, _ in near] for near in expected]
+    torch.testing.assert_close(
+        found.similarity, torch.tensor([[cosine for _, cosine in near] for near in expected]), rtol=0, atol=1e-5
+    )
+
+
+def test_blocks_change_nothing(monkeypatch):
+    units = F.normalize(drawn(50), dim=-1)
+    whole = nearest(units, 5)
+    monkeypatch.setattr(neighbours, "ROOM", {"cpu": 120})
+    parts = nearest(units, 5)
+    assert torch.equal(whole.places, parts.places)
+
+
+def test_others_may_be_searched_and_then_nobody_is_left_out():
+    units = F.normalize(drawn(20), dim=-1)
+    found = nearest(units, 1, among=units)
+    assert found.places.flatten().tolist() == list(range(20))
+    torch.testing.assert_close(found.similarity, torch.ones(20, 1))
+
+
+@pytest.mark.parametrize("among", [False, True])
+def test_cells_find_nearly_all_that_pairs_find_and_never_the_vector_itself(among):
+    units = F.normalize(clusters(3000), dim=-1)
+    others = F.normalize(clusters(3000)[:2500], dim=-1) if among else None
+    exact, cells = (nearest(units, 10, others, exact=way) for way in (True, False))
+    pairs = zip(exact.places.tolist(), cells.places.tolist(), strict=True)
+    hits = sum(len(set(a) & set(b)) for a, b in pairs) / exact.places.numel()
+    assert hits > 0.9
+    if not among:
+        assert not (cells.places == torch.arange(3000)[:, None]).any()
+    assert (cells.similarity <= exact.similarity + 1e-6).all()
+    assert (cells.similarity.diff(dim=1) <= 1e-6).all()
+
+
+def test_cells_too_small_for_all_neighbours_leave_the_rest_without_weight(monkeypatch):
+    monkeypatch.setattr(neighbours, "PROBED", 1)
+    units = F.normalize(clusters(100), dim=-1)
+    found = nearest(units, 60, exact=False)
+    assert (found.similarity[:, -1] == -1).any()
+    assert (found.similarity[:, 0] > 0).all()
+
+
+def test_large_sets_are_searched_by_cells(monkeypatch):
+    units = F.normalize(clusters(400), dim=-1)
+    by_cells = nearest(units, 5, exact=False)
+    monkeypatch.setattr(neighbours, "EXACT", {"cpu": 399})
+    assert torch.equal(nearest(units, 5).places, by_cells.places)
+
+
+@pytest.mark.parametrize("count", [0, 10])
+def test_a_number_of_neighbours_that_there_are_not_is_refused(count):
+    with pytest.raises(ValueError, match=f"{count} neighbours are asked for among 9 vectors, expected 1 to 9"):
+        nearest(F.normalize(drawn(10), dim=-1), count)
+
+
+@pytest.mark.gpu
+def test_a_gpu_finds_the_same():
+    units = F.normalize(clusters(3000), dim=-1)
+    for way in (True, False):
+        found, expected = nearest(units.cuda(), 10, exact=way), nearest(units, 10, exact=way)
+        assert (found.places.cpu() == expected.places).float().mean() > 0.99
+        torch.testing.assert_close(found.similarity.cpu(), expected.similarity, rtol=0, atol=1e-3)

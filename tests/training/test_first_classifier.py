@@ -1,0 +1,167 @@
+"""What the classifier begins with, and the heads that a run takes over from its start."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from debiaspl import load_model
+from debiaspl.data import FewLabels, LongTail, Task, load
+from debiaspl.models import LinearNetwork
+from debiaspl.training import Recipe, train
+from debiaspl.training.evaluate import evaluate
+from debiaspl.training.step import Step
+from debiaspl.training.vectors import LINEAR
+from tests.ranks import on_ranks
+from tests.training.tiny import TINY, changed, outcome
+
+CPU = torch.device("cpu")
+START = changed(
+    TINY, "algorithm=moco", "correction=none", "memory=32", "steps=40", "algorithm.width=16", "network.width=8"
+)
+CONTRAST = "algorithm=contrastmatch", "memory=32", "key_decay=0.9", "algorithm.width=16", "network.width=8"
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("start") / "run"
+    train(START, folder)
+    return folder
+
+
+def digits(per_class: int = 4) -> Task:
+    return Task.of(load("digits"), FewLabels(per_class), seed=0)
+
+
+def from_start(start: Path, *settings: str) -> Recipe:
+    return changed(TINY, "network.width=8", f"start={start}", *settings)
+
+
+def accuracy(step: Step, task: Task) -> float:
+    return evaluate(step.average.model, task.test).accuracy
+
+
+@pytest.mark.parametrize("kind", ["means", "graph"])
+def test_the_first_classifier_knows_more_than_a_random_one(start, kind):
+    task = digits()
+    random = accuracy(Step(from_start(start), task, CPU), task)
+    assert random < 0.3
+    assert accuracy(Step(from_start(start, f"first_classifier={kind}"), task, CPU), task) > 0.5
+
+
+def test_graph_labels_know_more_than_means(start):
+    means, graph = (
+        sum(accuracy(Step(from_start(start, f"first_classifier={kind}"), task, CPU), task) for task in tasks)
+        for kind in ("means", "graph")
+        for tasks in [[Task.of(load("digits"), FewLabels(4), seed=seed) for seed in range(4)]]
+    )
+    assert graph > means + 4 * 0.02
+
+
+def test_vectors_can_begin_with_it_too():
+    task = digits()
+    flat = task.with_sets(lambda images: replace(images, images=_as_vectors(images.images)))
+    step = Step(replace(LINEAR, steps=1, first_classifier="graph"), flat, CPU)
+    assert isinstance(step.student, LinearNetwork)
+    assert accuracy(step, flat) > 0.7
+
+
+def _as_vectors(images: torch.Tensor):
+    from debiaspl.data import Vectors
+
+    rows = images.flatten(1).float()
+    return Vectors((rows - rows.mean(0))[:, None] / 30)
+
+
+def test_labels_of_unlabeled_images_are_not_looked_at(start):
+    task = digits()
+    lies = replace(task.unlabeled, truth=(task.unlabeled.truth + 1) % 10)
+    recipe = from_start(start, "first_classifier=graph")
+    honest, lied = (Step(recipe, one, CPU).student.head for one in (task, replace(task, unlabeled=lies)))
+    assert torch.equal(honest.weight, lied.weight)
+
+
+def test_a_class_without_labels_can_still_be_learned(start):
+    whole = Task.of(load("digits"), LongTail(20, 0.1), seed=0)
+    kept = (whole.labeled.labels != 3).nonzero().flatten()
+    task = replace(whole, labeled=whole.labeled.select(kept))
+    for kind in ("means", "graph"):
+        head = Step(from_start(start, f"first_classifier={kind}"), task, CPU).student.head
+        assert head.weight.isfinite().all()
+        assert head.bias.isfinite().all()
+
+
+def test_random_features_are_refused():
+    with pytest.raises(ValueError, match="the network begins with random weights, whose features tell nothing"):
+        Step(changed(TINY, "first_classifier=graph"), digits(), CPU)
+    with pytest.raises(ValueError, match="first_classifier is 'best', expected random, means or graph"):
+        changed(TINY, "first_classifier=best")
+
+
+def test_more_images_than_the_graph_takes_are_thinned_out(start, monkeypatch):
+    monkeypatch.setattr("debiaspl.training.first_classifier.MOST", 300)
+    task = digits()
+    assert accuracy(Step(from_start(start, "first_classifier=graph"), task, CPU), task) > 0.5
+
+
+def test_a_resumed_run_does_not_compute_it_again(start, tmp_path, monkeypatch):
+    recipe = from_start(start, "first_classifier=graph")
+    train(recipe, tmp_path / "whole")
+    from tests.training.test_stream import stop_at
+
+    stop_at(monkeypatch, 6)
+    with pytest.raises(Exception, match="stopped for the test"):
+        train(recipe, tmp_path / "run")
+    monkeypatch.undo()
+    monkeypatch.setattr("debiaspl.training.step.first_classifier", None)
+    train(recipe, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def first_state(recipe: Recipe) -> list[bytes]:
+    step = Step(recipe, digits(), CPU)
+    return [step.student.head.weight.detach().numpy().tobytes()]
+
+
+@pytest.mark.slow
+def test_two_ranks_begin_alike_and_as_one(start):
+    recipe = from_start(start, "first_classifier=graph")
+    one, two = on_ranks(2, first_state, recipe)
+    assert one == two == first_state(recipe)
+
+
+def test_contrastmatch_goes_on_with_the_projector_of_moco(start):
+    step = Step(changed(TINY, *CONTRAST, f"start={start}"), digits(), CPU)
+    stored = load_file(start / "model.safetensors")
+    for name, value in step.algorithm.state_dict().items():
+        if name.startswith(("contrast.projector.", "contrast.average.")):
+            assert torch.equal(value, stored[f"algorithm.{name}"])
+    assert step.algorithm.contrast.written == 0
+    assert not any(name.startswith("algorithm.contrast.remembered") for name in stored)
+
+
+def test_a_projector_of_another_width_is_left_behind_whole(start):
+    recipe = changed(TINY, *CONTRAST, f"start={start}", "algorithm.width=8")
+    fresh = changed(TINY, *CONTRAST, "algorithm.width=8")
+    found, expected = (Step(one, digits(), CPU).algorithm.state_dict() for one in (recipe, fresh))
+    assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_heads_of_a_run_that_learned_from_labels_are_not_kept(tmp_path):
+    train(changed(TINY, *CONTRAST), tmp_path / "run")
+    assert not any(name.startswith("algorithm.") for name in load_file(tmp_path / "run" / "model.safetensors"))
+
+
+def test_a_start_is_still_a_model(start, tmp_path):
+    assert len(load_model(start).predict(load("digits").test.images[:3])) == 3
+    weights = load_file(start / "model.safetensors")
+    assert any(name.startswith("algorithm.contrast.projector.") for name in weights)
+    without = {name: value for name, value in weights.items() if not name.startswith("algorithm.")}
+    (tmp_path / "old").mkdir()
+    from safetensors import safe_open
+
+    with safe_open(start / "model.safetensors", "pt") as file:
+        save_file(without, tmp_path / "old" / "model.safetensors", file.metadata())
+    Step(changed(TINY, *CONTRAST, f"start={tmp_path / 'old'}"), digits(), CPU)  # of an earlier version: no heads
