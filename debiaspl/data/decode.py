@@ -181,6 +181,19 @@ def _fit(image: Image.Image, size: tuple[int, int] | None, extent: tuple[float, 
     return image.resize((size[1], size[0]), Image.Resampling.BICUBIC, box=box)
 
 
+def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """Pictures in memory, uint8, (N, C, H, W), at another height and width: resized as ``decode`` does it."""
+    if tuple(images.shape[2:]) == size:
+        return images
+    grey = images.shape[1] == 1
+    made = torch.empty((*images.shape[:2], *size), dtype=torch.uint8)
+    for place, picture in enumerate(images.cpu().permute(0, 2, 3, 1).numpy()):
+        image = Image.fromarray(picture[:, :, 0] if grey else picture)
+        pixels = torch.from_numpy(np.array(_fit(image, size, image.size)))
+        made[place] = pixels[None] if grey else pixels.permute(2, 0, 1)
+    return made
+
+
 class _PillowKeepsQuiet:
     """Pillow warns of every odd tag in a photo, and of large images that the limit above already judges.
 

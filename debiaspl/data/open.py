@@ -4,7 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
+from debiaspl.data.decode import resized
 from debiaspl.data.errors import DataError
 from debiaspl.data.folder import left_in_files, read_folder
 from debiaspl.data.formats.definition import TrainTest
@@ -26,7 +28,7 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
 
     Args:
         data: a name such as ``cifar10``, or a path: class folders, a folder with labels.csv, tar shards, a packed set.
-        image_size: side that images read from files are given; 0 for the size of the first one.
+        image_size: side that images are given; 0 for that of the set, or of the first image of a folder.
         stream: leave the images of a folder in their files and read them while training, instead of once before. Tar
             shards are always streamed.
         root: a further folder to look for known sets in.
@@ -47,15 +49,18 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
 
 
 def _sized(whole: TrainTest, image_size: int) -> TrainTest:
-    """Sets that are read while training can be read at another size; those in memory are what they are."""
+    """A set at another size: what is read while training is read at it, what is in memory is resized once."""
 
     def sized(images: ImageSet) -> ImageSet:
-        stored = images.images
-        if not image_size or not isinstance(stored, LazyImages):
-            return images
-        return replace(images, images=replace(stored, size=(image_size, image_size)))
+        stored, size = images.images, (image_size, image_size)
+        if isinstance(stored, LazyImages):
+            return replace(images, images=replace(stored, size=size))
+        return replace(images, images=resized(stored, size)) if isinstance(stored, Tensor) else images
 
-    return replace(whole, train=sized(whole.train), test=sized(whole.test))
+    if not image_size:
+        return whole
+    further = None if whole.unlabeled is None else sized(whole.unlabeled)
+    return replace(whole, train=sized(whole.train), test=sized(whole.test), unlabeled=further)
 
 
 def read_place(place: Path, image_size: int) -> ImageSet:

@@ -48,7 +48,7 @@ class Recipe:
     data: str = "digits"
     """A known set by name, or the path of a folder of images, of tar shards or of a packed set."""
     image_size: int = 0
-    """Side that images read from files are given; 0: that of the first one."""
+    """Side that images are given; 0: that of the set, or of the first image of a folder."""
     stream: bool = False
     """Read the images of a folder while training, with random resized crops, instead of once before."""
     validation: float = 0.0

@@ -6,9 +6,12 @@ import sys
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from sklearn.datasets import load_digits
 
 import debiaspl.data.formats.digits as room
+from debiaspl.data import open_data
+from debiaspl.data.decode import decode
 from debiaspl.data.splits import held_out
 
 
@@ -46,3 +49,14 @@ def test_without_it_they_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     with pytest.raises(ImportError, match=r"pip install 'debiaspl\[digits\]'"):
         room.digits()
+
+
+@pytest.mark.parametrize("side", [4, 12])
+def test_a_set_in_memory_is_given_another_size_as_files_are(side, tmp_path):
+    plain, sized = open_data("digits"), open_data("digits", image_size=side)
+    assert tuple(sized.train.images.shape[1:]) == tuple(sized.test.images.shape[1:]) == (1, side, side)
+    assert torch.equal(sized.train.labels, plain.train.labels)
+    for place in (0, 100):
+        Image.fromarray(plain.train.images[place, 0].numpy()).save(tmp_path / "one.png")
+        assert torch.equal(sized.train.images[place], decode(tmp_path / "one.png", (side, side), 1))
+    assert torch.equal(open_data("digits", image_size=8).train.images, plain.train.images)
