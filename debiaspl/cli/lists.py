@@ -127,7 +127,10 @@ def corrections_command(json_: AsJson = False) -> None:
 
 def results_command(
     folder: Annotated[
-        Path | None, typer.Option(help="Where benchmarks/gain.py wrote; results/gain of the checkout unless given.")
+        Path | None,
+        typer.Option(
+            help="Where benchmarks/gain.py wrote; results/gain and results/start of the checkout unless given."
+        ),
     ] = None,
     json_: AsJson = False,
 ) -> None:
@@ -136,17 +139,17 @@ def results_command(
         from debiaspl.recipes.results import HEADER, home, rows, table
         from debiaspl.training import RunError
 
-        place = folder or home()
-        if place is None or not place.is_dir():
+        places = home() if folder is None else (folder,)
+        if not places or not places[0].is_dir():
             raise RunError(
-                f"{place or 'results/gain'} is not a folder. Results lie in the repository, not in the installed "
+                f"{places[0] if places else 'results/gain'} is not a folder. Results lie in the repository, not in the installed "
                 "package: run this in a checkout, or name a folder that benchmarks/gain.py wrote with --folder."
             )
-        found = rows(place)
+        found = rows(*places)
         if not any(row.accuracy for row in found):
             raise RunError(
-                f"{place} holds no results. Expected a folder for each cell, such as {place / found[0].cell}, with "
-                "files that benchmarks/gain.py wrote."
+                f"{places[0]} holds no results. Expected a folder for each cell, such as "
+                f"{places[0] / found[0].cell}, with files that benchmarks/gain.py wrote."
             )
         if json_:
             print_json([row.to_json() for row in found])

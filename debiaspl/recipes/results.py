@@ -16,7 +16,10 @@ from debiaspl.training import Recipe, RunError
 METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
 """And how the names of their recipes end."""
 PLAIN = Recipe(name="", data="")
-KINDS = {"minutes": "-minutes", "paper": ""}
+KINDS = {"start": "-start", "minutes": "-minutes", "paper": ""}
+"""Kinds of recipes, and what stands in their names behind the cell."""
+SEARCH = "search"
+"""In the names of files beside the cells, which say how settings were chosen."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class MeasuredRow:
     """Ending in what differs from the recipe of that name, where something does: ``DebiasPL, strength=1``. What the
     recipe no longer gives, because more than its number of steps has been changed since, is called earlier."""
     recipe: str
-    """``minutes`` or ``paper``."""
+    """``start``, ``minutes`` or ``paper``."""
     paper: float | None
     """The paper's number for the method in this cell, top-1 %, over 2^19 steps."""
     accuracy: tuple[float, ...] = ()
@@ -52,15 +55,19 @@ class MeasuredRow:
         return {**asdict(self), "standing": self.standing}
 
 
-def rows(folder: Path) -> list[MeasuredRow]:
-    """Everything under ``folder``, a folder per cell, with a file per recipe; and what is expected there and is not."""
+def rows(*folders: Path) -> list[MeasuredRow]:
+    """Everything under these folders, in each a folder per cell, with a file per recipe; and what is expected and is
+    not there."""
     found: list[MeasuredRow] = []
     cells = _cells()
-    for path in (*folder.glob("*.json"), *folder.glob("*/*.json")):
-        if path.parent.name not in cells or path.parent.parent != folder:
-            raise RunError(f"{path} belongs to no cell. Expected it in a folder such as {folder / next(iter(cells))}.")
+    for folder in folders:
+        for path in (*folder.glob("*.json"), *folder.glob("*/*.json")):
+            search = path.parent == folder and SEARCH in path.stem
+            if not search and (path.parent.name not in cells or path.parent.parent != folder):
+                place = folder / next(iter(cells))
+                raise RunError(f"{path} belongs to no cell. Expected it in a folder such as {place}.")
     for cell, papers in cells.items():
-        files = {path.stem: path for path in sorted((folder / cell).glob("*.json"))}
+        files = {path.stem: path for folder in folders for path in sorted((folder / cell).glob("*.json"))}
         for kind, infix in KINDS.items():
             for method, ending in METHODS.items():
                 paper = papers.get(method)
@@ -69,7 +76,7 @@ def rows(folder: Path) -> list[MeasuredRow]:
                 measured = [_row(files.pop(stem), cell, method, kind, paper) for stem in own]
                 # Of a recipe that has been changed, what it gives now is not known.
                 known = any(row.method == method for row in measured)
-                if not known and (paper is not None or (kind == "minutes" and method != "supervised")):
+                if not known and (paper is not None or (kind != "paper" and method != "supervised")):
                     measured.insert(0, MeasuredRow(cell, method, kind, paper))
                 found += measured
         for path in files.values():
@@ -84,7 +91,7 @@ def _order(stem: str) -> tuple[bool, int]:
 
 def _belongs(stem: str, prefix: str, ending: str) -> bool:
     rest = stem.removeprefix(prefix)
-    if not stem.startswith(prefix) or rest.startswith("-minutes"):
+    if not stem.startswith(prefix) or rest.startswith(tuple(infix for infix in KINDS.values() if infix)):
         return False
     if ending:
         return rest.startswith(ending)
@@ -158,12 +165,12 @@ def _cells() -> dict[str, dict[str, float]]:
     return {name: papers[name] for name in first} | {"eurosat-40": {}} | papers
 
 
-def home() -> Path | None:
-    """The results that lie beside the package, in a checkout; None where it was installed without them."""
+def home() -> tuple[Path, ...]:
+    """The results that lie beside the package, in a checkout; none where it was installed without them."""
     for parent in (Path.cwd(), Path(__file__).parents[2]):
         if (parent / "results" / "gain").is_dir():
-            return parent / "results" / "gain"
-    return None
+            return parent / "results" / "gain", parent / "results" / "start"
+    return ()
 
 
 def table(found: list[MeasuredRow]) -> Iterator[tuple[str, ...]]:

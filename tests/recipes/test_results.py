@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
-from debiaspl.recipes.results import rows, table
+from debiaspl.recipes.results import KINDS, rows, table
 from debiaspl.training import RunError
 
 LONGER = ", steps=60000"
@@ -35,8 +35,7 @@ def test_an_empty_folder_is_a_list_of_open_cells(tmp_path):
     assert {row.cell for row in found} >= {"cifar10-lt100-10pct", "cifar10-40", "cifar10-250", "eurosat-40"}
     # Whatever is open can be run by name.
     for row in found:
-        infix = "-minutes" if row.recipe == "minutes" else ""
-        assert row.cell + infix + ("" if row.method == "DebiasPL" else "-fixmatch") in RECIPES
+        assert row.cell + KINDS[row.recipe] + ("" if row.method == "DebiasPL" else "-fixmatch") in RECIPES
 
 
 def test_methods_variants_and_recipes_each_have_their_row(tmp_path):
@@ -132,7 +131,8 @@ def test_the_command_prints_what_lies_in_the_repository():
     shown = CliRunner().invoke(app, ["results", "--json"])
     assert shown.exit_code == 0, shown.output
     found = {(row["cell"], row["method"], row["recipe"]): row for row in json.loads(shown.output)}
-    files = list((Path(__file__).parents[2] / "results" / "gain").glob("*/*.json"))
+    root = Path(__file__).parents[2] / "results"
+    files = [*(root / "gain").glob("*/*.json"), *(root / "start").glob("*/*.json")]
     assert len([row for row in found.values() if row["accuracy"]]) == len(files)
     for cell, points, papers in (
         ("cifar10-lt100-10pct", 4, (79.2, 67.3)),
