@@ -54,11 +54,12 @@ def settings_command(
     network: Annotated[str | None, typer.Option(metavar="NAME", help="With this network.")] = None,
     protocol: Annotated[str | None, typer.Option(metavar="NAME", help="With this protocol.")] = None,
     strong: Annotated[str | None, typer.Option(metavar="NAME", help="With these strong views.")] = None,
+    beside: Annotated[str | None, typer.Option(metavar="NAME", help="With this algorithm beside it.")] = None,
     json_: AsJson = False,
 ) -> None:
     """List the settings of a recipe and of its parts: value, default and what each does. Change one with --set."""
     parts = {"protocol": protocol, "network": network, "algorithm": algorithm}
-    parts |= {"correction": correction, "strong": strong}
+    parts |= {"correction": correction, "strong": strong, "beside": beside}
     with plain_errors():
         from debiaspl.recipes import recipe as find
         from debiaspl.training import Recipe

@@ -37,7 +37,8 @@ def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = No
 
 def supervised(recipe: Recipe) -> Recipe:
     """The baseline: the same, from the labels alone."""
-    return replace(recipe, algorithm=Choice("supervised"), correction=Choice("none"))
+    nothing = {"beside": Recipe.beside, "beside_weight": Recipe.beside_weight, "beside_until": Recipe.beside_until}
+    return replace(recipe, algorithm=Choice("supervised"), correction=Choice("none"), **nothing)
 
 
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
