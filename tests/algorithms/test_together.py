@@ -147,7 +147,7 @@ def test_there_must_be_one_that_learns_labels_and_one_that_does_not(name):
 
 def test_two_losses_of_one_name_are_refused():
     algorithm = Together(One("beside_loss", True), One("loss", False))
-    with pytest.raises(ValueError, match="One has a loss named beside_loss, .* Give it another name, without beside_"):
+    with pytest.raises(ValueError, match=r"One has a loss named beside_loss, .* Give it another name, without beside_"):
         algorithm.losses(networks(average=False), Batch(torch.zeros(1), torch.zeros(1)))
 
 
