@@ -52,6 +52,7 @@ def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, monkeypatch, recipe, 
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
+BESIDE = [[f"beside={name}", "beside_until=0.4"] for name in STARTS]
 FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
 
 
@@ -65,7 +66,7 @@ FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
         ["views=2"],
         ["algorithm=pseudolabel"],
         ["algorithm=contrastmatch", "teacher=average", "memory=48", "relations=0.5", "key_decay=0.9"],
-        *([f"beside={name}", "beside_until=0.4"] for name in STARTS),
+        *BESIDE,
         *(["algorithm=fixmatch", f"correction={name}"] for name in CORRECTIONS),
     ],
 )
@@ -122,7 +123,9 @@ def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("record", [True, False])
-@pytest.mark.parametrize("settings", [[], ["algorithm=pseudolabel"], ["views=2", "cld_weight=0.2"], ["joint=true"]])
+@pytest.mark.parametrize(
+    "settings", [[], ["algorithm=pseudolabel"], ["views=2", "cld_weight=0.2"], ["joint=true"], *BESIDE]
+)
 def test_a_step_never_waits_for_the_device(settings, record):
     step = Step(changed(EAGER, *settings), digits(), torch.device("cuda"), record=record)
     for number in range(5):  # the recording itself may wait
