@@ -156,7 +156,7 @@ def test_who_labels_is_the_recipes_matter_and_the_other_one_learns_from_the_aver
     assert views.weak == ()
 
 
-def test_nothing_beside_is_the_run_of_before(tmp_path):
+def test_nothing_beside_is_the_run_of_before():
     """And the heads of an algorithm begin with the same weights, whatever is trained beside it."""
     alone, both = step_of(changed(EAGER, "algorithm=comatch")), step_of(changed(MOCO, "algorithm=comatch"))
     assert not isinstance(alone.algorithm, Together)
@@ -179,16 +179,25 @@ def test_the_log_and_the_results_tell_it(tmp_path):
     assert {"pseudo_labels", "kept", "prior"} <= log(tmp_path / "run")[-1].keys()
 
 
-def test_pieces_of_a_batch(tmp_path):
-    whole, cut = step_of(MOCO), step_of(changed(MOCO, "accumulate=2"))
-    for number in range(3):
-        whole(number)
-        cut(number)
-    assert int(cut.first_bad_step) == -1
-    written = [int(step.algorithm.other.contrast.written) for step in (whole, cut)]
-    assert written == [3 * 2 * MOCO.unlabeled_batch] * 2
-    # The correction has learned once a step in both, from labels that hardly differ after three steps.
-    torch.testing.assert_close(cut.algorithm.correction.prior, whole.algorithm.correction.prior, atol=0.02, rtol=0)
+def test_a_batch_is_computed_in_pieces():
+    """Each piece has its part of all views. The correction learns once, from all pieces; the memory takes all in."""
+    step = step_of(changed(MOCO, "accumulate=2", "correction.momentum=0.5"))
+    marginals = []
+    original = step.algorithm.losses
+
+    def watched(models, batch):
+        assert {len(view) for view in (*batch.weak, *batch.strong)} == {MOCO.unlabeled_batch // 2}
+        losses = original(models, batch)
+        marginals.append(step.algorithm.monitors["marginal"])
+        return losses
+
+    step.algorithm.losses = watched
+    step(0)
+    assert int(step.first_bad_step) == -1
+    assert len(marginals) == 2
+    torch.testing.assert_close(step.algorithm.correction.prior, 0.05 + 0.5 * torch.stack(marginals).mean(0))
+    assert not torch.allclose(*marginals, atol=1e-3)  # two halves that differ: learning twice would show
+    assert int(step.algorithm.other.contrast.written) == 2 * MOCO.unlabeled_batch
 
 
 def test_the_step_depends_on_no_value_and_no_device(monkeypatch):
