@@ -19,6 +19,7 @@ from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
 from debiaspl.algorithms.swav import SwAV
 from debiaspl.algorithms.taught import TaughtFixMatch
+from debiaspl.algorithms.together import Together
 from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -39,16 +40,16 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "adamatch": AdaMatch,
 }
 
-BESIDE: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch}
+HINTED: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch}
 """Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
-"""Self-supervised algorithms: they learn features, without a label, for other runs to begin with."""
+"""Self-supervised algorithms: they learn features, without a label, for other runs to begin with, or beside another."""
 
 __all__ = [
     "ALGORITHMS",
-    "BESIDE",
     "BYOL",
+    "HINTED",
     "STARTS",
     "UDA",
     "AdaMatch",
@@ -72,5 +73,6 @@ __all__ = [
     "Supervised",
     "SwAV",
     "TaughtFixMatch",
+    "Together",
     "Views",
 ]

@@ -19,7 +19,7 @@ class Views(NamedTuple):
 
 
 class Models(NamedTuple):
-    """The network being trained, and the network that labels the weak views: an average of the student, or itself.
+    """The network being trained; that which labels weak views, its average or itself; and the average, whoever labels.
 
     Called with images, a network gives logits; ``network.embed(images)`` are its features, (N, D), and
     ``network.head(features)`` their logits.
@@ -27,6 +27,7 @@ class Models(NamedTuple):
 
     student: Network
     teacher: Network
+    average: Network | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,7 @@ class Algorithm(nn.Module, ABC):
     across steps is a buffer, what it trains beside the student a parameter. What it wants to be seen it hands to
     ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (of
     ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes``, ``unlabeled_ids``
-    and ``hints`` (what another model says of the unlabeled images, or None).
-    """
+    and ``hints`` (what another model says of the unlabeled images, or None)."""
 
     views = Views()
     teacher = "student"
@@ -109,9 +109,16 @@ class Algorithm(nn.Module, ABC):
         """Between two generations: a label for each unlabeled image, (N,), -1 where it stays without.
 
         ``probabilities``, (N, C), are what the averaged student of generation ``generation`` (from 0) predicts for all
-        unlabeled images. Those given a label are labeled images of the next generation.
-        """
+        unlabeled images. Those given a label are labeled images of the next generation."""
         raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
+
+    def anew(self) -> dict[str, Tensor]:
+        """What each generation begins with again, by its name in the state: parameters, which adopt cannot set."""
+        return {}
+
+    def parts(self) -> tuple["Algorithm", ...]:
+        """The algorithms that this one is made of."""
+        return (self,)
 
     def report(self, **monitors: Tensor) -> None:
         """Show these tensors: scalars are averaged over steps. Three names are known: ``kept`` and ``pseudo_label``,

@@ -17,7 +17,8 @@ class ContrastMatch(Algorithm):
 
     With few labels FixMatch begins with few confident labels, many of them wrong. The contrast gives the network
     features of its own meanwhile, from the very passes that FixMatch makes anyway. Its weight falls to 0 in a line: it
-    treats images of one class as different, which hurts once their labels are known.
+    treats images of one class as different, which hurts once their labels are known. (FixMatch with ``beside=moco``
+    learns from further views, in further passes.)
 
     Args:
         correction: as FixMatch has it.

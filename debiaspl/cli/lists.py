@@ -54,11 +54,12 @@ def settings_command(
     network: Annotated[str | None, typer.Option(metavar="NAME", help="With this network.")] = None,
     protocol: Annotated[str | None, typer.Option(metavar="NAME", help="With this protocol.")] = None,
     strong: Annotated[str | None, typer.Option(metavar="NAME", help="With these strong views.")] = None,
+    beside: Annotated[str | None, typer.Option(metavar="NAME", help="With this algorithm beside it.")] = None,
     json_: AsJson = False,
 ) -> None:
     """List the settings of a recipe and of its parts: value, default and what each does. Change one with --set."""
     parts = {"protocol": protocol, "network": network, "algorithm": algorithm}
-    parts |= {"correction": correction, "strong": strong}
+    parts |= {"correction": correction, "strong": strong, "beside": beside}
     with plain_errors():
         from debiaspl.recipes import recipe as find
         from debiaspl.training import Recipe
@@ -142,8 +143,8 @@ def results_command(
         places = home() if folder is None else (folder,)
         if not places or not places[0].is_dir():
             raise RunError(
-                f"{places[0] if places else 'results/gain'} is not a folder. Results lie in the repository, not in the installed "
-                "package: run this in a checkout, or name a folder that benchmarks/gain.py wrote with --folder."
+                f"{places[0] if places else 'results/gain'} is not a folder. Results lie in the repository, not in the "
+                "installed package: run this in a checkout, or name a folder that benchmarks/gain.py wrote: --folder."
             )
         found = rows(*places)
         if not any(row.accuracy for row in found):

@@ -37,7 +37,14 @@ def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = No
 
 def supervised(recipe: Recipe) -> Recipe:
     """The baseline: the same, from the labels alone."""
-    return replace(recipe, algorithm=Choice("supervised"), correction=Choice("none"))
+    return replace(
+        recipe,
+        algorithm=Choice("supervised"),
+        correction=Choice("none"),
+        beside=Recipe.beside,
+        beside_weight=Recipe.beside_weight,
+        beside_until=Recipe.beside_until,
+    )
 
 
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:

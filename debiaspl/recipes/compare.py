@@ -22,7 +22,7 @@ from debiaspl.report.comparison import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, train_all
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import ALONE
-from debiaspl.training.parts import find
+from debiaspl.training.parts import PARTS, find
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from debiaspl.training.views import NeedsPictures
@@ -136,7 +136,11 @@ def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]
     recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True)
     if base.name in SHORT:
         recipe = recipe.with_settings(SETTINGS.get(algorithm, ()))
-    return recipe.with_settings([item for item in settings if recipe.owner(_key(item)) or "=" not in item])
+    # Parts first, and one by one: a part that is named has settings which the one before it did not have.
+    for item in sorted(settings, key=lambda item: _key(item) not in PARTS):
+        if recipe.owner(_key(item)) or "=" not in item:
+            recipe = recipe.with_settings([item])
+    return recipe
 
 
 def _key(setting: str) -> str:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from debiaspl.algorithms import ALGORITHMS, BESIDE, STARTS, Algorithm
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm
+from debiaspl.algorithms.together import nothing
 from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
@@ -24,12 +25,17 @@ STRONG: dict[str, Callable[..., Any]] = {
 LINEAR = "linear"
 """The network that is for vectors, and not for pictures."""
 
+NOTHING = "none"
+"""What is named where no algorithm is trained beside another."""
+
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
     "network": {**MODELS, "encoder": EncoderNetwork, LINEAR: LinearNetwork},
-    "algorithm": {**ALGORITHMS, **BESIDE, **STARTS},
+    "algorithm": {**ALGORITHMS, **HINTED, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,
+    # Last: a name that two parts have, such as temperature, is not its own unless written beside.temperature.
+    "beside": {NOTHING: nothing, **STARTS},
 }
 
 # What a user's own file may hold, named PATH.py:ClassName, and what such a class must extend.

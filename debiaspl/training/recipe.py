@@ -67,6 +67,14 @@ class Recipe:
     over the nearest neighbours of the features."""
     algorithm: Choice = Choice("fixmatch")
     """What is learned from a batch."""
+    beside: Choice = Choice("none")
+    """A self-supervised algorithm that is trained beside it, on further strong views, with a weight that falls to 0.
+    Who labels is not changed by it: it has the teacher of its own paper."""
+    beside_weight: float = 1.0
+    """Weight of its loss at the start; after a share t of the training, or of a generation, it is
+    beside_weight * max(0, 1 - t / beside_until)."""
+    beside_until: float = 1.0
+    """Share of the training after which its weight is 0; above 1 it ends above 0, and with 1000 it hardly falls."""
     correction: Choice = Choice("debiaser")
     """What is done to predictions before they become labels; ``none`` makes DebiasPL into FixMatch."""
     strong: Choice = Choice("fixmatch")
@@ -122,6 +130,9 @@ class Recipe:
         for name in ("sgd_momentum", "average_decay", "validation", "warm_up"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
+        for name in ("beside_weight", "beside_until"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number above 0.")
         if not 0 <= self.arc <= 0.5 and self.arc != HALF_WAVE:
             raise ValueError(
                 f"arc is {self.arc}, expected a number in [0, 1/2], such as FixMatch's 7/16, or 1 for the half wave."
@@ -223,6 +234,11 @@ class Recipe:
             name = getattr(self, part).name
             if is_at_hand(part, name):
                 everything += settings_of(part, name)
+                if key.startswith(f"{part}."):
+                    return (
+                        f"recipe {self.name!r} has no setting {key!r}: {part} is {name}, which has "
+                        f"{listed(settings_of(part, name))}. A part is named before its settings: {part}=NAME."
+                    )
             else:
                 hint = f" To set what {name} has, name it once more, before its settings: {part}={name}."
         close = difflib.get_close_matches(key, everything, n=1)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from debiaspl._version import __version__
+from debiaspl.algorithms import Algorithm, Together
 from debiaspl.data import ImageSet, Task
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.monitor import imbalance
@@ -91,6 +92,12 @@ def measured(
 def mode(recipe: Recipe, step: Step) -> str:
     """Whether the step is the one of the algorithm's paper, and who shares batch norm; docs/performance.md."""
     algorithm = step.algorithm
+    if isinstance(algorithm, Together):
+        return f"{_mode(recipe, step, algorithm.main)}, beside {recipe.beside.name}"
+    return _mode(recipe, step, algorithm)
+
+
+def _mode(recipe: Recipe, step: Step, algorithm: Algorithm) -> str:
     if step.task.labeled.is_encoded:
         return "frozen encoder"
     other_teacher = recipe.teacher == "average" and algorithm.teacher == "student"

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms import Algorithm, Batch, Models
+from debiaspl.algorithms import Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
-from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_heads, first_weights, synchronise_norms
+from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_weights, synchronise_norms
+from debiaspl.training.building import algorithm_of, take_over_heads
 from debiaspl.training.classifier import finished
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
@@ -64,14 +65,14 @@ class Step:
         if fresh and recipe.first_classifier != RANDOM:
             self._begin_with(first_classifier(recipe, self.student, self.task))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
-        self.algorithm = _algorithm(recipe, task, self.student).to(device)
+        self.algorithm = algorithm_of(recipe, task, self.student.num_features).to(device)
         if fresh and recipe.start:
-            own = self.algorithm.state_dict()
-            self.algorithm.load_state_dict(own | first_heads(recipe.start, own, self.algorithm.heads))
+            take_over_heads(self.algorithm, recipe.start)
         if task.labeled.is_encoded:
             refuse_for_vectors(recipe, self.algorithm)
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
-        self.models = Models(self.student, self.average.model if teacher == "average" else self.student)
+        labels = self.average.model if teacher == "average" else self.student
+        self.models = Models(self.student, labels, self.average.model)
         together = recipe.synchronise_norm and ranks.count() > 1
         if together:
             synchronise_norms(self.student)
@@ -91,7 +92,6 @@ class Step:
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
-        _check_generations(recipe, self.algorithm)
         recorded = record and device.type == "cuda"
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
 
@@ -182,6 +182,8 @@ class Step:
         first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
         self.update.load_exact(self.student, first)
         self.average.model.load_state_dict(first)
+        if again := self.algorithm.anew():
+            self.update.load_exact(self.algorithm, self.update.exact_state(self.algorithm) | again)
         for momentum in self.update.momenta().values():
             momentum.zero_()
 
@@ -255,20 +257,10 @@ class Step:
 
 def check(recipe: Recipe, task: Task) -> None:
     """Raise where a step of vectors would raise; nothing is computed."""
-    algorithm = _algorithm(recipe, task, _network(recipe, task, recipe.seed, fresh=False))
-    _check_generations(recipe, algorithm)
+    network = _network(recipe, task, recipe.seed, fresh=False)
+    algorithm = algorithm_of(recipe, task, network.num_features)
     refuse_for_vectors(recipe, algorithm)
     view_maker(recipe, task.labeled, None)
-
-
-def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
-    if recipe.steps < algorithm.generations:
-        raise ValueError(f"{algorithm.generations} generations in {recipe.steps} steps, expected one each or more.")
-    if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
-        raise ValueError(
-            f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
-            "adopt(probabilities, generation) that says which labels the next one takes over."
-        )
 
 
 def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
@@ -287,23 +279,6 @@ def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     return network
-
-
-def _algorithm(recipe: Recipe, task: Task, student: Network) -> Algorithm:
-    known: dict[str, Any] = {
-        "num_classes": task.labeled.num_classes,
-        "num_features": student.num_features,
-        "num_unlabeled": len(task.unlabeled),
-        "class_counts": tuple(task.labeled.counts()),
-        "classes": task.labeled.classes,
-        "unlabeled_ids": task.unlabeled.ids,
-        "hints": task.hints,
-    }
-    correction = recipe.correction.build("correction", **known)
-    with torch.random.fork_rng(devices=[]):  # heads have first weights too
-        torch.manual_seed(recipe.seed)
-        algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
-    return algorithm
 
 
 def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

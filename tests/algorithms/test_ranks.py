@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, Models
+from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, Models, Together
 from debiaspl.algorithms.mixing import mixup
 from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import Hints
@@ -46,6 +46,9 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "swav": ("swav", {"prototypes": 7, "small_views": 2}),
     "byol": ("byol", {"strong_views": 3, "hidden": 10, "width": 6, "key_decay": 0.5}),
 }
+# Two in one, until the weight of the second is 0 in the last step.
+PAIRS = (("fixmatch", "moco"), ("comatch", "swav"), ("contrastmatch", "simclr"), ("supervised", "byol"))
+EXACT |= {f"{one} beside {two}": (f"{one} beside {two}", {"until": 0.75}) for two, one in PAIRS}
 MIXED = {"mixmatch": ("mixmatch", {}), "remixmatch": ("remixmatch", {}), "fixmatch": ("fixmatch", {})}
 
 
@@ -74,6 +77,9 @@ def network(synchronised: bool, seed: int) -> Network:
 
 
 def built(name: str, settings: dict[str, Any]) -> Algorithm:
+    if " beside " in name:
+        other, main = (built(*EXACT[one]) for one in name.split(" beside "))
+        return Together(main, other, **settings).double()
     correction: Correction = Debiaser(CLASSES, momentum=0.6)
     if name == "taught":
         taught = torch.arange(POSITIONS) % (CLASSES + 1) - 1
@@ -113,10 +119,11 @@ def trained(name: str, settings: dict[str, Any], synchronised: bool = False) -> 
     """A few steps, with gradients averaged over ranks: the mean losses, the gradients and all state."""
     student, algorithm = network(synchronised, 1), built(name, settings)
     teacher = network(synchronised, 2).eval() if algorithm.needs_average or name == "contrastmatch" else student
+    average = network(synchronised, 4).eval()
     generator, found = torch.Generator().manual_seed(3), []
     parameters = [*student.parameters(), *algorithm.parameters()]
     for step in range(STEPS):
-        losses = algorithm.losses(Models(student, teacher), part(step, algorithm, generator))
+        losses = algorithm.losses(Models(student, teacher, average), part(step, algorithm, generator))
         total = torch.stack(list(losses.values())).sum()
         gradients = torch.autograd.grad(total, parameters, materialize_grads=True)
         gradients = [ranks.mean(gradient) for gradient in gradients]

@@ -12,7 +12,7 @@ from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
 
 # What is compared, and who labels, which is a matter of the method.
-COMPARED = ("algorithm", "correction", "teacher")
+COMPARED = ("algorithm", "correction", "teacher", "beside", "beside_weight", "beside_until")
 # Of no use to a method that learns from labels alone.
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images")
 WORDS = {
@@ -92,7 +92,8 @@ def _conditions(method: Method) -> dict[str, Condition]:
     """What decides, besides the method, how good its result is."""
     defaults = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING}
     recipe = defaults | dict(method.runs[0].recipe)
-    compared = (*COMPARED, "average_decay") if _averages(str(recipe["algorithm"]["name"])) else COMPARED
+    averages = any(_averages(kind, method.runs[0].recipe.get(kind)) for kind in ("algorithm", "beside"))
+    compared = (*COMPARED, "average_decay") if averages else COMPARED
     plain = {name: value for name, value in recipe.items() if name not in (*APART, *compared)}
     settings = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}
     found = {name: Condition(shown, shown) for name, shown in settings.items()}
@@ -100,10 +101,13 @@ def _conditions(method: Method) -> dict[str, Condition]:
     return found | {"data": Condition(place_of(data), data)} | _measured(method.ended())
 
 
-def _averages(algorithm: str) -> bool:
+def _averages(kind: str, part: Mapping[str, Any] | None) -> bool:
     """Whether the decay of the average is a setting of the algorithm itself. A user's file is not executed for it."""
+    if part is None:  # of an earlier version
+        return False
+    name = str(part["name"])
     try:
-        return is_at_hand("algorithm", algorithm) and getattr(find("algorithm", algorithm), "needs_average", False)
+        return is_at_hand(kind, name) and getattr(find(kind, name), "needs_average", False)
     except ValueError:  # an algorithm of another version
         return False
 

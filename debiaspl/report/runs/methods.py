@@ -12,6 +12,7 @@ from debiaspl.report.chance import paired, wilson
 from debiaspl.report.comparison import summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
+from debiaspl.training.parts import NOTHING
 
 # Where the class is not called as people call the method.
 TITLES = {
@@ -23,6 +24,8 @@ TITLES = {
 }
 # What does not change what is computed, or changes it only as another seed would.
 WORDS = ("name", "about", "cost", "paper")
+# Fields that recipes of earlier versions do not have.
+LATER = {"start": "", "beside": {"name": "none", "settings": {}}, "beside_weight": 1.0, "beside_until": 1.0}
 APART = (*WORDS, "seed", "log_every", "evaluate_every", "checkpoint_every")
 
 
@@ -35,7 +38,7 @@ class Method:
 
     @property
     def supervised(self) -> bool:
-        return str(self.runs[0].recipe["algorithm"]["name"]) == "supervised"
+        return _from_labels_alone(self.runs[0].recipe)
 
     def ended(self) -> list[Mapping[str, Any]]:
         """Results of the runs that have ended."""
@@ -84,8 +87,7 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
     """Runs put together by recipe: supervised baselines first, then what has no correction, then the rest."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
-        # Runs from before there were starts began without one.
-        computed = {"start": ""} | {name: value for name, value in run.recipe.items() if name not in APART}
+        computed = LATER | {name: value for name, value in run.recipe.items() if name not in APART}
         groups.setdefault(json.dumps(computed, sort_keys=True), []).append(run)
     members = [sorted(group, key=lambda run: int(run.recipe["seed"])) for group in groups.values()]
     members.sort(key=lambda group: _rank(group[0].recipe))
@@ -98,7 +100,12 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
 
 
 def method_name(recipe: Mapping[str, Any]) -> str:
-    """FixMatch without a correction is FixMatch, with the paper's it is DebiasPL."""
+    """FixMatch without a correction is FixMatch, with the paper's it is DebiasPL; what is trained beside it follows."""
+    beside = _beside(recipe)
+    return f"{_name(recipe)} + {STARTS[beside].__name__ if beside in STARTS else beside}" if beside else _name(recipe)
+
+
+def _name(recipe: Mapping[str, Any]) -> str:
     algorithm, correction = str(recipe["algorithm"]["name"]), str(recipe["correction"]["name"])
     known = {**ALGORITHMS, **STARTS}
     own = known[algorithm].__name__ if algorithm in known else algorithm
@@ -116,6 +123,16 @@ def plain(recipe: Mapping[str, Any]) -> bool:
     return bool(correction["name"] == "none" or correction["settings"].get("strength") == 0)
 
 
+def _beside(recipe: Mapping[str, Any]) -> str:
+    """The algorithm that is trained beside the other; empty where there is none."""
+    name = str(recipe.get("beside", LATER["beside"])["name"])
+    return "" if name == NOTHING else name
+
+
+def _from_labels_alone(recipe: Mapping[str, Any]) -> bool:
+    return bool(recipe["algorithm"]["name"] == "supervised") and not _beside(recipe)
+
+
 def flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by the names that ``--set`` knows; those of a part after the part."""
     settings: dict[str, Any] = {}
@@ -129,13 +146,13 @@ def flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rank(recipe: Mapping[str, Any]) -> int:
-    return 0 if recipe["algorithm"]["name"] == "supervised" else 1 if plain(recipe) else 2
+    return 0 if _from_labels_alone(recipe) else 1 if plain(recipe) else 2
 
 
 def _told_apart(name: str, group: list[RunRecord], members: list[list[RunRecord]]) -> str:
     """The name with the settings in which methods of this name differ."""
-    rivals = [flat(other[0].recipe) for other in members if method_name(other[0].recipe) == name]
-    own = flat(group[0].recipe)
+    rivals = [flat(LATER | dict(other[0].recipe)) for other in members if method_name(other[0].recipe) == name]
+    own = flat(LATER | dict(group[0].recipe))
     everything = dict.fromkeys(key for rival in rivals for key in rival if key not in APART)
     differing = [key for key in everything if len({json.dumps(rival.get(key)) for rival in rivals}) > 1]
     told = [f"{key.rpartition('.')[2]} {own.get(key, 'default')}" for key in differing]

@@ -1,0 +1,84 @@
+"""Two algorithms in one run: one learns labels, and a self-supervised one learns features beside it, for a while."""
+
+from dataclasses import replace
+
+from torch import Tensor, nn
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+
+PREFIX = "beside_"
+"""Of the names of the other one's losses: both may call one ``contrast``."""
+
+
+class Together(Algorithm):
+    """The losses of ``main``, and those of ``other`` with the weight ``weight * max(0, 1 - progress / until)``.
+
+    Each has views of its own, of the same images, and passes of its own: neither knows of the other. Correction,
+    teacher, generations and monitors are those of the main one. A step is one program, so that the passes of the other
+    one are made to the end, also where its weight is 0.
+    """
+
+    def __init__(self, main: Algorithm, other: Algorithm, weight: float = 1.0, until: float = 1.0) -> None:
+        nn.Module.__init__(self)  # the correction is the main one's: a second name for it would save it twice
+        one, two = type(main).__name__, type(other).__name__
+        if not main.learns_labels:
+            raise ValueError(
+                f"{one} is self-supervised itself, and beside it {two} is asked for: nothing would learn the labels. "
+                "Use beside=none, or an algorithm that learns labels."
+            )
+        if other.learns_labels:
+            raise ValueError(f"{two} learns labels, expected a self-supervised algorithm beside {one}.")
+        self.main, self.other = main, other
+        self.weight, self.until = weight, until
+        object.__setattr__(self, "correction", main.correction)
+        self.monitors = {}
+        self.views = Views(*(sum(pair) for pair in zip(main.views, other.views, strict=True)))
+        self.needs_pictures = other.needs_pictures or main.needs_pictures
+        self.teacher, self.needs_average = main.teacher, main.needs_average
+        self.makes_pseudo_labels, self.hard_labels = main.makes_pseudo_labels, main.hard_labels
+        self.own_correction, self.generations = main.own_correction, main.generations
+        repeated = other.state_dict() if main.generations > 1 else {}
+        self._first = {f"other.{name}": value.clone() for name, value in repeated.items()}
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        weak, strong = self.main.views
+        for_main = replace(batch, weak=batch.weak[:weak], strong=batch.strong[:strong])
+        for_other = replace(batch, weak=batch.weak[weak:], strong=batch.strong[strong:])
+        # The other one first: what batch norm's moving statistics saw last is what the main one shows them.
+        beside = self.other.losses(self._models_of_other(models), for_other)
+        losses = self.main.losses(models, for_main)
+        self.monitors = self.main.monitors
+        # Exactly 0 from ``until`` on; 1 - progress / until may be rounded to a little more on a GPU.
+        weight = (self.until - batch.progress).clamp_min(0) * (self.weight / self.until)
+        weighted = {f"{PREFIX}{name}": weight * loss for name, loss in beside.items()}
+        if clash := losses.keys() & weighted.keys():
+            raise ValueError(
+                f"{type(self.main).__name__} has a loss named {', '.join(sorted(clash))}, which is the name of one of "
+                f"{type(self.other).__name__} beside it. Give it another name, without {PREFIX}."
+            )
+        return losses | weighted
+
+    def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
+        return self.main.adopt(probabilities, generation)
+
+    def anew(self) -> dict[str, Tensor]:
+        """The other one's heads, and what it remembers: a new student's features have nothing to do with them."""
+        return self._first
+
+    def parts(self) -> tuple[Algorithm, ...]:
+        return self.main, self.other
+
+    def _models_of_other(self, models: Models) -> Models:
+        """Its teacher is the one of its paper, whoever labels for the main one."""
+        if self.other.teacher == "student":
+            return models._replace(teacher=models.student)
+        if models.average is None:
+            raise ValueError(
+                f"{type(self.other).__name__} learns from an average of the student, and there is none. "
+                "Use Models(student, teacher, average)."
+            )
+        return models._replace(teacher=models.average)
+
+
+def nothing() -> None:
+    """In place of an algorithm beside another one: there is none."""
