@@ -8,7 +8,7 @@ from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.scaling import Scaling, scale
 from debiaspl.models.small import SmallNet
-from debiaspl.models.start import first_weights, start_digest
+from debiaspl.models.start import TrainedNetwork, first_weights, start_digest, trained_network
 from debiaspl.models.synchronise import synchronise_norms
 from debiaspl.models.wrn import ResNet18, WideResNet
 
@@ -23,12 +23,14 @@ __all__ = [
     "Scaling",
     "Seen",
     "SmallNet",
+    "TrainedNetwork",
     "WideResNet",
     "first_weights",
     "predict_set",
     "scale",
     "start_digest",
     "synchronise_norms",
+    "trained_network",
 ]
 
 MODELS: dict[str, type[Network]] = {
