@@ -162,9 +162,7 @@ def load_named(photos: Any, machine: str, name: str) -> Any:
     return encoder
 
 
-def _plan(
-    recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool, start: Any = None
-) -> str:
+def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool, start: Any = None) -> str:
     """The second line: what will be trained, how it is checked and how long it takes."""
     from dataclasses import replace
 

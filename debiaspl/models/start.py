@@ -116,7 +116,9 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
         return None
 
 
-def _of_run(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: TrainedNetwork) -> dict[str, Tensor]:
+def _of_run(
+    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: TrainedNetwork
+) -> dict[str, Tensor]:
     found = {name: value for name, value in tensors.items() if not name.startswith(HEAD)}
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
     names = sorted(found.keys() ^ expected.keys())

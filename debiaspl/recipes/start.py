@@ -9,6 +9,7 @@ nearest-neighbour accuracy of 88.4 % (results/start/second-search.json). SMALL i
 
 from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 
 from debiaspl.training import Choice, Recipe
 
@@ -87,7 +88,7 @@ def start_for_known(data: str, images: int, device: str) -> Recipe:
     own = next((recipe for recipe in RECIPES if recipe.data == data), None)
     if own is not None and (device != "cpu" or own.network.name == SMALL.network.name):
         return own
-    name, flip = f"{data}-start", data not in NOT_MIRRORED
+    name, flip = f"{Path(data).name}-start", data not in NOT_MIRRORED
     return replace(start_for(images, device), name=name, about=f"{data}: features without labels", data=data, flip=flip)
 
 
@@ -101,7 +102,7 @@ RECIPES = (
         # A fifth of 8 x 8 pixels shows nothing of a digit.
         strong=Choice("fixmatch"),
         flip=False,
-        steps=600,
+        steps=1000,
     ),
     replace(
         START,
