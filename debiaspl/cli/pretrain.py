@@ -10,7 +10,7 @@ from debiaspl._torchrun import rank
 from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors
-from debiaspl.cli.train import refuse_for_photos, report_of, say_skipped
+from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
 
 if TYPE_CHECKING:
     from debiaspl.photos.survey import Photos
@@ -179,7 +179,7 @@ def _say_plan(
     if begun:
         typer.echo(f"Going on with {place}.")
         return
-    network = {"small": "A small network", "resnet9": "A ResNet-9"}.get(recipe.network.name, recipe.network.name)
+    network = NETWORKS.get(recipe.network.name, recipe.network.name)
     height, width = size or (recipe.image_size, recipe.image_size)
     took = "" if seconds is None else f" About {in_words(seconds)} on {cores(machine)}."
     typer.echo(

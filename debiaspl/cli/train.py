@@ -11,6 +11,10 @@ from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors
 
 
+NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
+"""As a user reads them."""
+
+
 def train_command(
     photos: Annotated[
         Path | None, typer.Argument(help="A folder of photos: class folders and unlabeled/, or any, with labels.csv.")
@@ -179,14 +183,15 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
         )
         recipe = replace(recipe, start="")  # it is not there yet, and changes no time
     took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager))
-    network, hint = "A small network" if machine == "cpu" else "A ResNet-9", ""
+    network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
     if encoder is not None:
         name = f"{encoder.name}, {'frozen' if recipe.network.settings.get('frozen') else 'fine-tuned'}"
         network = name[0].upper() + name[1:]
     elif machine == "cpu" and lite0_is_installed():
         hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
     return (
-        f"{features}{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. {check.words()} "
+        f"{features}{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. "
+        f"{check.words()} "
         f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
     )
 

@@ -24,7 +24,7 @@ class Ending:
     """What a run ends with, beside its weights."""
 
     confusion: list[list[int]]
-    """Rows: true class. Columns: predicted class. All other numbers follow from it; empty where no image has a label."""
+    """Rows: true class. Columns: predicted class. All other numbers follow from it; empty without labels."""
     evaluated: str
     """Which model was measured, and on what, in words."""
     predictions: str | None

@@ -26,7 +26,6 @@ from debiaspl.training.schedule import rate
 from debiaspl.training.update import Update
 from debiaspl.training.views import refuse_for_vectors, view_maker
 
-
 NOTHING = Drawn(torch.empty(0, dtype=torch.int64), (), {})
 """The labeled images of a step that sees none."""
 
@@ -271,7 +270,8 @@ def _check_labels(recipe: Recipe, task: Task) -> None:
         raise ValueError(f"labeled_batch is 0, and {name} learns from labels. Expected 1 or more.")
     if recipe.evaluate_every and not task.has_labels:
         raise ValueError(
-            f"evaluate_every is {recipe.evaluate_every}, and no image has a label to evaluate with. Use evaluate_every=0."
+            f"evaluate_every is {recipe.evaluate_every}, and no image has a label to evaluate with. "
+            "Use evaluate_every=0."
         )
 
 

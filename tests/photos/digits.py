@@ -9,8 +9,8 @@ from debiaspl.data import load
 
 
 def write_digits(root: Path, count: int = 60, labeled: int = 0, folders: str = "") -> Path:
-    """``count`` digits as PNG, with the label even or odd: of the first ``labeled``, in labels.csv, or in folders. Other
-    images go to the folder called ``folders``."""
+    """``count`` digits as PNG. The first ``labeled`` are even or odd: as labels.csv says, or by the folder they lie in,
+    where the others lie in one called ``folders``."""
     digits, table = load("digits").train, [("file_name", "label")]
     for number in range(count):
         label = ("even", "odd")[int(digits.labels[number]) % 2]
