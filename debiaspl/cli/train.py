@@ -10,7 +10,6 @@ from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Re
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors
 
-
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """As a user reads them."""
 
