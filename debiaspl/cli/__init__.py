@@ -11,6 +11,7 @@ from debiaspl.cli.data import data_app
 from debiaspl.cli.deploy import export_command, next_command, predict_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import corrections_command, recipes_command, results_command, settings_command
+from debiaspl.cli.pretrain import pretrain_command
 from debiaspl.cli.report import report_command, watch_command
 from debiaspl.cli.terminal import plain_errors
 from debiaspl.cli.train import train_command
@@ -40,7 +41,7 @@ def _main(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    if rank() is not None and context.invoked_subcommand != "train":
+    if rank() is not None and context.invoked_subcommand not in ("train", "pretrain"):
         with plain_errors():
             raise ValueError(f"debiaspl {context.invoked_subcommand} is one process. Start it without torchrun.")
 
@@ -48,6 +49,7 @@ def _main(
 app.command("demo")(demo_command)
 app.command("compare")(compare_command)
 app.command("label")(label_command)
+app.command("pretrain")(pretrain_command)
 app.command("train")(train_command)
 app.command("recipes")(recipes_command)
 app.command("settings")(settings_command)

@@ -10,6 +10,9 @@ from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Re
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors
 
+NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
+"""As a user reads them."""
+
 
 def train_command(
     photos: Annotated[
@@ -46,7 +49,7 @@ def train_command(
     """
     with plain_errors():
         if photos is not None and recipe is None:
-            _refuse_for_photos(photos, root, timeout)
+            refuse_for_photos(photos, root, timeout)
             table = labels, file_column, label_column
             _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
             return
@@ -75,13 +78,16 @@ def train_command(
             return  # the first one speaks for all
         if ended:
             typer.echo(f"The run in {folder} had ended; nothing was trained.")
-        typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
-        typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
-        _say_skipped(results)
-        typer.echo(f"The report is {_report([folder], folder)}")
+        if "accuracy" in results:
+            typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
+            typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+        else:
+            typer.echo(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
+        say_skipped(results)
+        typer.echo(f"The report is {report_of([folder], folder)}")
 
 
-def _refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
+def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
     """What is for recipes alone would do nothing here."""
     if rank() is not None:
         raise ValueError("a folder of photos is trained on by one process; several train a --recipe.")
@@ -115,9 +121,9 @@ def _train_photos(
 
     from debiaspl.data.label_table import Columns
     from debiaspl.photos.check import check_for
-    from debiaspl.photos.choose import choose
     from debiaspl.photos.describe import HEADER, caption, rows, verdict
     from debiaspl.photos.run import BASELINE, train_photos, with_check
+    from debiaspl.photos.start import choose_with_start
     from debiaspl.photos.survey import refuse_alike, survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
@@ -127,7 +133,7 @@ def _train_photos(
         refuse_alike(photos)
     machine = find_device(device).type
     named = None if encoder is None else (encoder, load_named(photos, machine, encoder))
-    recipe = choose(photos, machine, named).with_settings(settings, load_files=True)
+    recipe, start = choose_with_start(photos, machine, named, settings, out)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
@@ -135,15 +141,17 @@ def _train_photos(
     typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
     if resume and not begun:
         warn_of_new_run(place, checked)
-    plan = f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, named and named[1], eager)
+    plan = f"Going on with {place}."
+    if not begun:
+        plan = _plan(recipe, photos, check, machine, named and named[1], eager, start)
     typer.echo(plan)
-    outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager)
+    outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     typer.echo(caption(outcome))
     typer.echo(verdict(outcome))
-    _say_skipped(outcome.semi)
+    say_skipped(outcome.semi)
     both = [place] if outcome.baseline is None else [place / BASELINE, place]
-    typer.echo(f"The run is in {place}; the report is {_report(both, place)}")
+    typer.echo(f"The run is in {place}; the report is {report_of(both, place)}")
 
 
 def load_named(photos: Any, machine: str, name: str) -> Any:
@@ -157,32 +165,42 @@ def load_named(photos: Any, machine: str, name: str) -> Any:
     return encoder
 
 
-def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool) -> str:
+def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool, start: Any = None) -> str:
     """The second line: what will be trained, how it is checked and how long it takes."""
+    from dataclasses import replace
+
     from debiaspl.encoders import lite0_is_installed
-    from debiaspl.photos.duration import cores, estimate, in_words
+    from debiaspl.photos.duration import cores, estimate, estimate_start, in_words
     from debiaspl.photos.run import count_runs
 
     runs = count_runs(recipe, check)
-    took = in_words(estimate(recipe, photos, check, machine, encoder, eager))
-    network, hint = "A small network" if machine == "cpu" else "A ResNet-9", ""
+    seconds, features = 0.0, ""
+    if start is not None:
+        seconds = estimate_start(start, machine, eager)
+        features = (
+            f"1 of 2: features are learned without labels, {start.steps:,} steps; without that: --set start=. 2 of 2: "
+        )
+        recipe = replace(recipe, start="")  # it is not there yet, and changes no time
+    took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager))
+    network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
     if encoder is not None:
         name = f"{encoder.name}, {'frozen' if recipe.network.settings.get('frozen') else 'fine-tuned'}"
         network = name[0].upper() + name[1:]
     elif machine == "cpu" and lite0_is_installed():
         hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
     return (
-        f"{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. {check.words()} "
+        f"{features}{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. "
+        f"{check.words()} "
         f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
     )
 
 
-def _say_skipped(results: dict[str, Any]) -> None:
+def say_skipped(results: dict[str, Any]) -> None:
     if "skipped" in results:
         typer.echo(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
 
 
-def _report(runs: list[Path], folder: Path) -> Path:
+def report_of(runs: list[Path], folder: Path) -> Path:
     from debiaspl.recipes import RECIPES
     from debiaspl.report.runs import write_report
 

@@ -11,6 +11,7 @@ from debiaspl.data.open import open_data, with_test_set
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
 from debiaspl.data.stream import IndexStream
 from debiaspl.data.task import PROTOCOLS, FewLabels, Hints, LongTail, Mismatch, Splitter, Task, TwoTails, digest
+from debiaspl.data.unlabeled import NoLabels
 from debiaspl.data.vectors import Vectors
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "LazyImages",
     "LongTail",
     "Mismatch",
+    "NoLabels",
     "Split",
     "Splitter",
     "Task",

@@ -33,14 +33,24 @@ def read_folder(
     ``labels``, ``classes`` and ``columns`` as in ``list_folder``; what becomes of odd and damaged files stands in
     docs/bad-files.md. ``workers`` are threads; ``progress(done, total)`` is called from the calling thread.
     """
-    listing = list_folder(root, labels, classes, columns=columns)
+    return read_listing(list_folder(root, labels, classes, columns=columns), size, channels, workers, progress)
+
+
+def read_listing(
+    listing: Listing,
+    size: int | tuple[int, int],
+    channels: int = 3,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[ImageSet, Skipped]:
+    """The same of a folder that was looked at before; a ``size`` as in ``left_in_files``."""
     lazy, threads = left_in_files(listing, size, channels), workers or min(8, os.cpu_count() or 1)
     images, bad = loaded(lazy, threads, progress, partial(_check_left, listing))
     skipped = tuple(sorted((*listing.skipped, *bad.items())))
     if skipped:
         named = shown([_with_reason(file, reason) for file, reason in skipped])
         word = "file" if len(skipped) == 1 else "files"
-        _log.warning("%s: read %d images, skipped %d %s: %s", root, len(images), len(skipped), word, named)
+        _log.warning("%s: read %d images, skipped %d %s: %s", listing.root, len(images), len(skipped), word, named)
     return images, skipped
 
 

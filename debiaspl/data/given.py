@@ -32,6 +32,8 @@ class GivenLabels:
     """What the table calls the column of images, if not file_name."""
     label_column: str = ""
     """What it calls the column of classes, if not label."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images also serve as unlabeled ones."""
 
     def __post_init__(self) -> None:
         if self.folds == 1 or self.folds < 0 or not 0 <= self.fold < max(self.folds, 1):
@@ -64,7 +66,8 @@ class GivenLabels:
         training = np.setdiff1d(known, held_out.numpy())
         if len(training) == 0:
             raise DataError("no image has a label. Label a few of every class first.")
-        rest = np.setdiff1d(np.arange(len(labels)), training)
+        every = np.arange(len(labels))
+        rest = every if self.labeled_also_unlabeled else np.setdiff1d(every, training)
         return Split(from_numpy(training), from_numpy(rest if len(rest) else training))
 
     def held_out(self, labels: Tensor, seed: int) -> Tensor:

@@ -44,7 +44,7 @@ class ImageSet:
     labels: Tensor
     """int64, (N,), as a tensor or as whatever becomes one; -1 where the image has no label that a method may use."""
     classes: tuple[str, ...]
-    """Class names; label k is classes[k]."""
+    """Class names; label k is classes[k]. Empty where no image has a label: such a set may hold no image at all."""
     ids: tuple[str, ...] = ()
     """One name per image, for tables of predictions; the position, if not given."""
     truth: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
@@ -57,7 +57,7 @@ class ImageSet:
                 whole = name != "images" and not made.is_floating_point() and made.dtype != torch.bool
                 object.__setattr__(self, name, made.long() if whole else made)
         self._check_images()
-        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+        if len(self.classes) == 1 or len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
         self._check_labels("labels", self.labels)
         if not self.ids:
@@ -74,8 +74,10 @@ class ImageSet:
     @classmethod
     def of(cls, images: Any, labels: Any, classes: Sequence[str] = ()) -> "ImageSet":
         """Arrays as people have them: images (N, H, W), (N, H, W, C) or (N, C, H, W) of bytes, or of numbers from 0 to
-        1; a class number for each, -1 for none. Classes are called by their numbers, if they have no names."""
-        pixels, numbers = _pixels(_tensor("images", images)), _tensor("labels", labels)
+        1; a class number for each, -1 for none. Classes are called by their numbers, if they have no names. ``labels``
+        is None where no image has one."""
+        pixels = _pixels(_tensor("images", images))
+        numbers = torch.full((len(pixels),), UNLABELED) if labels is None else _tensor("labels", labels)
         if numbers.is_floating_point() or numbers.dtype == torch.bool:
             raise ValueError(f"labels have dtype {numbers.dtype}, expected class numbers from 0 on, -1 for no label.")
         if numbers.numel() == 0:
@@ -146,7 +148,7 @@ class ImageSet:
                 f"images have shape {shape} and dtype {dtype}, expected uint8 (N, C, H, W) with C = 1 or 3. "
                 "Values in 0..1: (images * 255).round().to(torch.uint8). Channels last: images.permute(0, 3, 1, 2)."
             )
-        if 0 in shape:
+        if 0 in shape[1:] or (shape[0] == 0 and self.classes):
             raise ValueError(f"images have shape {shape}, expected at least one image of at least one pixel.")
 
     def _check_labels(self, name: str, labels: Tensor) -> None:
@@ -155,7 +157,9 @@ class ImageSet:
                 f"{name} have shape {tuple(labels.shape)} and dtype {labels.dtype}, expected int64 ({len(self)},): "
                 "one class number per image, -1 for none."
             )
-        low, high = int(labels.min()), int(labels.max())
+        low, high = (int(labels.min()), int(labels.max())) if len(labels) else (UNLABELED, UNLABELED)
+        if not self.classes and high > UNLABELED:
+            raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
         if low < UNLABELED or high >= self.num_classes:
             raise ValueError(
                 f"{name} run from {low} to {high}, expected -1 (no label) to {self.num_classes - 1}: "

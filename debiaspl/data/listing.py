@@ -46,13 +46,15 @@ def list_folder(
     classes: Sequence[str] | None = None,
     allow_absent: bool = False,
     columns: Columns = USUAL,
+    needs_classes: bool = True,
 ) -> Listing:
     """Class folders, or any folder with a table of labels.
 
     Without ``labels`` the table is ``root/labels.csv`` if there is one; else every folder in root is a class, with all
     that lies in it at any depth. ``classes`` gives the names in their order; without it they are sorted.
     ``allow_absent`` lets a table name files that are not there, as long as some are; ``columns`` says what its columns
-    are called.
+    are called. Where fewer than two classes have a label, that is an error, unless ``needs_classes`` is False: then no
+    image has one.
     """
     root = Path(root)
     files, skipped = _find_images(root)
@@ -71,8 +73,10 @@ def list_folder(
         named = _from_folders(root, files, classes)
     if not named:
         raise _no_image(root, skipped)
-    order = _class_order(root, {name for name in named.values() if name is not None}, classes)
-    files = tuple(sorted(named))
+    files, found = tuple(sorted(named)), {name for name in named.values() if name is not None}
+    if not needs_classes and len(found) < 2:
+        return Listing(root, files, torch.full((len(files),), UNLABELED), (), skipped, absent)
+    order = _class_order(root, found, classes)
     number: dict[str | None, int] = {name: position for position, name in enumerate(order)}
     numbers = torch.tensor([number.get(named[file], UNLABELED) for file in files], dtype=torch.int64)
     return Listing(root, files, numbers, order, skipped, absent)

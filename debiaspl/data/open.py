@@ -38,14 +38,33 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
         raise DataError(
             f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known set."
         )
-    if data in SETS or data == "digits" or not place.exists():
+    if is_known(data) or not place.exists():
         return _sized(load(data, root), image_size)
-    if (place / INDEX).exists():
+    if _is_packed(place):
         return with_test_set(open_packed(place))
     images = read_place(place, image_size)
     if isinstance(images.images, LazyImages) and isinstance(images.images.files, FolderFiles) and not stream:
         images, _ = read_folder(place, images.images.size)
     return with_test_set(images)
+
+
+def is_known(data: str) -> bool:
+    """Whether this names a known set."""
+    return data in SETS or data == "digits"
+
+
+def is_folder_of_images(data: str) -> bool:
+    """Whether what lies there is a plain folder: no known set, no tar shards and no packed set."""
+    place = Path(data).expanduser()
+    return not is_known(data) and place.is_dir() and not _is_packed(place) and not _holds_shards(place)
+
+
+def _is_packed(place: Path) -> bool:
+    return (place / INDEX).exists()
+
+
+def _holds_shards(place: Path) -> bool:
+    return place.is_file() or any(place.glob("*.tar"))
 
 
 def _sized(whole: TrainTest, image_size: int) -> TrainTest:
@@ -65,7 +84,7 @@ def _sized(whole: TrainTest, image_size: int) -> TrainTest:
 
 def read_place(place: Path, image_size: int) -> ImageSet:
     """A folder of images, or tar shards, with the images left in their files."""
-    if place.is_file() or any(place.glob("*.tar")):
+    if _holds_shards(place):
         samples = index_shards(find_shards(place))
         classes = tuple(sorted(set(samples.labels) - {""}, key=_by_number))
         if len(classes) < 2:

@@ -12,6 +12,7 @@ from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.given import GivenLabels
 from debiaspl.data.images import ImageSet, same_images
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, label_share, long_tail, mismatch, two_tails
+from debiaspl.data.unlabeled import NoLabels, without_classes
 
 
 class Splitter(Protocol):
@@ -113,6 +114,7 @@ PROTOCOLS: dict[str, Callable[..., Splitter]] = {
     "label-share": LabelShare,
     "long-tail": LongTail,
     "mismatch": Mismatch,
+    "no-labels": NoLabels,
     "two-tails": TwoTails,
 }
 
@@ -131,7 +133,8 @@ class Task:
     """What goes into a run: labeled images, images whose labels are hidden, and the images a result is measured on.
 
     ``Task.of`` makes one of a set and a protocol, ``Task.of_given`` of images of which some are labeled, and
-    ``debiaspl.encoders.encode`` makes one of vectors of another.
+    ``debiaspl.encoders.encode`` makes one of vectors of another. ``Task.of_unlabeled`` makes one without any label, for
+    algorithms that learn features alone: its labeled and test images are empty sets, and it has no classes.
     """
 
     labeled: ImageSet
@@ -146,7 +149,7 @@ class Task:
         sets = (self.labeled, self.unlabeled, self.test, *([self.validation] if self.validation else []))
         if len({images.classes for images in sets}) > 1 or len({images.is_encoded for images in sets}) > 1:
             raise ValueError("the sets of a task have different classes, or some are encoded: expected parts of one.")
-        if any(int(images.truth.min()) < 0 for images in sets[2:]):
+        if any(len(images) and int(images.truth.min()) < 0 for images in sets[2:]):
             raise ValueError("a test or validation image has no label, expected one for each: they are measured with.")
         if self.hints is not None and {tuple(part.shape) for part in self.hints} != {(len(self.unlabeled),)}:
             raise ValueError(f"hints for other images: expected one for each of {len(self.unlabeled)} unlabeled ones.")
@@ -167,6 +170,8 @@ class Task:
         unlabeled = train.select(split.unlabeled).without_labels()
         if whole.unlabeled is not None and protocol.takes_further:
             unlabeled = unlabeled.joined(whole.unlabeled)
+        if not len(split.labeled):
+            return cls.of_unlabeled(unlabeled)
         return cls(train.select(split.labeled), unlabeled, whole.test, held_out)
 
     @classmethod
@@ -188,6 +193,18 @@ class Task:
         labeled = images.select(split.labeled)
         test = images.select(held_out) if len(held_out) else labeled
         return cls(labeled, images.select(split.unlabeled).without_labels(), test, validated)
+
+    @classmethod
+    def of_unlabeled(cls, images: ImageSet) -> "Task":
+        """Images without a label, whatever labels they have."""
+        unlabeled = without_classes(images)
+        nothing = unlabeled.select([])
+        return cls(nothing, unlabeled, nothing)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether there is anything to train a classifier with, and to measure one with."""
+        return len(self.labeled) > 0
 
     def to(self, device: torch.device) -> "Task":
         hints = None if self.hints is None else Hints(*(part.to(device) for part in self.hints))

@@ -91,6 +91,11 @@ def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedMode
         raise RunError(
             f"{path} is damaged: it cannot be read as safetensors ({error}). Bring it back from a copy, or train anew."
         ) from error
+    if not facts["classes"]:
+        raise RunError(
+            f"the run in {folder} has learned features without labels: it has no classifier, so it cannot predict. "
+            f"Train one that begins with it, on photos with a few labels: debiaspl train PHOTOS --set start={folder}"
+        )
     network = _network(facts, path)
     _fill(network, weights, path)
     return SavedModel(
@@ -140,7 +145,7 @@ def _facts(metadata: dict[str, str] | None, path: Path) -> dict[str, Any]:
             and isinstance(network["settings"], dict)
             and isinstance(classes, list)
             and all(isinstance(name, str) for name in classes)
-            and len(set(classes)) == len(classes) >= 2
+            and len(set(classes)) == len(classes) != 1
             and facts["channels"] in (1, 3)
             and isinstance(size, list)
             and len(size) == 2

@@ -8,7 +8,14 @@ from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.scaling import Scaling, scale
 from debiaspl.models.small import SmallNet
-from debiaspl.models.start import ALGORITHM, first_heads, first_weights, start_digest
+from debiaspl.models.start import (
+    ALGORITHM,
+    TrainedNetwork,
+    first_heads,
+    first_weights,
+    start_digest,
+    trained_network,
+)
 from debiaspl.models.synchronise import synchronise_norms
 from debiaspl.models.wrn import ResNet18, WideResNet
 
@@ -24,6 +31,7 @@ __all__ = [
     "Scaling",
     "Seen",
     "SmallNet",
+    "TrainedNetwork",
     "WideResNet",
     "first_heads",
     "first_weights",
@@ -31,6 +39,7 @@ __all__ = [
     "scale",
     "start_digest",
     "synchronise_norms",
+    "trained_network",
 ]
 
 MODELS: dict[str, type[Network]] = {

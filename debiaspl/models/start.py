@@ -12,7 +12,7 @@ import os
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -98,21 +98,42 @@ def first_heads(start: str, own: Mapping[str, Tensor], heads: tuple[str, ...]) -
     return {name: stored[name] for name in wanted} if fits else {}
 
 
-def _network_of_run(path: Path) -> str | None:
-    """Which network a run of debiaspl has trained, in words; None for a file of another origin."""
+class TrainedNetwork(NamedTuple):
+    """What a run of debiaspl says of its weights."""
+
+    name: str
+    settings: Mapping[str, Any]
+    channels: int
+    """Of the images that it was trained with."""
+    side: int
+    """Their height."""
+
+    def __str__(self) -> str:
+        return " ".join((self.name, *(f"{key}={value}" for key, value in self.settings.items())))
+
+
+def trained_network(start: str) -> TrainedNetwork | None:
+    """Which network a start has trained; None where it is no run of debiaspl."""
+    return _network_of_run(find_start(start))
+
+
+def _network_of_run(path: Path) -> TrainedNetwork | None:
     if path.suffix != ".safetensors":
         return None
     try:
         with safe_open(path, "pt") as file:
             facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
         network = facts["network"]
-        settings = " ".join(f"{key}={value}" for key, value in network["settings"].items())
-        return f"{network['name']} {settings}".strip()
+        return TrainedNetwork(
+            str(network["name"]), dict(network["settings"]), int(facts["channels"]), int(facts["size"][0])
+        )
     except _DAMAGED:  # a RecursionError is a RuntimeError
         return None
 
 
-def _of_run(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: str) -> dict[str, Tensor]:
+def _of_run(
+    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: TrainedNetwork
+) -> dict[str, Tensor]:
     found = {name: value for name, value in tensors.items() if not name.startswith((HEAD, ALGORITHM))}
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
     names = sorted(found.keys() ^ expected.keys())

@@ -6,8 +6,9 @@ debiaspl train photos/ --labels labels.csv
 from dataclasses import replace
 
 from debiaspl.encoders import Encoder
+from debiaspl.models import TrainedNetwork
 from debiaspl.photos.survey import Photos
-from debiaspl.recipes.cifar10 import MINUTES
+from debiaspl.recipes.cifar10 import MINUTES, START
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.parts import find
@@ -16,8 +17,14 @@ MEMORY = 2e9
 """Bytes of photos from which on they are read while training."""
 
 
-def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = None) -> Recipe:
-    """A recipe for these photos on this machine; ``encoder`` is what the user has named, and what that is."""
+def choose(
+    photos: Photos,
+    device: str,
+    encoder: tuple[str, Encoder] | None = None,
+    start: TrainedNetwork | None = None,
+) -> Recipe:
+    """A recipe for these photos on this machine; ``encoder`` is what the user has named, and what that is. ``start`` is
+    the network of the run that it begins with, if that is one."""
     base = Recipe(
         name=photos.folder.resolve().name,
         about=f"{len(photos.labels):,} photos, {sum(photos.counts):,} labels",
@@ -28,11 +35,17 @@ def choose(photos: Photos, device: str, encoder: tuple[str, Encoder] | None = No
         chosen = (_frozen if device == "cpu" else _fine_tuned)(base, photos, *encoder)
     else:
         chosen = (_small if device == "cpu" else _wide)(base, photos)
+        chosen = chosen if start is None else _from_start(chosen, device, start)
     least = find("network", chosen.network.name).least_side
     chosen = replace(chosen, image_size=max(chosen.image_size, least))
     if photos.unlabeled == 0:
         chosen = supervised(chosen)
-    return replace(chosen, stream=len(photos.labels) * 3 * chosen.image_size**2 > MEMORY)
+    return replace(chosen, stream=is_large(photos, chosen.image_size))
+
+
+def is_large(photos: Photos, side: int) -> bool:
+    """Whether these photos, at this size, are to be read while training."""
+    return len(photos.labels) * 3 * side**2 > MEMORY
 
 
 def supervised(recipe: Recipe) -> Recipe:
@@ -105,6 +118,22 @@ def _wide(base: Recipe, photos: Photos) -> Recipe:
         return own.with_settings([f"memory={memory}"])
     # Without one, large steps spoil the contrast: docs/debiasing.md.
     return own.with_settings(["memory=0", "relations=0", "temperature=0.2", "learning_rate=0.06"])
+
+
+def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
+    """With the network and the image size of the start. On a GPU the features move slowly, and labels are made nearly
+    from the beginning: the settings of docs/start.md, found on CIFAR-10."""
+    if start.channels != 3:
+        raise ValueError(
+            f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that "
+            "debiaspl pretrain has made of photos."
+        )
+    own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
+    if device == "cpu":
+        return own
+    memory = f"memory={own.algorithm.settings['memory']}"
+    same = {name: getattr(own, name) for name in ("name", "about", "cost", "data", "protocol", "network", "image_size")}
+    return replace(START, **same, evaluate_every=0).with_settings([memory])
 
 
 def working_size(photos: Photos, device: str, encoder: Encoder) -> int:

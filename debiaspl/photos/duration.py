@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 from debiaspl.augment import RandAugment, Weak
-from debiaspl.data import GivenLabels, ImageSet, Task, Vectors, loaded
+from debiaspl.data import GivenLabels, ImageSet, NoLabels, Task, Vectors, loaded
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.models import scale
@@ -37,6 +37,11 @@ def estimate(
         fits = runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, task, torch.device(device), eager)
         return views * _seconds_a_view(recipe, encoder) + fits + 2 * runs * AROUND
     return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, _few(recipe), torch.device(device), eager)
+
+
+def estimate_start(recipe: Recipe, device: str, eager: bool = False, task: Task | None = None) -> float:
+    """Seconds that a start will take, about; of photos, or of a ``task`` that is at hand."""
+    return recipe.steps * _seconds_a_step(recipe, task or _few(recipe), torch.device(device), eager)
 
 
 def in_words(seconds: float) -> str:
@@ -89,6 +94,9 @@ def _wait(device: torch.device) -> None:
 
 def _few(recipe: Recipe) -> Task:
     """A task like the whole one, of a few of its photos."""
+    if recipe.protocol.name == "no-labels":
+        every = NoLabels().read(recipe.data, recipe.image_size, stream=True)
+        return Task.of_unlabeled(loaded(every.select(range(min(2 * FEW, len(every)))))[0])
     protocol = GivenLabels(**{**recipe.protocol.settings, "folds": 0, "fold": 0})
     whole = protocol.read(recipe.data, recipe.image_size, stream=True)
     known, rest = (part.nonzero().flatten() for part in (whole.labels >= 0, whole.labels < 0))

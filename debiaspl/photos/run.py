@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from debiaspl.data import UNLABELED, GivenLabels, ImageSet, Task
+from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.photos.check import Check, cross_check
 from debiaspl.photos.choose import supervised
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
@@ -18,7 +18,7 @@ from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.results import Ending, Predict
 
-BASELINE, CHECKS = "supervised", "check"
+BASELINE, CHECKS, START = "supervised", "check", "start"
 """Folders below the run's own."""
 
 
@@ -42,13 +42,15 @@ def train_photos(
     workers: int = 2,
     go_on: str = "train_photos(..., resume=True)",
     eager: bool = False,
+    start: Recipe | None = None,
 ) -> Outcome:
     """Train the recipe into ``out``, the baseline into ``out/supervised`` and, where labels are cross-checked, a run
-    for each fold into ``out/check``. Runs that have ended are not repeated."""
+    for each fold into ``out/check``. Runs that have ended are not repeated. Where they begin with a ``start`` of their
+    own, that is trained first, into ``out/start``."""
     recipe = with_check(recipe, check)
     run = Run.at(out, recipe, resume)
     ended = run.results()
-    images = None if ended else _read(recipe)
+    images = None if ended else read_photos(recipe)
     if check.all_in_turn:
         check = _with_what_was_read(check, images, ended)
     with run.begin(recipe):
@@ -57,8 +59,10 @@ def train_photos(
     options = RunOptions(True, device, workers, eager=eager, go_on=go_on, features=features)
     alone = recipe.algorithm.name == "supervised"
     methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
-    numbered = _Numbered(count_runs(recipe, check))
+    numbered = _Numbered(count_runs(recipe, check), "" if start is None else "2 of 2: ")
     try:
+        if start is not None and ended is None:
+            train_as(replace(options, part="1 of 2: learning features"), start, out / START, images)
         results = [_trained(each, place, options, check, images, out, numbered) for each, place in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
@@ -74,13 +78,14 @@ def count_runs(recipe: Recipe, check: Check) -> int:
 class _Numbered:
     """Tells which run of how many the next one is."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.begun = total, 0
+    def __init__(self, total: int, before: str = "") -> None:
+        self.total, self.before, self.begun = total, before, 0
 
     def next(self, recipe: Recipe, fold: str = "") -> str:
         self.begun += 1
         method = "supervised" if recipe.algorithm.name == "supervised" else "DebiasPL"
-        return f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
+        told = f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
+        return f"{self.before}{told or method}" if self.before else told
 
 
 def _trained(
@@ -107,9 +112,8 @@ def _trained(
     return train_as(last, recipe, place, images)
 
 
-def _read(recipe: Recipe) -> ImageSet:
+def read_photos(recipe: Recipe) -> ImageSet:
     """All photos once, for all runs."""
-    protocol = GivenLabels(**recipe.protocol.settings)
     line: list[ProgressLine] = []
 
     def show(done: int, total: int) -> None:
@@ -117,10 +121,15 @@ def _read(recipe: Recipe) -> ImageSet:
         line[0].show(done, {"losses": {}})
 
     try:
-        return protocol.read(recipe.data, recipe.image_size, recipe.stream, show)
+        return _protocol(recipe).read(recipe.data, recipe.image_size, recipe.stream, progress=show)
     finally:
         for shown in line:
             shown.__exit__()
+
+
+def _protocol(recipe: Recipe) -> GivenLabels | NoLabels:
+    """How these photos are read: with the labels that somebody gave, or without any."""
+    return NoLabels() if recipe.protocol.name == "no-labels" else GivenLabels(**recipe.protocol.settings)
 
 
 def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, Any] | None) -> Check:

@@ -11,7 +11,7 @@ from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.class_names import UNLABELED_NAME
 from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.label_table import USUAL, Columns
-from debiaspl.data.listing import list_folder
+from debiaspl.data.listing import Listing, list_folder, list_images
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32
@@ -50,6 +50,8 @@ class Photos:
 
     def headline(self) -> str:
         """What is there, in a line."""
+        if not self.classes:
+            return f"{len(self.labels):,} images without labels."
         counts = self.counts
         rarest = min(range(len(counts)), key=counts.__getitem__)
         even = len(set(counts)) == 1
@@ -69,7 +71,27 @@ class Photos:
 
 def survey(folder: Path, table: Path | None, columns: Columns = USUAL) -> Photos:
     """Look at a folder; no photo is read but a few, for their size."""
-    listing = list_folder(folder, table, columns=columns)
+    return _surveyed(list_folder(folder, table, columns=columns), table, columns)
+
+
+def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL, no_labels: bool = False) -> Photos:
+    """The same for features that are learned without labels: none are needed, and those that are there are kept.
+
+    Labels come from a table, or from folders where all of the images lie in class folders; two or more classes, or else
+    there are none. ``no_labels`` looks at neither.
+    """
+    if no_labels:
+        return _surveyed(list_images(folder), None)
+    if table is not None or columns != USUAL or (folder / "labels.csv").is_file():
+        return _surveyed(list_folder(folder, table, columns=columns, needs_classes=False), table, columns)
+    try:
+        return _surveyed(list_folder(folder), None)
+    except DataError:  # not a folder for each class; is it one of images?
+        return _surveyed(list_images(folder), None)
+
+
+def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL) -> Photos:
+    folder = listing.root
     if len(listing.files) < FEWEST_IMAGES:
         raise DataError(
             f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Put the photos that have "

@@ -74,6 +74,11 @@ def _predictions_of_run(folder: Path) -> Path:
         return path
     if held := [] if (folder / "config.json").exists() else sorted(folder.glob("*/predictions.csv")):
         raise PredictionsError(f"{folder} holds runs, expected one of them: debiaspl audit {held[0].parent}")
+    if classes_of_run(folder) == ():
+        raise PredictionsError(
+            f"the run in {folder} has learned features without labels, and predicts nothing. Expected a run that began "
+            f"with it and has learned from labels: debiaspl train PHOTOS --set start={folder}"
+        )
     if (folder / "results.json").exists():
         raise PredictionsError(
             f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Bring "

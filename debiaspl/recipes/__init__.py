@@ -2,11 +2,11 @@
 
 import difflib
 
-from debiaspl.recipes import cifar10, digits, eurosat, imagenet
+from debiaspl.recipes import cifar10, digits, eurosat, imagenet, start
 from debiaspl.training import Recipe
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for room in (digits, cifar10, eurosat, imagenet) for recipe in room.RECIPES
+    recipe.name: recipe for room in (digits, cifar10, eurosat, imagenet, start) for recipe in room.RECIPES
 }
 
 

@@ -81,33 +81,11 @@ MINUTES = Recipe(
 )
 """Our best in minutes, and the same for every cell; docs/debiasing.md. Its settings were chosen on fold 100."""
 
-PRETRAIN = Recipe(
-    name="pretrain",
-    data="cifar10",
-    cost="75,000 steps; about 6 minutes on an H200",
-    network=Choice("resnet9"),
-    algorithm=Choice("moco", {"temperature": 0.2, "memory": 4096, "key_decay": 0.99}),
-    correction=Choice("none"),
-    strong=Choice("cropcolor"),
-    steps=75_000,
-    labeled_batch=1,
-    unlabeled_batch=256,
-    learning_rate=0.12,
-    arc=0.5,
-    warm_up=0.02,
-    average_decay=0.99,
-    average_statistics=True,
-    teacher="average",
-    log_every=500,
-    checkpoint_every=5000,
-)
-"""Features without a label: MoCo v2 with the averaged teacher of EMAN; docs/start.md."""
-
 START = Recipe(
     name="start",
     data="cifar10",
     cost="20,000 steps a fold; about a minute on an H200, after pretrain",
-    network=PRETRAIN.network,
+    network=Choice("resnet9", {"widths": (64, 128, 256, 512)}),
     algorithm=Choice(
         "contrastmatch",
         {
@@ -180,28 +158,12 @@ def from_start(name: str, about: str, protocol: Choice, start: str) -> Iterator[
     yield replace(supervised, name=f"{begun.name}-supervised", about=f"{about}: supervised, from a start")
 
 
-def pretraining(name: str, protocol: Choice) -> str:
-    """The recipe whose features a cell begins with. Where a protocol says which images there are, it may look at no
-    others, so that every fold has a start of its own; a few labels leave all images there, and one start serves all."""
-    return "cifar10-pretrain" if protocol.name == "few-labels" else f"{name}-pretrain"
-
-
 def _recipes() -> Iterator[Recipe]:
-    yield replace(PRETRAIN, name="cifar10-pretrain", about="CIFAR-10 without labels: features to start with")
     for name, about, protocol, fixmatch, debiaspl in CELLS:
         yield replace(PAPER, name=name, about=f"{about}: DebiasPL", protocol=protocol, paper=debiaspl)
         yield replace(FAST, name=f"{name}-fast", about=f"{about}: DebiasPL, fast", protocol=protocol)
         yield from in_minutes(name, about, protocol)
-        start = pretraining(name, protocol)
-        if start != "cifar10-pretrain":
-            yield replace(
-                PRETRAIN,
-                name=start,
-                about=f"{about}: features without labels",
-                cost="30,000 steps a fold; about 2.5 minutes on an H200",
-                protocol=protocol,
-                steps=30_000,
-            )
+        start = "cifar10-pretrain" if protocol.name == "few-labels" else f"{name}-pretrain"
         yield from from_start(name, about, protocol, start)
         yield replace(
             PAPER,

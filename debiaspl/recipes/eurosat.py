@@ -11,7 +11,7 @@ Not an experiment of the paper's tables; its settings are those of CIFAR-10. A f
 
 from dataclasses import replace
 
-from debiaspl.recipes.cifar10 import PAPER, PRETRAIN, from_start, in_minutes
+from debiaspl.recipes.cifar10 import PAPER, from_start, in_minutes
 from debiaspl.training import Choice
 
 CELL = "EuroSAT, 4 labels a class"
@@ -29,15 +29,6 @@ RECIPES = (
         protocol=FOUR,
     ),
     *(replace(recipe, data="eurosat") for recipe in in_minutes("eurosat-40", CELL, FOUR)),
-    replace(
-        PRETRAIN,
-        name="eurosat-pretrain",
-        about="EuroSAT without labels: features to start with",
-        data="eurosat",
-        cost="20,000 steps; about 2 minutes on an H200",
-        image_size=SIDE,
-        steps=20_000,
-    ),
     *(
         replace(recipe, data="eurosat", image_size=SIDE)
         for recipe in from_start("eurosat-40", CELL, FOUR, "eurosat-pretrain")

@@ -19,12 +19,14 @@ TEMPERATURE = 0.1
 
 def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = ALONE) -> Network:
     """The model with the classifier that is used in the end: the one it has learned; what the correction makes of it;
-    or, where only features were learned, the nearest class mean of the labeled images.
+    or, where only features were learned, the nearest class mean of the labeled images. Without labels there is none:
+    the model is as it was trained.
 
     The ranks of a group share the work, so all of them must ask.
     """
     correction = algorithm.correction
-    if algorithm.learns_labels and type(correction).classifier is Correction.classifier:
+    learned = algorithm.learns_labels and type(correction).classifier is Correction.classifier
+    if learned or not task.has_labels:
         return model
     final, mean = deepcopy(model), mean_features(model, task.unlabeled, group)
     if algorithm.learns_labels:

@@ -12,6 +12,7 @@ import torch
 from debiaspl.data import Task, digest
 from debiaspl.encoders import Encoded
 from debiaspl.models import start_digest
+from debiaspl.models.start import HEAD
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.device import find_device
@@ -22,7 +23,7 @@ from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.log import Log, NoLog, ProgressLine
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.results import End, about, measured, mode, on_the_test_set, timing
+from debiaspl.training.results import End, about, measured, mode, on_the_test_set, timing, without_labels
 from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
@@ -71,7 +72,8 @@ def train(
         data: what to learn from, instead of what the recipe names: a ``Task``; an ``ImageSet``; or a pair of arrays,
             images and class numbers. Where every image has a label, the recipe's protocol hides some, and a fifth of
             each class is held out to test with; where some have -1, the others are what is learned from, and
-            measured with: hand over a ``Task`` to have a test set.
+            measured with: hand over a ``Task`` to have a test set. Where none has one, an algorithm that learns
+            without labels is needed, such as ``moco``; the pair is then images and None.
         resume: go on from the newest checkpoint; the end is the same, bit for bit, as without the stop. A run that has
             ended is not repeated, and one that had not begun begins.
         device: ``cuda`` if there is one, else ``cpu``, unless named.
@@ -197,8 +199,9 @@ def _train(
     model = step.finished()
     predict = partial(evaluate, model, group=group)
     # Every rank measures, though the first alone needs it: each predicts its share.
-    ending = options.end(predict, step.task)
-    if not step.algorithm.learns_labels:
+    labels = step.task.has_labels
+    ending = options.end(predict, step.task) if labels else without_labels(predict, step.task)
+    if labels and not step.algorithm.learns_labels:
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
     history = run.log() if group.first else []
     results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
@@ -206,7 +209,8 @@ def _train(
         results |= {"start": start} if start else {}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
         whole = model if vectors is None else vectors.whole(model)
-        run.finish(whole.state_dict() | step.heads(), facts, ending.predictions, results)
+        weights = {name: value for name, value in whole.state_dict().items() if labels or not name.startswith(HEAD)}
+        run.finish(weights | step.heads(), facts, ending.predictions, results)
     return group.from_first(results)
 
 

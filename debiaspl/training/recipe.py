@@ -87,7 +87,7 @@ class Recipe:
     steps: int = 2**19
     """Training steps (K)."""
     labeled_batch: int = 64
-    """Labeled images a step (B)."""
+    """Labeled images a step (B); 0 for an algorithm that looks at no label."""
     unlabeled_batch: int = 448
     """Unlabeled images a step (mu B)."""
     learning_rate: float = 0.03
@@ -124,7 +124,7 @@ class Recipe:
     """Steps between checkpoints."""
 
     def __post_init__(self) -> None:
-        for name in ("seed", "image_size", "evaluate_every", "learning_rate", "weight_decay"):
+        for name in ("seed", "image_size", "labeled_batch", "evaluate_every", "learning_rate", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more.")
         for name in ("sgd_momentum", "average_decay", "validation", "warm_up"):
@@ -137,7 +137,7 @@ class Recipe:
             raise ValueError(
                 f"arc is {self.arc}, expected a number in [0, 1/2], such as FixMatch's 7/16, or 1 for the half wave."
             )
-        for name in ("steps", "labeled_batch", "unlabeled_batch", "accumulate", "log_every", "checkpoint_every"):
+        for name in ("steps", "unlabeled_batch", "accumulate", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
         if self.teacher not in ("auto", "student", "average"):

@@ -25,11 +25,11 @@ class Ending:
     """What a run ends with, beside its weights."""
 
     confusion: list[list[int]]
-    """Rows: true class. Columns: predicted class. All other numbers follow from it."""
+    """Rows: true class. Columns: predicted class. All other numbers follow from it; empty without labels."""
     evaluated: str
     """Which model was measured, and on what, in words."""
-    predictions: str
-    """The text of ``predictions.csv``."""
+    predictions: str | None
+    """The text of ``predictions.csv``; None where there is no classifier."""
     skipped: frozenset[str] = frozenset()
     """Files that could not be read."""
     more: dict[str, Any] = field(default_factory=dict)
@@ -62,19 +62,28 @@ def on_the_test_set(predict: Predict, task: Task) -> Ending:
     return Ending(found.confusion, text, found.to_csv(), frozenset(found.skipped), more)
 
 
+def without_labels(predict: Predict, task: Task) -> Ending:
+    """The end of a run that has learned features alone, of images without a label: there is nothing to predict."""
+    return Ending([], "nothing: features were learned without labels, and no image has one", None)
+
+
 def measured(
     recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
-    recalls = [recall for recall in ending.recall if recall is not None]
+    numbers: dict[str, Any] = {}
+    if task.has_labels:
+        numbers = {
+            "accuracy": ending.accuracy,
+            "recall": ending.recall,
+            "worst_recall": min(recall for recall in ending.recall if recall is not None),
+            "confusion": ending.confusion,
+        }
     results: dict[str, Any] = {
         "recipe": recipe.to_json(),
         "mode": mode,
         "evaluated": ending.evaluated,
-        "accuracy": ending.accuracy,
-        "recall": ending.recall,
-        "worst_recall": min(recalls),
-        "confusion": ending.confusion,
+        **numbers,
         "labels": task.labeled.counts(),
         "unlabeled": len(task.unlabeled),
         "test": ending.images,

@@ -21,7 +21,8 @@ from debiaspl.training.recipe import Recipe
 @dataclass(frozen=True)
 class Run:
     """Where a run keeps what it is: ``config.json``, ``log.jsonl``, ``checkpoint/`` and, when it has ended,
-    ``model.safetensors``, ``predictions.csv`` and ``results.json``, which is written last."""
+    ``model.safetensors``, ``predictions.csv`` and ``results.json``, which is written last. A run without labels has no
+    predictions."""
 
     folder: Path
 
@@ -108,11 +109,12 @@ class Run:
     def save(self, checkpoint: Checkpoint) -> None:
         checkpoints.save(self.folder / "checkpoint", checkpoint)
 
-    def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str, results: Any) -> None:
+    def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str | None, results: Any) -> None:
         """What the run ends with. Results come last: where they are, all else is."""
         tensors = {name: checkpoints.own_memory(value) for name, value in weights.items()}
         write_bytes(self.folder / "model.safetensors", to_bytes(tensors, metadata=about))
-        write_text(self.folder / "predictions.csv", predictions)
+        if predictions is not None:
+            write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)
 
     def _check_same(self, recipe: Recipe) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms import Batch, Models
+from debiaspl.algorithms import STARTS, Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
 from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_weights, synchronise_norms
@@ -21,12 +21,15 @@ from debiaspl.training.first_classifier import RANDOM, first_classifier
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
-from debiaspl.training.parts import LINEAR
+from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.recording import Recording
 from debiaspl.training.schedule import rate
 from debiaspl.training.update import Update
 from debiaspl.training.views import refuse_for_vectors, view_maker
+
+NOTHING = Drawn(torch.empty(0, dtype=torch.int64), (), {})
+"""The labeled images of a step that sees none."""
 
 
 class Step:
@@ -54,10 +57,11 @@ class Step:
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
         self.group = group
-        if int(task.labeled.labels.min()) < 0:
+        if task.has_labels and int(task.labeled.labels.min()) < 0:
             raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
-        batches = recipe.labeled_batch, recipe.unlabeled_batch
+        batches = recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch
         check_parts(*batches, ranks.count(), recipe.accumulate)
+        _check_labels(recipe, task)
         self.student = _network(recipe, task, recipe.seed, fresh)
         self.start = first_weights(recipe.start, self.student.state_dict()) if fresh and recipe.start else {}
         self._begin_with(self.start)
@@ -82,12 +86,14 @@ class Step:
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled
-        self.labeled = feed(self.labeled_images, recipe.labeled_batch, 1, 2 * recipe.seed, device, workers)
+        self.labeled = (
+            feed(self.labeled_images, batches[0], 1, 2 * recipe.seed, device, workers) if batches[0] else None
+        )
         seed = 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
-        self.views = view_maker(recipe, task.labeled, torch.bfloat16 if device.type == "cuda" else None)
+        self.views = view_maker(recipe, task.unlabeled, torch.bfloat16 if device.type == "cuda" else None)
         self.monitor = Monitor()
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
@@ -106,7 +112,7 @@ class Step:
             self._begin_generation(generation)
         progress = number_here / length
         self.learning_rate = self.recipe.learning_rate * rate(number_here, length, self.recipe.arc, self.recipe.warm_up)
-        labeled = self._drawn(self.labeled[number], self.labeled_images)
+        labeled = NOTHING if self.labeled is None else self._drawn(self.labeled[number], self.labeled_images)
         unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
         self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)
         if self._recording is None:
@@ -149,8 +155,7 @@ class Step:
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
         asked = self.algorithm.views
-        known, pictures = self._pictures("labeled", self.labeled)
-        (images,) = self.views.weak(pictures, self.generator)
+        known, images = self._labeled()
         weak: list[Tensor] = []
         strong: list[Tensor] = []
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
@@ -168,6 +173,15 @@ class Step:
             generator=self.generator,
         )
         return batch, self.task.unlabeled.truth[positions]
+
+    def _labeled(self) -> tuple[Tensor, Tensor]:
+        """Places of the labeled images, and their views; for an algorithm that looks at no label, none of them."""
+        if self.labeled is None:
+            shape = self.task.unlabeled.images.shape[1:]
+            return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device)
+        known, pictures = self._pictures("labeled", self.labeled)
+        (images,) = self.views.weak(pictures, self.generator)
+        return known, images
 
     def _pictures(self, name: str, source: Feed) -> tuple[Tensor, tuple[Tensor, ...]]:
         positions, look_up = self.inputs.positions(name), source.look_up
@@ -263,6 +277,24 @@ def check(recipe: Recipe, task: Task) -> None:
     view_maker(recipe, task.labeled, None)
 
 
+def _check_labels(recipe: Recipe, task: Task) -> None:
+    """Raise at an algorithm that learns from labels where there are none."""
+    name = recipe.algorithm.name
+    learns_labels = find("algorithm", name).learns_labels
+    if learns_labels and not task.has_labels:
+        raise ValueError(
+            f"no image has a label, and {name} learns from labels. Label a few images of every class; or learn "
+            f"features alone, which {', '.join(STARTS)} do: --set algorithm=moco --set correction=none."
+        )
+    if learns_labels and not recipe.labeled_batch:
+        raise ValueError(f"labeled_batch is 0, and {name} learns from labels. Expected 1 or more.")
+    if recipe.evaluate_every and not task.has_labels:
+        raise ValueError(
+            f"evaluate_every is {recipe.evaluate_every}, and no image has a label to evaluate with. "
+            "Use evaluate_every=0."
+        )
+
+
 def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
     images = task.labeled
     if isinstance(images.images, Vectors):
@@ -272,7 +304,9 @@ def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
     # First weights come from torch's global generator; a copy of it is seeded, the user's own is left alone.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network: Network = recipe.network.build("network", num_classes=images.num_classes, channels=images.channels)
+        # Without classes nobody looks at the classifier, and it is not saved; a network has one all the same.
+        classes = max(images.num_classes, 1)
+        network: Network = recipe.network.build("network", num_classes=classes, channels=images.channels)
     if fresh:
         network.load_pretrained()
     for parameter in network.parameters():

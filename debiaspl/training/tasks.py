@@ -4,11 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from debiaspl.data import PROTOCOLS, UNLABELED, GivenLabels, ImageSet, Task, TrainTest, open_data, with_test_set
+from debiaspl.data import (
+    PROTOCOLS,
+    UNLABELED,
+    GivenLabels,
+    ImageSet,
+    NoLabels,
+    Task,
+    TrainTest,
+    open_data,
+    with_test_set,
+)
 from debiaspl.training.recipe import Choice, Recipe
 
 Data = Task | TrainTest | ImageSet | tuple[Any, Any]
-"""A task; a set with a test set; images; or a pair of arrays: images, and class numbers, -1 for none."""
+"""A task; a set with a test set; images; or a pair of arrays: images, and class numbers, -1 for none, or None where
+no image has a label."""
 IN_MEMORY = "in memory"
 """What a recipe calls data that were handed over."""
 
@@ -18,9 +29,13 @@ def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = 
     if isinstance(data, Task):
         return data
     protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
+    if isinstance(protocol, NoLabels) and recipe.validation:
+        raise ValueError(f"validation is {recipe.validation}, and there are no labels to hold out. Leave it out.")
     given = isinstance(protocol, GivenLabels)
     if data is None and isinstance(protocol, GivenLabels):
         data = protocol.read(recipe.data, recipe.image_size, recipe.stream)
+    elif data is None and isinstance(protocol, NoLabels):
+        data = protocol.read(recipe.data, recipe.image_size, recipe.stream, root)
     elif data is None:
         data = open_data(recipe.data, recipe.image_size, recipe.stream, root)
     if isinstance(data, tuple):
@@ -28,6 +43,8 @@ def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = 
     if isinstance(data, ImageSet):
         if isinstance(protocol, GivenLabels):
             return Task.of_given(data, protocol, recipe.seed, recipe.validation)
+        if isinstance(protocol, NoLabels):
+            return Task.of_unlabeled(data)
         data = with_test_set(data)
     elif given:
         raise ValueError("a set with a test set, and the protocol is given, which learns from labels of one folder.")
@@ -42,7 +59,8 @@ def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
     if not isinstance(data, Task | TrainTest | ImageSet):
         raise TypeError(
             f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair of arrays: images, and a class "
-            "number for each, -1 for none. A folder or a known set is named by the recipe: replace(recipe, data=...)."
+            "number for each, -1 for none, or None for all of them. A folder or a known set is named by the recipe: "
+            "replace(recipe, data=...)."
         )
     if isinstance(data, Task) and (data.labeled.is_encoded or recipe.validation):
         raise ValueError(
@@ -50,6 +68,9 @@ def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
             if data.labeled.is_encoded
             else f"validation is {recipe.validation}, and a task has its own: Task(..., validation=images)."
         )
-    some = isinstance(data, ImageSet) and bool((data.labels == UNLABELED).any())
-    protocol = Choice("given") if isinstance(data, Task) or some else recipe.protocol
+    labels = data.labels if isinstance(data, ImageSet) else None
+    protocol = recipe.protocol
+    if isinstance(data, Task) or (labels is not None and bool((labels == UNLABELED).any())):
+        none = labels is not None and bool((labels == UNLABELED).all())
+        protocol = Choice("no-labels" if none else "given")
     return replace(recipe, data=IN_MEMORY, protocol=protocol), data

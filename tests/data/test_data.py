@@ -175,7 +175,7 @@ def test_images_published_without_labels_are_unlabeled_images_unless_the_protoco
     protocol = build(**{key: value for key, value in small.items() if key in signature(build).parameters})
     plain = Task.of(whole, protocol, seed=0)
     found = Task.of(TrainTest(whole.train, whole.test, further), protocol, seed=0)
-    joins = name in ("few-labels", "label-share")
+    joins = name in ("few-labels", "label-share", "no-labels")
     assert protocol.takes_further == joins
     assert found.unlabeled.ids == plain.unlabeled.ids + (further.ids if joins else ())
     assert (found.unlabeled.labels == -1).all()

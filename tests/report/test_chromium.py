@@ -17,7 +17,7 @@ from debiaspl.report.runs import WatchServer, read_run, runs_in, runs_page
 from tests.report import slow
 from tests.report.chromium import Chromium, Page, needs_chromium
 from tests.report.made import HOSTILE, Made, made
-from tests.report.test_runs import LOG, begun
+from tests.report.test_runs import LOG, begun, start_without_labels
 
 pytestmark = [needs_chromium, pytest.mark.slow]
 
@@ -48,6 +48,8 @@ def pages(tmp_path_factory, runs) -> dict[str, str]:
         "run": runs_page([read_run(runs / "debiaspl-seed0")], RECIPES),
         "begun": runs_page([read_run(begun(folder / "begun", LOG[:3]))], RECIPES),
         "empty": runs_page([read_run(begun(folder / "empty"))], RECIPES),
+        "start": runs_page([read_run(start_without_labels(folder / "start"))], RECIPES),
+        "start and run": runs_page([read_run(folder / "start"), read_run(runs / "debiaspl-seed0")], RECIPES),
     }
     for name, text in made_pages.items():
         (folder / f"{name}.html").write_text(text)
@@ -90,6 +92,8 @@ CHARTS = {
     "run": (9, 3, 8),
     "begun": (3, 1, 4),
     "empty": (0, 0, 1),
+    "start": (1, 0, 2),
+    "start and run": (5, 2, 6),
 }
 
 

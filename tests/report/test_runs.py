@@ -33,6 +33,15 @@ def begun(folder: Path, log: list[dict[str, Any]] | None = None, **settings: Any
     return folder
 
 
+def start_without_labels(folder: Path) -> Path:
+    """A run that has learned features, of images without labels, and has ended."""
+    log = [{"step": step, "losses": {"contrast": 5 / step}, "seconds": step / 10} for step in range(10, 100, 10)]
+    begun(folder, log, algorithm=Choice("moco"), correction=Choice("none"), protocol=Choice("no-labels"))
+    results = {"evaluated": "nothing", "labels": [], "unlabeled": 60, "test": 0}
+    (folder / "results.json").write_text(json.dumps(results))
+    return folder
+
+
 LOG = [line(step, [step, 0, 10]) for step in range(10, 100, 10)]
 
 
@@ -179,6 +188,23 @@ def test_a_run_that_has_not_ended_is_shown_as_far_as_it_is(tmp_path):
     empty = begun(tmp_path / "empty")
     assert runs_values([read_run(empty)], RECIPES)["runs"][0]["step"] == 0
     assert "<html" in runs_page([read_run(empty)], RECIPES)
+
+
+def test_a_start_without_labels_is_told_as_such_alone_and_beside_runs(runs, tmp_path):
+    start = read_run(start_without_labels(tmp_path / "start"))
+    values = runs_values([start], RECIPES)
+    (finding,) = values["findings"]
+    assert finding["fact"].startswith("start has learned features of 60 images without labels: it has no classifier")
+    assert f"--set start={tmp_path / 'start'}" in finding["todo"]
+    assert (values["runs"][0]["accuracy"], values["runs"][0]["interval"]) == (None, None)
+    assert values["methods"][0]["unmeasured"]
+    run = read_run(runs / "debiaspl-seed0")
+    both = runs_values([start, run], RECIPES)
+    assert len(both["classes"]) == run.num_classes()
+    assert [method["accuracy"] is None for method in both["methods"]] == [
+        method["unmeasured"] for method in both["methods"]
+    ]
+    assert sum(method["unmeasured"] for method in both["methods"]) == 1
 
 
 def test_what_is_no_run_is_refused(tmp_path):

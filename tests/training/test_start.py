@@ -132,6 +132,57 @@ def test_a_frozen_encoder_refuses_a_start_which_it_would_not_use(tmp_path, start
         train(frozen, tmp_path / "run")
 
 
+def test_images_without_labels_in_hand(tmp_path):
+    """A pair, and a set of images; bit for bit what the same images teach with labels, which no step sees."""
+    digits, none = load("digits").train, changed(START, "labeled_batch=0")
+    found = train(none, tmp_path / "pair", (digits.images, None))
+    assert (found["labels"], found["unlabeled"], found["test"]) == ([], len(digits), 0)
+    assert "accuracy" not in found
+    assert found["recipe"]["protocol"] == {"name": "no-labels", "settings": {}}
+    train(none, tmp_path / "minus", (digits.images, torch.full((len(digits),), -1)))
+    train(none, tmp_path / "set", digits.without_labels())
+    train(changed(none, "protocol=no-labels"), tmp_path / "named")
+    labels = changed(none, "protocol=label-share", "share=0.1", "labeled_also_unlabeled=true")
+    assert "accuracy" in train(labels, tmp_path / "labels")
+    learned = load_file(tmp_path / "pair" / "model.safetensors")
+    assert not any(name.startswith("head.") for name in learned)
+    for name in ("minus", "set", "named", "labels"):
+        other = load_file(tmp_path / name / "model.safetensors")
+        assert all(torch.equal(other[key], value) for key, value in learned.items()), name
+    begun = first_step(begun_with(tmp_path / "pair")).student.state_dict()
+    assert all(torch.equal(begun[key], value) for key, value in learned.items())
+
+
+def test_a_start_without_labels_resumes_to_the_same_bits(tmp_path, monkeypatch):
+    recipe = changed(START, "labeled_batch=0", "protocol=no-labels", "accumulate=2")
+    train(recipe, tmp_path / "whole")
+    stop_at(monkeypatch, 6)
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(recipe, tmp_path / "run")
+    monkeypatch.undo()
+    train(recipe, tmp_path / "run", resume=True)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == (
+        tmp_path / "whole" / "model.safetensors"
+    ).read_bytes()
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("algorithm=fixmatch",), "no image has a label, and fixmatch learns from labels"),
+        (("algorithm=fixmatch", "correction=debiaser"), "no image has a label, and fixmatch learns from labels"),
+        (("evaluate_every=4",), "evaluate_every is 4, and no image has a label to evaluate with"),
+        (("validation=0.5",), r"validation is 0\.5, and there are no labels to hold out"),
+        (("protocol=few-labels", "algorithm=fixmatch"), "labeled_batch is 0, and fixmatch learns from labels"),
+    ],
+)
+def test_what_cannot_be_done_without_labels_is_refused_before_anything_is_written(tmp_path, settings, message):
+    with pytest.raises(ValueError, match=message):
+        train(changed(START, "labeled_batch=0", "protocol=no-labels", *settings), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 class Pixels(Network):
     """Features that can be computed by hand."""
 

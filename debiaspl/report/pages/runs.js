@@ -33,7 +33,7 @@ function runsLead({ about, runs, same_data: same }) {
   const open = runs.filter((run) => !run.ended);
   const state = open.map((run) => `${run.name}: step ${write.count(run.step)} of ${write.count(run.steps)}`);
   const { data, labels, unlabeled, test, tested } = runs.find((run) => run.ended) || runs[0];
-  const sizes = !same ? ", and others: see what differs below" : labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images, ${write.count(test)} ${tested}`;
+  const sizes = !same ? ", and others: see what differs below" : labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images` + (test ? `, ${write.count(test)} ${tested}` : "");
   return [
     el("p", { class: "soft" }, about ? `${about}. ` : "", `Data: ${data}${sizes}.`),
     el("p", { class: open.length ? "status" : "status ended", id: "state" }, el("span", { class: "dot", "aria-hidden": "true" }), open.length ? `Going on or stopped. ${state.join("; ")}` : "Ended."),
@@ -66,6 +66,7 @@ function accuracySection({ methods, runs, tints, unfair }) {
   if (runs.length < 2) return null;
   const said = (accuracy) => {
     if (!accuracy) return "not yet";
+    if (accuracy === "unmeasured") return "no labels";
     const mean = (100 * accuracy.mean).toFixed(1);
     if (accuracy.interval) return `${mean} (${accuracy.interval.map((value) => (100 * value).toFixed(1)).join(" to ")})`;
     return `${mean} ± ${(100 * accuracy.deviation).toFixed(1)}`;
@@ -74,14 +75,14 @@ function accuracySection({ methods, runs, tints, unfair }) {
     { name: "method", text: true }, { name: "runs", write: write.count }, { name: "accuracy %", write: said }, { name: "− supervised", write: points },
     { name: "worst recall", write: write.share }, { name: "imbalance", write: write.ratio }, { name: "pseudo-labels right", write: write.share },
   ];
-  const rows = methods.map((method) => [method.title, method.runs, method.accuracy, method.to_supervised, method.worst_recall, method.pseudo_imbalance, method.pseudo_accuracy]);
+  const rows = methods.map((method) => [method.title, method.runs, method.unmeasured ? "unmeasured" : method.accuracy, method.to_supervised, method.worst_recall, method.pseudo_imbalance, method.pseudo_accuracy]);
   const dots = methods.map((method, place) => ({
     name: method.title,
-    dots: runs.filter((run) => run.method === place && run.ended).map((run) => ({ value: run.accuracy, low: run.interval[0], high: run.interval[1], colour: tints[place], title: `${run.name}: ${write.share(run.accuracy)}` })),
+    dots: runs.filter((run) => run.method === place && run.interval).map((run) => ({ value: run.accuracy, low: run.interval[0], high: run.interval[1], colour: tints[place], title: `${run.name}: ${write.share(run.accuracy)}` })),
   }));
   const most = Math.max(...dots.map((row) => row.dots.length), 1);
   const each = [{ name: "run", text: true }, { name: "accuracy", write: write.share }, { name: "from", write: write.share }, { name: "to", write: write.share }];
-  const table = dataTable("Each run, with its 95 % interval", each, runs.filter((run) => run.ended).map((run) => [run.name, run.accuracy, ...run.interval]));
+  const table = dataTable("Each run, with its 95 % interval", each, runs.filter((run) => run.interval).map((run) => [run.name, run.accuracy, ...run.interval]));
   return section(
     "accuracy",
     "Accuracy",

@@ -15,7 +15,7 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
     """Which method is best, what its pseudo-labels are like, and which class it knows least; nothing before the end."""
     ended = [method for method in methods if method.ended()]
     if not ended:
-        return []
+        return _starts(methods)
     best = max(ended, key=lambda method: (method.accuracy() or {})["mean"])
     unfair = differences(ended)
     found = [_accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
@@ -24,6 +24,21 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
         todo = "Make them alike, by --set and the same seeds, before you compare the methods."
         found.insert(0, Finding(differ, todo, "accuracy"))
     return found
+
+
+def _starts(methods: list[Method]) -> list[Finding]:
+    """Of runs that have ended without a label to measure with."""
+    found = [run for method in methods for run in method.runs if run.results is not None]
+    return [
+        Finding(
+            f"{run.name} has learned features of {run.results['unlabeled']:,} images without labels: it has no "
+            "classifier, and nothing could be measured.",
+            f"Begin a run with labels from it: debiaspl train PHOTOS --set start={run.folder}",
+            "training",
+        )
+        for run in found
+        if run.results is not None
+    ]
 
 
 def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:

@@ -41,8 +41,8 @@ class Method:
         return _from_labels_alone(self.runs[0].recipe)
 
     def ended(self) -> list[Mapping[str, Any]]:
-        """Results of the runs that have ended."""
-        return [run.results for run in self.runs if run.results is not None]
+        """Results of the runs that have ended and were measured; those without labels were not."""
+        return [run.results for run in self.runs if run.results is not None and "accuracy" in run.results]
 
     def accuracy(self) -> dict[str, Any] | None:
         """Mean over seeds; its spread for several, and Wilson's interval for one."""
@@ -74,11 +74,14 @@ class Method:
         return None if found is None else found[kind]
 
     def _by_seed(self) -> dict[int, float]:
-        return {run.recipe["seed"]: float(run.results["accuracy"]) for run in self.runs if run.results is not None}
+        runs = [(run.recipe["seed"], run.results or {}) for run in self.runs]
+        return {seed: float(results["accuracy"]) for seed, results in runs if "accuracy" in results}
 
 
-def accuracy_interval(results: Mapping[str, Any]) -> tuple[float, float]:
-    """Wilson's 95 % interval of one run's accuracy."""
+def accuracy_interval(results: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Wilson's 95 % interval of one run's accuracy; None where none was measured."""
+    if "accuracy" not in results:
+        return None
     images = int(results["test"])
     return wilson(round(results["accuracy"] * images), images)
 

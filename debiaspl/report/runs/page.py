@@ -70,7 +70,7 @@ def _class_names(runs: Sequence[RunRecord]) -> list[str]:
             f"these runs have {' and '.join(map(str, sorted(sizes)))} classes, expected as many in each: only runs on "
             "the same classes can be compared on one page."
         )
-    told = next((run.classes for run in runs if run.classes is not None), None)
+    told = next((run.classes for run in runs if run.classes), None)
     if told is not None:
         return list(told)
     return [f"class {number}" for number in range(next(iter(sizes), 0))]
@@ -84,6 +84,7 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "supervised": method.supervised,
         "runs": len(method.runs),
         "accuracy": method.accuracy(),
+        "unmeasured": not method.ended() and all(run.results is not None for run in method.runs),
         "to_supervised": None if baseline is None else method.difference(baseline),
         "worst_recall": method.over_seeds("worst_recall", "mean"),
         "pseudo_imbalance": method.over_seeds("pseudo_imbalance"),
@@ -114,7 +115,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
         "step": run.step,
         "steps": run.steps,
         **{name: results.get(name) for name in FROM_RESULTS},
-        "interval": None if run.results is None else accuracy_interval(run.results),
+        "interval": accuracy_interval(results),
         "labels": sum(results["labels"]) if "labels" in results else None,
         "tested": what_was_tested(results),
         "data": run.recipe["data"],

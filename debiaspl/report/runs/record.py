@@ -27,7 +27,7 @@ class RunRecord:
     results: Mapping[str, Any] | None
     """None while the run has not ended."""
     classes: tuple[str, ...] | None
-    """Class names, which the run writes when it ends."""
+    """Class names, which the run writes when it ends; none of a run without labels."""
 
     @property
     def name(self) -> str:
@@ -44,9 +44,9 @@ class RunRecord:
 
     def num_classes(self) -> int | None:
         """None for a run that has logged nothing that tells it."""
-        if self.classes is not None:
+        if self.classes:
             return len(self.classes)
-        if self.results is not None:
+        if self.results is not None and "recall" in self.results:
             return len(self.results["recall"])
         vectors = (record.get(name) for record in self.log for name in VECTORS)
         return next((len(vector) for vector in vectors if vector), None)
@@ -136,6 +136,8 @@ def _check_results(results: Any) -> None:
     """Refuse what is not the measurement of a run that has ended."""
     found = {list: "a list", str: "text", type(None): "null"}.get(type(results), "a number")
     _expect(isinstance(results, dict), f"it holds {found}, expected names with numbers")
+    if results.get("labels") == []:
+        return  # features were learned of images without labels: nothing could be measured
     _expect(_is_number(results.get("accuracy")), f"'accuracy' is {results.get('accuracy')!r}, expected a number")
     images = results.get("test")
     _expect(_is_whole(images) and images > 0, f"'test' is {images!r}, expected the number of test images")

@@ -1,0 +1,239 @@
+"""``debiaspl pretrain``: features of a known set or of somebody's own photos, learned without labels."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from debiaspl._torchrun import rank
+from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.resuming import warn_of_new_run
+from debiaspl.cli.terminal import command_to_go_on, plain_errors
+from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
+
+if TYPE_CHECKING:
+    from debiaspl.photos.survey import Photos
+    from debiaspl.training import Recipe
+    from debiaspl.training.loop import RunOptions
+
+NAMED = 5
+"""Class folders that are named."""
+
+
+def pretrain_command(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A known set (digits, cifar10, ...) or a folder of photos.")
+    ],
+    labels: LabelTable = None,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Photos: look at no label; sub-folders are not classes.")
+    ] = False,
+    settings: Settings = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/DATA-pretrain unless given.")] = None,
+    resume: Resume = False,
+    device: Device = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
+    root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
+    eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run; 600."),
+    ] = None,
+) -> None:
+    """Learn features without labels: a start, for runs that learn from a few labels afterwards.
+
+    With torchrun, several processes train on a known set together: torchrun --nproc-per-node=2 -m debiaspl pretrain ...
+    """
+    with plain_errors():
+        from debiaspl.data.open import is_folder_of_images
+        from debiaspl.training.group import TIMEOUT
+        from debiaspl.training.loop import RunOptions
+
+        _refuse_nowhere(data)
+        limit = TIMEOUT if timeout is None else timeout
+        options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
+        if is_folder_of_images(data):
+            refuse_for_photos(Path(data), root, timeout)
+            table = labels, file_column, label_column
+            _of_photos(Path(data), table, no_labels, settings or [], out, options)
+            return
+        if any(option is not None for option in (labels, file_column, label_column, no_labels or None)):
+            raise ValueError(
+                f"{data} is a known set, whose labels are known too; --labels, --file-column, --label-column and "
+                "--no-labels are for a folder of photos."
+            )
+        _of_known(data, settings or [], out, options)
+
+
+def _refuse_nowhere(data: str) -> None:
+    from debiaspl.data.known import SETS
+    from debiaspl.data.open import is_known
+
+    if not is_known(data) and not Path(data).expanduser().exists():
+        known = ", ".join(sorted([*SETS, "digits"]))
+        raise ValueError(f"{data} is no folder, and no known set. Expected a folder of photos, or one of: {known}.")
+
+
+def _of_photos(
+    folder: Path,
+    table: tuple[Path | None, str | None, str | None],
+    no_labels: bool,
+    settings: list[str],
+    out: Path | None,
+    options: "RunOptions",
+) -> None:
+    from debiaspl.data.label_table import Columns
+    from debiaspl.photos.duration import estimate_start
+    from debiaspl.photos.start import choose_start, train_start
+    from debiaspl.photos.survey import survey_for_start
+    from debiaspl.training import Run
+    from debiaspl.training.device import find_device
+
+    photos = survey_for_start(folder, table[0], Columns(*table[1:]), no_labels)
+    machine = find_device(options.device).type
+    recipe = choose_start(photos, machine).with_settings(settings, load_files=True)
+    _refuse_labels(recipe)
+    place = out or Path("runs") / recipe.name
+    begun = Run.at(place, recipe, options.resume).config_path.exists()
+    typer.echo(photos.headline() + _classes_of(photos))
+    if options.resume and not begun:
+        warn_of_new_run(place, recipe)
+    _say_plan(recipe, place, begun, machine, None if begun else estimate_start(recipe, machine, options.eager))
+    results = train_start(photos, recipe, place, options)
+    typed = {"--labels": table[0], "--file-column": table[1], "--label-column": table[2], "--device": options.device}
+    more = [part for name, value in typed.items() if value is not None for part in (name, str(value))]
+    train = shlex.join(["debiaspl", "train", str(folder), *more, "--set", f"start={place}"])
+    label = shlex.join(["debiaspl", "label", str(folder), "--classes", "NAME,OTHER NAME"])
+    _say_end(results, place, [train] if photos.classes else [label, train])
+
+
+def _classes_of(photos: "Photos") -> str:
+    """What the labels are for; of class folders also which these are: they may have been meant otherwise."""
+    if not photos.classes:
+        return ""
+    used = " Nothing is learned from labels: they measure the features in the end."
+    if not photos.in_folders:
+        return used
+    named = ", ".join(photos.classes[:NAMED]) + (", ..." if len(photos.classes) > NAMED else "")
+    return f" The folders are taken for classes ({named}); if they are not: --no-labels.{used}"
+
+
+def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOptions") -> None:
+    from debiaspl.data import LazyImages, open_data
+    from debiaspl.photos.duration import estimate_start
+    from debiaspl.recipes.start import LARGEST_SIDE, start_for_known
+    from debiaspl.training import Run
+    from debiaspl.training.device import find_device
+    from debiaspl.training.loop import train_as
+    from debiaspl.training.tasks import task_of
+
+    machine = find_device(options.device).type
+    whole = open_data(data, LARGEST_SIDE[machine], stream=True, root=options.root)
+    images = len(whole.train) + (0 if whole.unlabeled is None else len(whole.unlabeled))
+    recipe = start_for_known(data, images, machine)
+    if isinstance(whole.train.images, LazyImages):
+        recipe = recipe.with_settings([f"image_size={LARGEST_SIDE[machine]}", "stream=true"])
+    recipe = recipe.with_settings(settings, load_files=True)
+    _refuse_labels(recipe)
+    place = out or Path("runs") / recipe.name
+    begun = (place / "config.json").exists()
+    if rank() is None:
+        Run.at(place, recipe, options.resume)
+    task = task_of(recipe, root=options.root)
+    if not rank():
+        typer.echo(f"{len(task.unlabeled):,} images of {data}. Nothing is learned from labels.")
+    if options.resume:
+        warn_of_new_run(place, recipe)
+    seconds = None if begun or rank() is not None else estimate_start(recipe, machine, options.eager, task)
+    if not rank():
+        _say_plan(recipe, place, begun, machine, seconds, tuple(task.unlabeled.images.shape[2:]))
+    results = train_as(options, recipe, place, task)
+    if not rank():
+        _say_end(results, place, [_next_of_known(recipe, place)])
+
+
+def _refuse_labels(recipe: "Recipe") -> None:
+    from debiaspl.algorithms import STARTS
+    from debiaspl.training.parts import find
+
+    if find("algorithm", recipe.algorithm.name).learns_labels:
+        raise ValueError(
+            f"{recipe.algorithm.name} learns from labels, and a start is learned without. Expected one of "
+            f"{', '.join(STARTS)}; to learn from labels: debiaspl train."
+        )
+
+
+def _say_plan(
+    recipe: "Recipe",
+    place: Path,
+    begun: bool,
+    machine: str,
+    seconds: float | None,
+    size: tuple[int, ...] = (),
+) -> None:
+    from debiaspl.photos.duration import cores, in_words
+
+    if begun:
+        typer.echo(f"Going on with {place}.")
+        return
+    network = NETWORKS.get(recipe.network.name, recipe.network.name)
+    height, width = size or (recipe.image_size, recipe.image_size)
+    took = "" if seconds is None else f" About {in_words(seconds)} on {cores(machine)}."
+    typer.echo(
+        f"{network}, at {width} x {height} pixels, {recipe.algorithm.name}, {recipe.steps:,} steps of "
+        f"{recipe.unlabeled_batch} images.{took}"
+    )
+
+
+def _say_end(results: dict[str, Any], place: Path, commands: list[str]) -> None:
+    typer.echo(learned(results, place))
+    say_skipped(results)
+    typer.echo(f"The start is in {place}; the report is {report_of([place], place)}")
+    typer.echo("Next, a run that begins with it:")
+    for command in commands:
+        typer.echo(f"  {command}")
+
+
+def learned(results: dict[str, Any], place: Path) -> str:
+    """What a run without labels has learned, in a line or two."""
+    from debiaspl.training import Run
+
+    log = Run(place).log()
+    first, last = (sum(record["losses"].values()) for record in (log[0], log[-1]))
+    begun = f"went from {first:.2f}, over the first {log[0]['step']:,} steps, to" if len(log) > 1 else "is"
+    said = f"The loss {begun} {last:.2f} at the end."
+    if "accuracy" not in results:
+        return said
+    labels = sum(results["labels"])
+    if results.get("check", {}).get("kind") == "none":
+        return f"{said}\nNo class has a second label, so the features cannot be measured."
+    tested = "held-out labels" if "check" in results else "test images"
+    return (
+        f"{said}\nThe nearest class mean, of {labels:,} labels, is right for {100 * results['accuracy']:.1f} % of "
+        f"{results['test']:,} {tested}: that measures the features alone."
+    )
+
+
+def _next_of_known(recipe: "Recipe", place: Path) -> str:
+    """A recipe for the same set, with the network of the start."""
+    from debiaspl.recipes import RECIPES
+
+    fitting = [one for one in RECIPES.values() if one.data == recipe.data and one.correction.name != "none"]
+    # Those that begin with this very start, or for minutes, have settings of their own for small batches.
+    kinds = (lambda one: one.start == f"runs/{recipe.name}", lambda one: one.name.endswith("-minutes"), bool)
+    chosen = next((one for kind in kinds for one in fitting if kind(one)), None)
+    typed = [f"start={place}"]
+    if chosen is None or chosen.network != recipe.network:
+        typed += [f"network={recipe.network.name}"]
+        typed += [f"network.{key}={_typed(value)}" for key, value in recipe.network.settings.items()]
+    name = chosen.name if chosen is not None else "RECIPE"
+    return shlex.join(["debiaspl", "train", "--recipe", name, *(part for one in typed for part in ("--set", one))])
+
+
+def _typed(value: Any) -> str:
+    from debiaspl.cli.lists import as_typed
+
+    return as_typed(value).replace(", ", ",")

@@ -1,0 +1,100 @@
+"""Features of somebody's own photos, learned without labels: what is chosen, and what is measured in the end."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from debiaspl.data import Task
+from debiaspl.encoders import Encoder
+from debiaspl.models import TrainedNetwork, trained_network
+from debiaspl.photos.check import Check, check_for
+from debiaspl.photos.choose import choose, is_large
+from debiaspl.photos.run import START, read_photos
+from debiaspl.photos.survey import Photos
+from debiaspl.recipes.start import LARGEST_SIDE, start_for
+from debiaspl.training import Choice, Recipe, Run
+from debiaspl.training.loop import RunOptions, train_as
+from debiaspl.training.parts import find
+from debiaspl.training.results import Ending, Predict, on_the_test_set
+
+AUTOMATIC_FROM = {"cuda": 5_000}
+"""Photos from which on ``debiaspl train PHOTOS`` learns features first, by kind of device; never on one that is not
+here. On a CPU it would take longer than all the rest. Not measured yet: EuroSAT, with 13,500 photos, is to tell."""
+
+
+def choose_start(photos: Photos, device: str) -> Recipe:
+    """A start for these photos on this machine. The labels that are there are for a measurement when all is over: the
+    class means of most of them are tried on the others."""
+    base = start_for(len(photos.labels), device)
+    least = find("network", base.network.name).least_side
+    side, check = max(min(photos.side, LARGEST_SIDE[device]), least), _check(photos)
+    given: dict[str, Any] = {**photos.protocol, "labeled_also_unlabeled": True}
+    given |= {"folds": check.folds, "fold": 0} if check.folds else {}
+    return replace(
+        base,
+        name=f"{photos.folder.resolve().name}-pretrain",
+        about=f"{len(photos.labels):,} photos: features without labels",
+        data=str(photos.folder),
+        protocol=Choice("given", given) if photos.classes else Choice("no-labels"),
+        image_size=side,
+        stream=is_large(photos, side),
+    )
+
+
+def train_start(photos: Photos, recipe: Recipe, out: Path, options: RunOptions) -> dict[str, Any]:
+    """Train it into ``out``; its results."""
+    ended = Run.at(out, recipe, options.resume).results()
+    images = None if ended else read_photos(recipe)
+    return train_as(replace(options, end=partial(_end, _check(photos))), recipe, out, images)
+
+
+def starts_by_itself(photos: Photos, device: str) -> bool:
+    """Whether there are so many photos without a label that features are learned first."""
+    return photos.unlabeled > 0 and len(photos.labels) >= AUTOMATIC_FROM.get(device, len(photos.labels) + 1)
+
+
+def automatic_start(photos: Photos, device: str) -> Recipe:
+    """The start that ``debiaspl train PHOTOS`` makes for itself. Labels are not looked at, so that it is the same for
+    all folds that check the run."""
+    return replace(choose_start(photos, device), protocol=Choice("no-labels"))
+
+
+def choose_with_start(
+    photos: Photos, device: str, encoder: tuple[str, Encoder] | None, settings: Sequence[str], out: Path | None
+) -> tuple[Recipe, Recipe | None]:
+    """A recipe for these photos with what the user has set, and the start that is to be made for it below ``out``, if
+    any. A start that the user has named tells the network and the image size, unless these are set too."""
+    named = [text.strip() for key, _, text in (one.partition("=") for one in settings) if key.strip() == "start"]
+    if named and named[-1] and encoder is not None:
+        raise ValueError(
+            f"the encoder {encoder[0]} and the start {named[-1]} would both be what the network begins with. Leave out "
+            "--encoder, or --set start."
+        )
+    if named:
+        trained = trained_network(named[-1]) if named[-1] else None
+        return choose(photos, device, encoder, trained).with_settings(settings, load_files=True), None
+    alone = choose(photos, device, encoder).with_settings(settings, load_files=True)
+    learns_labels = find("algorithm", alone.algorithm.name).learns_labels
+    if encoder is not None or not learns_labels or not starts_by_itself(photos, device):
+        return alone, None
+    start = automatic_start(photos, device)
+    trained = TrainedNetwork(start.network.name, start.network.settings, 3, start.image_size)
+    recipe = choose(photos, device, None, trained).with_settings(settings, load_files=True)
+    recipe = replace(recipe, start=str((out or Path("runs") / recipe.name) / START))
+    # The user may have set another network, or what images look like.
+    same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}
+    return recipe, replace(start, **same)
+
+
+def _check(photos: Photos) -> Check:
+    return check_for(photos) if photos.classes else Check(0, False, 0)
+
+
+def _end(check: Check, predict: Predict, task: Task) -> Ending:
+    found = on_the_test_set(predict, task)
+    if not check.folds:
+        return found
+    more = {"check": {"kind": "held-out", "folds": check.folds, "labels": len(task.test)}}
+    return replace(found, evaluated="the averaged weights after the last step, on held-out labels", more=more)

@@ -1,0 +1,130 @@
+"""``debiaspl train PHOTOS`` with many photos: features first, without labels, then everything else begins with them."""
+
+import hashlib
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from debiaspl.photos import run
+from debiaspl.photos import start as start_module
+from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
+from debiaspl.training.log import ProgressLine
+from tests.photos.digits import write_digits
+from tests.photos.test_choose import made
+from tests.photos.user import debiaspl
+from tests.training.test_stream import stop_at
+
+STEPS = ("--set", "steps=6", "--set", "network.width=4", "--set", "checkpoint_every=2")
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """Enough of them, on this machine."""
+    monkeypatch.setitem(AUTOMATIC_FROM, "cpu", 60)
+    real = start_module.automatic_start
+    monkeypatch.setattr(
+        start_module, "automatic_start", lambda *asked: real(*asked).with_settings(["steps=6", "checkpoint_every=2"])
+    )
+    return write_digits(tmp_path / "photos", labeled=12)
+
+
+def train(photos, out, *more):
+    return debiaspl("train", photos, "--device", "cpu", "--out", out, *STEPS, *more)
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def same(one, other):
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (one, other))
+    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_features_are_learned_first_and_all_runs_begin_with_them(photos, tmp_path, monkeypatch):
+    told = []
+    monkeypatch.setattr(ProgressLine, "show", lambda self, *_: told.append(self.part))
+    out = tmp_path / "run"
+    ran = train(photos, out)
+    assert ran.exit_code == 0, ran.output
+    assert (
+        "1 of 2: features are learned without labels, 6 steps; without that: --set start=. 2 of 2: A small"
+        in ran.output
+    )
+    said = list(dict.fromkeys(part for part in told if part))
+    assert said[0] == "1 of 2: learning features"
+    assert said[1] == "2 of 2: run 1 of 8 (supervised, fold 1 of 3)"
+    assert said[-1] == "2 of 2: run 8 of 8 (DebiasPL)"
+    assert results(out / "start")["labels"] == []  # the labels of the folds have taught it nothing
+    digest = hashlib.sha256((out / "start" / "model.safetensors").read_bytes()).hexdigest()
+    parts = [out, out / "supervised", *(out / "check").iterdir()]
+    assert len(parts) == 8
+    assert {results(part)["start"] for part in parts} == {digest}
+    network = results(out)["recipe"]["network"]
+    assert network == results(out / "start")["recipe"]["network"] == {"name": "small", "settings": {"width": 4}}
+
+
+def test_it_can_be_turned_off_and_what_else_is_set_reaches_it(photos, tmp_path):
+    assert train(photos, tmp_path / "off", "--set", "start=").exit_code == 0
+    assert not (tmp_path / "off" / "start").exists()
+    assert "start" not in results(tmp_path / "off")
+    assert train(photos, tmp_path / "moco", "--set", "algorithm=moco", "--set", "correction=none").exit_code == 0
+    assert not (tmp_path / "moco" / "start").exists()
+    ran = train(photos, tmp_path / "on", "--set", "seed=3", "--set", "flip=false", "--set", "image_size=12")
+    assert ran.exit_code == 0, ran.output
+    recipe = results(tmp_path / "on" / "start")["recipe"]
+    assert (recipe["seed"], recipe["flip"], recipe["image_size"]) == (3, False, 12)
+    again = train(photos, tmp_path / "given", "--set", f"start={tmp_path / 'on' / 'start'}")
+    assert again.exit_code == 0, again.output
+    assert not (tmp_path / "given" / "start").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [0, 3])
+def test_both_parts_go_on_after_a_stop_to_the_same_bits(photos, tmp_path, monkeypatch, stop):
+    assert train(photos, tmp_path / "whole").exit_code == 0
+    real, calls = run.train_as, []
+
+    def stopped(options, recipe, *arguments):
+        calls.append(options.part)
+        if len(calls) > stop:
+            with monkeypatch.context() as patch:
+                stop_at(patch, 3)
+                return real(options, recipe, *arguments)
+        return real(options, recipe, *arguments)
+
+    # The start that is recorded is the path of its folder: stop in the same place.
+    (tmp_path / "whole").rename(tmp_path / "kept")
+    monkeypatch.setattr(run, "train_as", stopped)
+    ran = train(photos, tmp_path / "whole")
+    assert "stopped for the test" in ran.output
+    assert ("learning features" in calls[-1]) == (stop == 0)
+    monkeypatch.setattr(run, "train_as", real)
+    ran = train(photos, tmp_path / "whole", "--resume")
+    assert ran.exit_code == 0, ran.output
+    assert f"Going on with {tmp_path / 'whole'}." in ran.output
+    for part in ("start", "supervised", ""):
+        assert same(tmp_path / "whole" / part, tmp_path / "kept" / part), part
+    assert train(photos, tmp_path / "whole", "--resume").exit_code == 0  # has ended: nothing is repeated
+
+
+def test_only_where_there_are_many_photos_and_a_gpu():
+    enough = AUTOMATIC_FROM["cuda"]
+    assert starts_by_itself(made(5, 5, unlabeled=enough - 10), "cuda")
+    assert not starts_by_itself(made(5, 5, unlabeled=enough - 11), "cuda")
+    assert not starts_by_itself(made(enough, 5, unlabeled=0), "cuda")  # nothing is unlabeled
+    assert not starts_by_itself(made(5, 5, unlabeled=10**6), "cpu")
+    recipe, start = choose_with_start(made(5, 5, unlabeled=enough), "cuda", None, [], None)
+    assert start is not None
+    assert (recipe.start, recipe.network, recipe.image_size) == ("runs/photos/start", start.network, start.image_size)
+    assert (recipe.learning_rate, recipe.algorithm.settings["labels_from"]) == (0.03, 0.02)
+    assert choose_with_start(made(5, 5, unlabeled=enough), "cuda", None, ["start="], None)[1] is None
+
+
+def test_a_run_that_was_begun_without_is_not_gone_on_with(photos, tmp_path):
+    assert train(photos, tmp_path / "run", "--set", "start=").exit_code == 0
+    ran = train(photos, tmp_path / "run", "--resume")
+    assert ran.exit_code == 1
+    assert "start: '' then" in ran.output
