@@ -150,7 +150,7 @@ def test_images_without_labels_in_hand(tmp_path):
         other = load_file(tmp_path / name / "model.safetensors")
         assert all(torch.equal(other[key], value) for key, value in learned.items()), name
     begun = first_step(begun_with(tmp_path / "pair")).student.state_dict()
-    assert all(torch.equal(begun[key], value) for key, value in learned.items())
+    assert all(torch.equal(begun[key], value) for key, value in learned.items() if not key.startswith("algorithm."))
 
 
 def test_a_start_without_labels_resumes_to_the_same_bits(tmp_path, monkeypatch):
