@@ -92,6 +92,10 @@ def _of_photos(
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
+    before = Run(out or Path("runs") / f"{folder.resolve().name}-start")
+    if options.resume and before.config_path.exists():
+        # Somebody may have begun to label while it was going on.
+        no_labels = no_labels or before.recipe().protocol.name == "no-labels"
     photos = survey_for_start(folder, table[0], Columns(*table[1:]), no_labels)
     machine = find_device(options.device).type
     recipe = choose_start(photos, machine).with_settings(settings, load_files=True)

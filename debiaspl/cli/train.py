@@ -133,7 +133,7 @@ def _train_photos(
         refuse_alike(photos)
     machine = find_device(device).type
     named = None if encoder is None else (encoder, load_named(photos, machine, encoder))
-    recipe, start = choose_with_start(photos, machine, named, settings, out)
+    recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)

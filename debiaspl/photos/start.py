@@ -62,7 +62,12 @@ def automatic_start(photos: Photos, device: str) -> Recipe:
 
 
 def choose_with_start(
-    photos: Photos, device: str, encoder: tuple[str, Encoder] | None, settings: Sequence[str], out: Path | None
+    photos: Photos,
+    device: str,
+    encoder: tuple[str, Encoder] | None,
+    settings: Sequence[str],
+    out: Path | None,
+    resume: bool = False,
 ) -> tuple[Recipe, Recipe | None]:
     """A recipe for these photos with what the user has set, and the start that is to be made for it below ``out``, if
     any. A start that the user has named tells the network and the image size, unless these are set too."""
@@ -73,7 +78,8 @@ def choose_with_start(
             "--encoder, or --set start."
         )
     if named:
-        trained = trained_network(named[-1]) if named[-1] else None
+        begun = Run(out or Path("runs") / photos.folder.resolve().name) if resume else None
+        trained = _trained(named[-1], begun) if named[-1] else None
         return choose(photos, device, encoder, trained).with_settings(settings, load_files=True), None
     alone = choose(photos, device, encoder).with_settings(settings, load_files=True)
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
@@ -86,6 +92,17 @@ def choose_with_start(
     # The user may have set another network, or what images look like.
     same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}
     return recipe, replace(start, **same)
+
+
+def _trained(start: str, begun: Run | None) -> TrainedNetwork | None:
+    """The network of a start. A run that goes on needs no start, whose folder may be gone: then it is its own."""
+    try:
+        return trained_network(start)
+    except ValueError:
+        if begun is None or not begun.config_path.exists():
+            raise
+        recipe = begun.recipe()
+        return TrainedNetwork(recipe.network.name, recipe.network.settings, 3, recipe.image_size)
 
 
 def _check(photos: Photos) -> Check:

@@ -183,3 +183,22 @@ def test_images_published_without_labels_are_unlabeled_images_unless_the_protoco
     if joins:
         assert torch.equal(found.unlabeled.images[-1], further.images[-1])
         assert found.unlabeled.truth[-1] == -1
+
+
+def test_images_without_labels_need_no_classes_and_a_task_of_them_has_none():
+    digits = load("digits").train
+    images = ImageSet.of(digits.images, None)
+    assert (images.classes, images.counts(), images.num_classes) == ((), [], 0)
+    assert (images.labels == -1).all()
+    task = Task.of_unlabeled(digits)
+    assert (len(task.labeled), len(task.unlabeled), len(task.test)) == (0, len(digits), 0)
+    assert not task.has_labels
+    assert task.unlabeled.classes == ()
+    assert (task.unlabeled.truth == -1).all()  # not even for monitors
+    assert task.unlabeled.ids == digits.ids
+    assert Task.of(load("digits"), FewLabels(1), seed=0).has_labels
+    for classes in ((), ("one",)):
+        with pytest.raises(ValueError, match="expected two or more different names"):
+            ImageSet(digits.images, digits.labels, classes)
+    with pytest.raises(ValueError, match="expected at least one image"):
+        ImageSet(digits.images[:0], digits.labels[:0], digits.classes)

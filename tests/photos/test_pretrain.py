@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from safetensors.torch import load_file
 
 from debiaspl.data.open import open_data
 from debiaspl.models import trained_network
+from debiaspl.photos import run
 from debiaspl.photos import survey as survey_module
 from debiaspl.photos.choose import choose
 from debiaspl.photos.start import choose_start
@@ -149,6 +151,38 @@ def test_a_stopped_start_goes_on_to_the_same_bits(flat, start, tmp_path, monkeyp
     weights = (tmp_path / "run" / "model.safetensors").stat().st_mtime_ns
     pretrain(flat, tmp_path / "run", "--resume")  # has ended
     assert (tmp_path / "run" / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_photos_may_be_labeled_while_a_start_is_stopped(tmp_path, monkeypatch, start):
+    photos = write_digits(tmp_path / "photos")
+    stop_at(monkeypatch, 5)
+    debiaspl("pretrain", photos, "--out", tmp_path / "run", "--device", "cpu", *SHORT)
+    monkeypatch.undo()
+    (photos / "labels.csv").write_text("file_name,label\n000.png,even\n001.png,odd\n")
+    assert pretrain(photos, tmp_path / "run", "--resume")[0] == "60 images without labels."
+    assert same(tmp_path / "run", start[0])
+
+
+def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start):
+    photos = write_digits(tmp_path / "photos", labeled=12)
+    shutil.copytree(start[0], tmp_path / "start")
+    asked = "train", photos, "--device", "cpu", "--set", f"start={tmp_path / 'start'}", "--set", "steps=4"
+    every = "--set", "checkpoint_every=1", "--out", tmp_path / "run"
+    real, calls = run.train_as, []
+
+    def stopping(*arguments):
+        calls.append(arguments)
+        if len(calls) == 8:  # the last run: all others have ended
+            stop_at(monkeypatch, 2)
+        return real(*arguments)
+
+    monkeypatch.setattr(run, "train_as", stopping)
+    assert "stopped for the test" in debiaspl(*asked, *every).output
+    monkeypatch.undo()
+    shutil.rmtree(tmp_path / "start")
+    ran = debiaspl(*asked, *every, "--resume")
+    assert ran.exit_code == 0, ran.output
+    assert "was not found" in debiaspl(*asked, "--out", tmp_path / "other", "--resume").output
 
 
 @pytest.mark.slow

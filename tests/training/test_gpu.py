@@ -83,6 +83,22 @@ def test_a_recorded_run_is_the_eager_run(recipe, settings):
         assert [name for name in expected if found[name] != expected[name]] == [], f"after step {number}"
 
 
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
+def test_a_recorded_start_without_labels_is_the_eager_one_and_never_waits():
+    recipe = changed(EAGER, "algorithm=moco", "correction=none", "memory=48", "labeled_batch=0")
+    task = Task.of_unlabeled(load("digits").train)
+    eager, recorded = (Step(recipe, task, torch.device("cuda"), record=record) for record in (False, True))
+    for number in range(12):
+        eager(number)
+        recorded(number)
+        assert bits(recorded) == bits(eager), f"after step {number}"
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        eager(12)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
 @pytest.mark.parametrize("beside", [[], ["beside=moco", "beside_until=0.5"]], ids=["alone", "beside"])
 def test_a_generation_begins_in_a_recorded_run_as_in_an_eager_one(beside):
     """The labeled images are others then, so that the step is recorded anew."""
