@@ -10,8 +10,8 @@ from debiaspl.algorithms import ALGORITHMS, BESIDE, STARTS, Algorithm
 from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
-from debiaspl.encoders import EncoderNetwork
-from debiaspl.models import MODELS, LinearNetwork
+from debiaspl.encoders import NETWORKS
+from debiaspl.models import LinearNetwork
 from debiaspl.training.own_file import is_loaded, load_class, names_file
 
 STRONG: dict[str, Callable[..., Any]] = {
@@ -26,7 +26,7 @@ LINEAR = "linear"
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
-    "network": {**MODELS, "encoder": EncoderNetwork, LINEAR: LinearNetwork},
+    "network": {**NETWORKS, LINEAR: LinearNetwork},
     "algorithm": {**ALGORITHMS, **BESIDE, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,
