@@ -5,7 +5,7 @@ from debiaspl.encoders.encode import Encoded, encode
 from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.encoders.load import build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.network import EncoderNetwork
-from debiaspl.encoders.trained import NETWORKS, NetworkFacts, find_weights, load_trained
+from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained
 
 __all__ = [
     "NETWORKS",
@@ -18,7 +18,6 @@ __all__ = [
     "build_encoder",
     "cached_features",
     "encode",
-    "find_weights",
     "fingerprint",
     "lite0_is_installed",
     "load_encoder",

@@ -1,4 +1,4 @@
-"""The network that a run has ended with, from its folder. Weights and JSON are read; nothing in a folder is executed."""
+"""The network that a run has ended with, from its folder. Nothing in a folder is executed: it holds tensors and JSON."""
 
 import json
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ class NetworkFacts:
 
 def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
     """The network of a run that has ended, in eval mode, from ``model.safetensors`` alone."""
-    path = find_weights(folder)
+    path = _find(folder)
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata()
@@ -102,7 +102,7 @@ def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
     return network, facts
 
 
-def find_weights(folder: Path) -> Path:
+def _find(folder: Path) -> Path:
     """The file with the weights of a run; raises, with what to do, if there is none in this folder."""
     path = folder / WEIGHTS
     if not folder.is_dir():

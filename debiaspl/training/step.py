@@ -65,6 +65,8 @@ class Step:
         self.algorithm = _algorithm(recipe, task, self.student).to(device)
         if task.labeled.is_encoded:
             refuse_for_vectors(recipe, self.algorithm)
+        if fresh:
+            self.algorithm.load_pretrained()
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
         self.models = Models(self.student, self.average.model if teacher == "average" else self.student)
         together = recipe.synchronise_norm and ranks.count() > 1
@@ -278,6 +280,7 @@ def _algorithm(recipe: Recipe, task: Task, student: Network) -> Algorithm:
         "num_unlabeled": len(task.unlabeled),
         "class_counts": tuple(task.labeled.counts()),
         "classes": task.labeled.classes,
+        "channels": task.labeled.channels,
         "unlabeled_ids": task.unlabeled.ids,
         "hints": task.hints,
     }
