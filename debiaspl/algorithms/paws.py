@@ -24,7 +24,7 @@ class PAWS(Algorithm):
       several times the number of classes.
     * Me-max assumes that unlabeled classes are about equally large. Where they are not, lower ``entropy_weight``.
     * Features are trained by PAWS alone. The classifier learns the labels from features that it cannot change.
-    * A correction takes log p of both views for logits, of which p is the softmax; the other view's loss has its margin.
+    * A correction takes log p of both views for logits, of which p is the softmax. The loss has its margin, me-max not.
     * There are no small views (multi-crop), and one view of each support image.
 
     Args:

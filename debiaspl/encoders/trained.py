@@ -1,4 +1,4 @@
-"""The network that a run has ended with, from its folder. Nothing in a folder is executed: it holds tensors and JSON."""
+"""The network that a run has ended with, from its folder: tensors and JSON are read, and nothing is executed."""
 
 import json
 from collections.abc import Mapping
