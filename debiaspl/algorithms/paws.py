@@ -97,7 +97,8 @@ class PAWS(Algorithm):
         """Of the mean sharpened prediction for all views of all ranks."""
         sharpened = (logits / self.sharpening).softmax(-1)
         mean = ranks.summed_with_gradient(sharpened.mean(0)) / ranks.count()
-        return torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
+        entropy: Tensor = torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
+        return entropy
 
     def _report(self, logits: Tensor, probabilities: Tensor) -> None:
         """Of each image, the mean of what its two views are predicted to be."""
