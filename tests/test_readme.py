@@ -131,7 +131,8 @@ def test_what_two_processes_bring_is_what_was_measured():
 
 
 def test_the_matrix_is_what_was_measured():
-    assert (ROOT / "results" / "digits-matrix" / "table.md").read_text() in (ROOT / "docs" / "add-on.md").read_text()
+    for name in ("digits-matrix", "digits-paws"):
+        assert (ROOT / "results" / name / "table.md").read_text() in (ROOT / "docs" / "add-on.md").read_text()
     measured = json.loads((ROOT / "results" / "digits-matrix" / "results.json").read_text())["algorithms"]
     shown = re.findall(r"^\| (\S+) \| (\S+) \| (\S+) \| ([+-]\d\S*) \|$", README, re.MULTILINE)
     assert len(shown) >= 5

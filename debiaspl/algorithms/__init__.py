@@ -6,12 +6,14 @@ from debiaspl.algorithms.byol import BYOL
 from debiaspl.algorithms.comatch import CoMatch
 from debiaspl.algorithms.contrastmatch import ContrastMatch
 from debiaspl.algorithms.crest import CReST, CReSTPlus
+from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.flexmatch import FlexMatch
 from debiaspl.algorithms.freematch import FreeMatch
 from debiaspl.algorithms.meanteacher import MeanTeacher
 from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.algorithms.moco import MoCo
+from debiaspl.algorithms.paws import PAWS
 from debiaspl.algorithms.pseudolabel import PseudoLabel
 from debiaspl.algorithms.remixmatch import ReMixMatch
 from debiaspl.algorithms.simclr import SimCLR
@@ -38,9 +40,10 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "crest": CReST,
     "crest+": CReSTPlus,
     "adamatch": AdaMatch,
+    "paws": PAWS,
 }
 
-HINTED: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch}
+HINTED: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch, "distill": Distill}
 """Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
@@ -50,6 +53,7 @@ __all__ = [
     "ALGORITHMS",
     "BYOL",
     "HINTED",
+    "PAWS",
     "STARTS",
     "UDA",
     "AdaMatch",
@@ -59,6 +63,7 @@ __all__ = [
     "CReSTPlus",
     "CoMatch",
     "ContrastMatch",
+    "Distill",
     "FixMatch",
     "FlexMatch",
     "FreeMatch",

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -56,8 +57,8 @@ class Algorithm(nn.Module, ABC):
     It is a pure tensor program: static shapes, no ``.item()``, nothing that waits for the device. Whatever it learns
     across steps is a buffer, what it trains beside the student a parameter. What it wants to be seen it hands to
     ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (of
-    ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes``, ``unlabeled_ids``
-    and ``hints`` (what another model says of the unlabeled images, or None)."""
+    ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes``, ``channels``,
+    ``unlabeled_ids`` and ``hints`` (what another model says of the unlabeled images, or None)."""
 
     views = Views()
     teacher = "student"
@@ -105,6 +106,13 @@ class Algorithm(nn.Module, ABC):
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         """Named losses, weighted: their sum is what the step minimises."""
 
+    def load_pretrained(self) -> None:
+        """Read the files that a run begins with. A run that is resumed does not: they are in its state by then."""
+
+    def files(self) -> dict[str, Path]:
+        """Those files, by the names under which results.json records their digests."""
+        return {}
+
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
         """Between two generations: a label for each unlabeled image, (N,), -1 where it stays without.
 
@@ -125,29 +133,6 @@ class Algorithm(nn.Module, ABC):
         one entry per unlabeled image, are compared with the truth outside the algorithm, where it is known;
         ``marginal`` is the mean raw probability of each class."""
         self.monitors = {name: value.detach() for name, value in monitors.items()}
-
-
-class SelfSupervised(Algorithm):
-    """Learns features from two strong views, without a label: a start, for runs that learn from labels afterwards.
-
-    Args:
-        correction: none, since there are no labels to correct.
-        num_features: width of the network's features.
-    """
-
-    views = Views(strong=2)
-    makes_pseudo_labels = False
-    learns_labels = False
-    needs_pictures = "it trains the features themselves, and those of a frozen encoder stay as they are."
-
-
-def check_decay(decay: float, followers: str) -> float:
-    if not 0 <= decay < 1:
-        raise ValueError(
-            f"decay is {decay!r}, expected a number in [0, 1): with 0 {followers} are those of the last batch, with 1 "
-            "they would never move. The paper uses 0.999, for runs of a million steps."
-        )
-    return decay
 
 
 def check_threshold(threshold: float) -> float:

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
+from debiaspl.algorithms.algorithm import Batch, Models, Views
 from debiaspl.algorithms.heads import AveragedHead, perceptron, unit
+from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction
 
 

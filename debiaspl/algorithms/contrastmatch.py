@@ -4,9 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views, check_threshold
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
 from debiaspl.algorithms.consistency import report_labels, unlabeled_loss
 from debiaspl.algorithms.contrast import Contrast
+from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_decay
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
+from debiaspl.algorithms.mixing import check_decay
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import pairwise
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +13,7 @@ from debiaspl.debias.correction import at_least_float32
 from debiaspl.kernels.norm import NormActivate
 
 EPS = 1e-5
+Trained = TypeVar("Trained", bound=nn.Module)
 
 
 def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequential:
@@ -29,6 +31,15 @@ def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequ
 def unit(vectors: Tensor) -> Tensor:
     """Rows of length 1, which are compared by cosine."""
     return F.normalize(at_least_float32(vectors), dim=-1)
+
+
+def as_buffers(module: Trained) -> Trained:
+    """The same module, whose weights are buffers from now on: they are saved and moved with it, and never trained."""
+    for part in module.modules():
+        for name, value in list(part.named_parameters(recurse=False)):
+            delattr(part, name)
+            part.register_buffer(name, value.detach().clone())
+    return module
 
 
 class _NormActivateRows(nn.Module):
@@ -57,11 +68,7 @@ class AveragedHead(nn.Module):
         if not 0 <= decay < 1:
             raise ValueError(f"key_decay is {decay}, expected a number in [0, 1): 0 is no averaging.")
         self.decay = decay
-        self.head = deepcopy(head).eval()
-        for module in self.head.modules():
-            for name, value in list(module.named_parameters(recurse=False)):
-                delattr(module, name)
-                module.register_buffer(name, value.detach().clone())
+        self.head = as_buffers(deepcopy(head).eval())
 
     def train(self, mode: bool = True) -> "AveragedHead":
         """Stays in eval mode: the average is never trained."""

@@ -73,3 +73,12 @@ def check_ramp(share: float) -> float:
             "first step on, with 1 it grows to the last."
         )
     return share
+
+
+def check_decay(decay: float, followers: str) -> float:
+    if not 0 <= decay < 1:
+        raise ValueError(
+            f"decay is {decay!r}, expected a number in [0, 1): with 0 {followers} are those of the last batch, with 1 "
+            "they would never move. The paper uses 0.999, for runs of a million steps."
+        )
+    return decay

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_decay
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
+from debiaspl.algorithms.mixing import check_decay
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 

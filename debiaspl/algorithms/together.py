@@ -1,6 +1,7 @@
 """Two algorithms in one run: one learns labels, and a self-supervised one learns features beside it, for a while."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from torch import Tensor, nn
 
@@ -57,6 +58,12 @@ class Together(Algorithm):
                 f"{type(self.other).__name__} beside it. Give it another name, without {PREFIX}."
             )
         return losses | weighted
+
+    def load_pretrained(self) -> None:
+        self.main.load_pretrained()
+
+    def files(self) -> dict[str, Path]:
+        return self.main.files()
 
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
         return self.main.adopt(probabilities, generation)

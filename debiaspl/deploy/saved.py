@@ -1,22 +1,20 @@
-"""A run folder -> the model it ended with. Weights and JSON are read; nothing in a folder is ever executed."""
+"""A run folder -> the model it ended with, and what can be asked of it."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, ImageSet, LazyImages
+from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.lazy import FolderFiles
-from debiaspl.models import ALGORITHM, Network, Seen, predict_set
-from debiaspl.training import Choice, RunError
+from debiaspl.encoders.trained import load_trained
+from debiaspl.models import Network, Seen, predict_set
+from debiaspl.training import RunError
 
-FILE = "model.safetensors"
 MOST_IMAGES, MOST_BYTES = 256, 2**23
 """Of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
 
@@ -80,125 +78,8 @@ class SavedModel:
 
 def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedModel:
     """The model of a run that has ended, from ``model.safetensors`` alone: the folder may have been moved anywhere."""
-    folder = Path(run)
-    path = folder / FILE
-    _check_place(folder, path)
     try:
-        with safe_open(path, "pt") as file:
-            facts = _facts(file.metadata(), path)
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping, only keys()
-    except (SafetensorError, OSError) as error:
-        raise RunError(
-            f"{path} is damaged: it cannot be read as safetensors ({error}). Bring it back from a copy, or train anew."
-        ) from error
-    if not facts["classes"]:
-        raise RunError(
-            f"the run in {folder} has learned features without labels: it has no classifier, so it cannot predict. "
-            f"Train one that begins with it, on photos with a few labels: debiaspl train PHOTOS --set start={folder}"
-        )
-    network = _network(facts, path)
-    _fill(network, weights, path)
-    return SavedModel(
-        network=network.to(device).eval().requires_grad_(False),
-        classes=tuple(facts["classes"]),
-        channels=facts["channels"],
-        size=(facts["size"][0], facts["size"][1]),
-    )
-
-
-def _check_place(folder: Path, path: Path) -> None:
-    """Raise, with what to do, if there is no model here."""
-    if not folder.is_dir():
-        found = f"is a file; did you mean {folder.parent}?" if folder.exists() else "does not exist."
-        raise RunError(f"{folder} {found} Expected the folder of a run, which debiaspl train has made.")
-    if path.is_file():
-        return
-    if (folder / "config.json").exists():
-        if (folder / "results.json").exists():
-            raise RunError(
-                f"the run in {folder} has ended, but its {FILE} is missing. Bring it back from a copy, or train anew."
-            )
-        raise RunError(
-            f"the run in {folder} has not ended: it has no {FILE} yet. Go on with the command that began it and "
-            f"--resume; look at it meanwhile: debiaspl watch {folder}"
-        )
-    held = sorted(inner.parent.name for inner in folder.glob(f"*/{FILE}"))
-    hint = f" It holds runs, such as {folder / held[0]}." if held else ""
-    raise RunError(
-        f"{folder} is no run of debiaspl: it has no {FILE}, expected a folder that debiaspl train has made.{hint}"
-    )
-
-
-def _facts(metadata: dict[str, str] | None, path: Path) -> dict[str, Any]:
-    """What the run wrote about its weights, if it is what it must be."""
-    if not metadata or "debiaspl" not in metadata:
-        raise RunError(
-            f"{path} does not say which network and classes its weights belong to: another program wrote it. "
-            "Expected the file that debiaspl train has made."
-        )
-    try:
-        facts = json.loads(metadata["debiaspl"])
-        classes, size, network = facts["classes"], facts["size"], facts["network"]
-        good = (
-            isinstance(network, dict)
-            and set(network) == {"name", "settings"}
-            and isinstance(network["settings"], dict)
-            and isinstance(classes, list)
-            and all(isinstance(name, str) for name in classes)
-            and len(set(classes)) == len(classes) != 1
-            and facts["channels"] in (1, 3)
-            and isinstance(size, list)
-            and len(size) == 2
-            and all(type(side) is int and side > 0 for side in size)
-        )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RunError(_damaged_facts(path, f"{type(error).__name__}: {error}")) from error
-    if not good:
-        raise RunError(_damaged_facts(path, metadata["debiaspl"][:200]))
-    return dict(facts)
-
-
-def _damaged_facts(path: Path, found: str) -> str:
-    return (
-        f"what {path} says about its weights is damaged or of another version of debiaspl ({found}); expected JSON "
-        "with network, classes, channels and size. Bring it back from a copy, or train anew."
-    )
-
-
-def _network(facts: dict[str, Any], path: Path) -> Network:
-    """A network of this kind, with whatever first weights."""
-    try:
-        # First weights are drawn from torch's global generator: the user's own is left alone.
-        with torch.random.fork_rng(devices=[]):
-            network: Network = Choice(**facts["network"]).build(
-                "network", num_classes=len(facts["classes"]), channels=facts["channels"]
-            )
-            return network
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:  # what stands there may be damaged or a stranger's: nearly anything goes wrong
-        raise RunError(
-            f"{path} names a network that this version of debiaspl cannot build: {_told(error)} "
-            "Use the version that trained it, or train anew."
-        ) from error
-
-
-def _told(error: Exception) -> str:
-    """A KeyError says no more than the key."""
-    own = (ValueError, TypeError, RuntimeError)
-    return str(error) if isinstance(error, own) else f"{type(error).__name__}: {error}."
-
-
-def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:
-    own = network.state_dict()
-    wrong = [name for name in own if name not in weights or weights[name].shape != own[name].shape]
-    weights = {name: value for name, value in weights.items() if not name.startswith(ALGORITHM)}
-    extra = [name for name in weights if name not in own]
-    if wrong or extra:
-        named = ", ".join((wrong + extra)[:3])
-        raise RunError(
-            f"the weights in {path} belong to another network than the one it names: {len(wrong)} tensors are missing "
-            f"or have another shape, {len(extra)} are not expected ({named}). Bring the file back from a copy, or "
-            "train anew."
-        )
-    network.load_state_dict(weights)
+        network, facts = load_trained(Path(run))
+    except DataError as error:
+        raise RunError(str(error)) from error
+    return SavedModel(network.to(device), facts.classes, facts.channels, facts.size)

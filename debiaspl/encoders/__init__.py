@@ -5,17 +5,21 @@ from debiaspl.encoders.encode import Encoded, encode
 from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.encoders.load import build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.network import EncoderNetwork
+from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained
 
 __all__ = [
+    "NETWORKS",
     "Encoded",
     "EncodedViews",
     "Encoder",
     "EncoderNetwork",
     "Features",
+    "NetworkFacts",
     "build_encoder",
     "cached_features",
     "encode",
     "fingerprint",
     "lite0_is_installed",
     "load_encoder",
+    "load_trained",
 ]

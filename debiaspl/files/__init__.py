@@ -1,6 +1,6 @@
 """Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
 
-from debiaspl.files.digest import digest_of_file
+from debiaspl.files.digest import digest_if_there, digest_of_file
 from debiaspl.files.lock import Busy, FileError, locked, open_locked
 from debiaspl.files.whole import (
     new_folder,
@@ -17,6 +17,7 @@ from debiaspl.files.whole import (
 __all__ = [
     "Busy",
     "FileError",
+    "digest_if_there",
     "digest_of_file",
     "locked",
     "new_folder",

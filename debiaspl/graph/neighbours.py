@@ -64,19 +64,19 @@ def _pairs(units: Tensor, others: Tensor, exact: bool) -> Iterator[tuple[Tensor,
     """Rows, and whom they are compared with: everybody (None), or the members of the cells near them."""
     everyone, room = torch.arange(len(units), device=units.device), ROOM["cuda" if units.is_cuda else "cpu"]
     if exact:
-        yield from ((rows, None) for rows in everyone.split(max(room // len(others), 1)))
+        yield from ((rows, None) for rows in torch.split(everyone, max(room // len(others), 1)))
         return
     centres = _centres(others)
     home = _nearest_centre(others, centres)
     order = home.argsort(stable=True)
-    members = order.split(torch.bincount(home, minlength=len(centres)).tolist())
+    members = torch.split(order, torch.bincount(home, minlength=len(centres)).tolist())
     visits = home if units is others else _nearest_centre(units, centres)
     near = (centres @ centres.T).topk(min(PROBED, len(centres))).indices.tolist()
-    visitors = visits.argsort(stable=True).split(torch.bincount(visits, minlength=len(centres)).tolist())
+    visitors = torch.split(visits.argsort(stable=True), torch.bincount(visits, minlength=len(centres)).tolist())
     for rows, cells in zip(visitors, near, strict=True):
         if len(rows):
             candidates = torch.cat([members[cell] for cell in cells]).sort().values
-            yield from ((part, candidates) for part in rows.split(max(room // len(candidates), 1)))
+            yield from ((part, candidates) for part in torch.split(rows, max(room // len(candidates), 1)))
 
 
 def _place_of(rows: Tensor, candidates: Tensor) -> Tensor:
@@ -100,4 +100,4 @@ def _centres(units: Tensor) -> Tensor:
 
 def _nearest_centre(units: Tensor, centres: Tensor) -> Tensor:
     rows = max(ROOM["cuda" if units.is_cuda else "cpu"] // len(centres), 1)
-    return torch.cat([(part @ centres.T).argmax(-1) for part in units.split(rows)])
+    return torch.cat([(part @ centres.T).argmax(-1) for part in torch.split(units, rows)])

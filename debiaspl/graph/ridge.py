@@ -31,10 +31,11 @@ def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float =
     share = len(rows) / (present * counts.clamp_min(1))
     square = torch.zeros((units.shape[1],) * 2, dtype=torch.float64, device=units.device)
     target = torch.zeros((units.shape[1], num_classes), dtype=torch.float64, device=units.device)
-    for part in rows.split(CHUNK):
+    for part in torch.split(rows, CHUNK):
         own = units[part]
         weighed = own * share[label[part]][:, None]
         square += (weighed.T @ own).double()
         target += (weighed.T @ (F.one_hot(label[part], num_classes) - 1 / num_classes).to(own.dtype)).double()
     square.diagonal().add_(decay * len(rows))
-    return torch.linalg.solve(square, target).T.float().contiguous()
+    weights: Tensor = torch.linalg.solve(square, target)
+    return weights.T.float().contiguous()

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from debiaspl.data.known import data_folders
-from debiaspl.files import digest_of_file
+from debiaspl.files import digest_if_there
 
 NESTED = ("state_dict", "model")
 AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
@@ -59,8 +59,8 @@ def start_digest(start: str) -> str:
     if not start:
         return ""
     try:
-        return digest_of_file(find_start(start))
-    except (ValueError, OSError):
+        return digest_if_there(find_start(start))
+    except ValueError:
         return ""
 
 

@@ -34,6 +34,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "freematch": ("decay=0.99",),
     "crest": ("generations=2",),
     "crest+": ("generations=2",),
+    "paws": ("learning_rate=0.06", "warm_up=0.1", "average_decay=0.95", "labeled_batch=64", "draws=1"),
 }
 """What an algorithm needs to make sense in the few steps of the digits recipes, the same for every correction. Chosen
 on some of the seeds 100 to 103 without a correction, as docs/add-on.md says; no entry: the paper's settings serve."""

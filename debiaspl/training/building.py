@@ -19,6 +19,7 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
         "num_unlabeled": len(task.unlabeled),
         "class_counts": tuple(task.labeled.counts()),
         "classes": task.labeled.classes,
+        "channels": task.labeled.channels,
         "unlabeled_ids": task.unlabeled.ids,
         "hints": task.hints,
     }

@@ -11,6 +11,7 @@ import torch
 
 from debiaspl.data import Task, digest
 from debiaspl.encoders import Encoded
+from debiaspl.files import digest_if_there
 from debiaspl.models import start_digest
 from debiaspl.models.start import HEAD
 from debiaspl.training import checkpoint as checkpoints
@@ -145,12 +146,14 @@ def _train(
 ) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
-    start = start_digest(recipe.start)
-    # The file is read by those that begin alone: later on, some machines may not have it any more.
-    _check_alike(origin if saved is not None else {**origin, "start": start}, group)
+    files = _files(recipe, step)
+    # They are read by those that begin alone: later on, some machines may not have them any more.
+    _check_alike(origin if saved is not None else {**origin, **files}, group)
     if saved is not None:
-        _check_origin(saved, {**origin, "start": group.from_first(start)}, run)
-        start = saved.facts.get("start", "")
+        begun = _files_of(saved)
+        _check_origin(saved, origin, run)
+        _check_files(begun, group.from_first(files), run)
+        files = begun
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
     elif vectors is not None and group.first:
@@ -166,7 +169,7 @@ def _train(
         state, step.skipped = step.state(), group.merged(step.skipped)
         if group.first:
             place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
-            run.save(Checkpoint(number, state, {"recipe": recipe.to_json(), **origin, "start": start, **place}))
+            run.save(Checkpoint(number, state, {"recipe": recipe.to_json(), **origin, "files": files, **place}))
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
@@ -206,7 +209,7 @@ def _train(
     history = run.log() if group.first else []
     results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
     if group.first:
-        results |= {"start": start} if start else {}
+        results |= {name: found for name, found in files.items() if found}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
         whole = model if vectors is None else vectors.whole(model)
         weights = {name: value for name, value in whole.state_dict().items() if labels or not name.startswith(HEAD)}
@@ -225,11 +228,27 @@ def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
             f"the images or labels are not those that {run.folder} was begun with: files were added, removed or "
             "labeled anew. Test images may have been trained on, so it is not gone on with. Begin another run."
         )
-    if origin["start"] and saved.facts.get("start", origin["start"]) != origin["start"]:
-        raise RunError(
-            f"the start that {run.folder} began with has another content now. The run has its weights, and does not "
-            "need the file: bring the old one back, move the new one away, or begin another run with it."
-        )
+
+
+def _files(recipe: Recipe, step: Step) -> dict[str, str]:
+    """Digests of what a run begins with: the start, and what the algorithm reads; nothing for a file that is gone."""
+    own = {name: digest_if_there(path) for name, path in step.algorithm.files().items()}
+    return {"start": start_digest(recipe.start), **own}
+
+
+def _files_of(saved: Checkpoint) -> dict[str, str]:
+    """What the run did begin with; an earlier version knew of the start alone."""
+    files: dict[str, str] = saved.facts.get("files", {"start": saved.facts.get("start", "")})
+    return files
+
+
+def _check_files(begun: dict[str, str], now: dict[str, str], run: Run) -> None:
+    for name, digest_now in now.items():
+        if digest_now and begun.get(name, digest_now) != digest_now:
+            raise RunError(
+                f"the {name} that {run.folder} began with has another content now. The run has its weights, and does "
+                "not need the file: bring the old one back, move the new one away, or begin another run with it."
+            )
 
 
 def _place(saved: Checkpoint | None) -> tuple[int, float, int]:

@@ -11,8 +11,8 @@ from debiaspl.algorithms.together import nothing
 from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, Correction
-from debiaspl.encoders import EncoderNetwork
-from debiaspl.models import MODELS, LinearNetwork
+from debiaspl.encoders import NETWORKS
+from debiaspl.models import LinearNetwork
 from debiaspl.training.own_file import is_loaded, load_class, names_file
 
 STRONG: dict[str, Callable[..., Any]] = {
@@ -30,7 +30,7 @@ NOTHING = "none"
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
-    "network": {**MODELS, "encoder": EncoderNetwork, LINEAR: LinearNetwork},
+    "network": {**NETWORKS, LINEAR: LinearNetwork},
     "algorithm": {**ALGORITHMS, **HINTED, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,

@@ -74,6 +74,8 @@ class Step:
             take_over_heads(self.algorithm, recipe.start)
         if task.labeled.is_encoded:
             refuse_for_vectors(recipe, self.algorithm)
+        if fresh:
+            self.algorithm.load_pretrained()
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
         labels = self.average.model if teacher == "average" else self.student
         self.models = Models(self.student, labels, self.average.model)

@@ -1,17 +1,20 @@
 """Several ranks compute what one process computes on the joint batch: losses, gradients and all that is remembered."""
 
 import inspect
+import json
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, Models, Together
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models, Together
+from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.mixing import mixup
 from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import Hints
 from debiaspl.debias import Correction, Debiaser, DistributionAlignment, ranks
+from debiaspl.encoders import NetworkFacts
 from debiaspl.models import Network, SmallNet, synchronise_norms
 from tests.ranks import on_ranks
 
@@ -40,6 +43,8 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "crest": ("crest", {"threshold": 0.5}),
     "crest+": ("crest+", {"threshold": 0.5}),
     "adamatch": ("adamatch", {"threshold": 0.9}),
+    "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
+    "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
     "moco": ("moco", {"memory": 60, "key_decay": 0.5}),
     "simclr": ("simclr", {}),
@@ -85,6 +90,12 @@ def built(name: str, settings: dict[str, Any]) -> Algorithm:
         taught = torch.arange(POSITIONS) % (CLASSES + 1) - 1
         hints = Hints(taught.clamp_min(0), (taught >= 0).float())
         return TaughtFixMatch(hints, correction, **settings).double()
+    if name == "distill":
+        made_of = Distill([str(number) for number in range(CLASSES)], 3, correction, "not read here", **settings)
+        facts = {"network": {"name": "small", "settings": {"width": 2}}, "channels": 3, "size": [4, 4]}
+        text = json.dumps({**facts, "classes": list(made_of.classes)})
+        made_of.finished.take(network(False, 9), NetworkFacts.of(text, "this test"))
+        return made_of.double()
     if name == "crest+":
         correction = DistributionAlignment(COUNTS, momentum=0.6)
     made = {**ALGORITHMS, **STARTS}[name]
@@ -168,7 +179,7 @@ def test_ranks_compute_what_one_process_does_on_the_joint_batch(case, count):
 
 
 def test_no_algorithm_is_left_out():
-    assert {name for name, _ in EXACT.values()} >= {*ALGORITHMS, *STARTS}
+    assert {name for name, _ in EXACT.values()} >= {*ALGORITHMS, *HINTED, *STARTS}
 
 
 @pytest.mark.slow
@@ -178,7 +189,7 @@ def test_ranks_that_mix_their_own_images_stay_alike(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["fixmatch", "adamatch", "comatch"])
+@pytest.mark.parametrize("case", ["fixmatch", "adamatch", "comatch", "paws"])
 def test_with_synchronised_norms_too(case):
     results = on_ranks(2, trained, *EXACT[case], True)
     assert_same_bits(results, "algorithm", "student")

@@ -5,11 +5,13 @@ from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
 
-from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, Models
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.debias import CORRECTIONS
 from debiaspl.training import Recipe, RunError, train
@@ -17,10 +19,16 @@ from debiaspl.training import loop as loop_module
 from debiaspl.training.parts import settings_of
 from debiaspl.training.step import Step
 from tests.training.test_stream import stop_at
-from tests.training.tiny import EAGER, changed, outcome
+from tests.training.tiny import EAGER, changed, outcome, write_finished
 
-EVERY = {**ALGORITHMS, **STARTS}
+EVERY = {**ALGORITHMS, **STARTS, "distill": HINTED["distill"]}
+TEMPORARY = TemporaryDirectory()
 every_algorithm = pytest.mark.parametrize("name", EVERY)
+
+
+@cache
+def teacher_run() -> Path:
+    return write_finished(Path(TEMPORARY.name) / "teacher")
 
 
 def recipe_of(name: str, *settings: str) -> Recipe:
@@ -31,7 +39,10 @@ def recipe_of(name: str, *settings: str) -> Recipe:
         correction = "debiaser"
     # A memory that is full after two steps, and what is off by default; thresholds that keep labels are those of EAGER.
     chosen = "memory=48", "relations=0.5", "key_decay=0.9", "small_views=1"
-    short = [item for item in chosen if item.partition("=")[0] in settings_of("algorithm", name)]
+    known = settings_of("algorithm", name)
+    if "teacher_run" in known:
+        chosen += f"teacher_run={teacher_run()}", "labeled_weight=0.5"
+    short = [item for item in chosen if item.partition("=")[0] in known]
     return changed(EAGER, f"algorithm={name}", f"correction={correction}", *short, *settings)
 
 

@@ -15,7 +15,9 @@ import torch
 from debiaspl.algorithms import ALGORITHMS, STARTS
 from debiaspl.data import DataError, Task, load
 from debiaspl.debias import CORRECTIONS, ranks
-from debiaspl.encoders import load_encoder
+from debiaspl.encoders import load_encoder, load_trained
+from debiaspl.files import digest_of_file
+from debiaspl.models import scale
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Interrupted, Recipe, RunError, loop, train
 from debiaspl.training.evaluate import evaluate
@@ -23,6 +25,7 @@ from debiaspl.training.frozen import encoded
 from debiaspl.training.group import ALONE
 from debiaspl.training.loop import fit
 from debiaspl.training.settings import settings
+from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from tests.data.photos import jpeg, patch
 from tests.ranks import on_ranks
@@ -188,7 +191,7 @@ def test_every_algorithm_with_every_correction_learns_from_vectors_or_says_why_n
         learned.add(correction)
         assert bool(head.weight.isfinite().all())
         assert bool(head.weight.any())
-    if name == "contrastmatch":
+    if name in ("contrastmatch", "paws"):  # train features
         assert not learned
     elif name in ("supervised", "crest+"):  # make no pseudo-labels; have a correction of their own
         assert learned
@@ -206,6 +209,16 @@ def test_what_needs_pictures_is_refused_by_what_it_asks_for(run, tmp_path):
     with pytest.raises(ValueError, match=r"remixmatch cannot learn from the vectors .* With rotation_weight=0 it can"):
         run("remixmatch", "algorithm=remixmatch")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_with_a_frozen_encoder_teaches_a_network_of_pictures(run, base):
+    teacher, images = run("teacher"), task_of(base).unlabeled.images
+    network = Choice("small", {"width": 4})
+    student = replace(base, network=network, algorithm=Choice("distill", {"teacher_run": str(teacher)}))
+    assert outcome(run("student", recipe=student))[1]["teacher"] == digest_of_file(teacher / "model.safetensors")
+    step = Step(student, task_of(student), CPU)
+    pictures = scale(images[torch.arange(4)])
+    assert torch.equal(step.algorithm.finished(pictures), load_trained(teacher)[0](pictures))
 
 
 def test_a_run_that_was_stopped_in_the_middle_ends_with_the_same_bits(run, base, tmp_path, monkeypatch):

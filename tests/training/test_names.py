@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import debiaspl
-from debiaspl.algorithms import ALGORITHMS, STARTS
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 
 ROOMS = Path(debiaspl.__file__).parent
 
@@ -44,7 +44,7 @@ def names_in(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def test_training_names_no_algorithm():
-    every = {**ALGORITHMS, **STARTS}
+    every = {**ALGORITHMS, **HINTED, **STARTS}
     modules = {algorithm.__module__.rpartition(".")[2] for algorithm in every.values()}
     forbidden = {*every, *(algorithm.__name__ for algorithm in every.values()), *modules}
     found = [

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from debiaspl.algorithms import ALGORITHMS, STARTS
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.log import ProgressLine
@@ -80,7 +80,7 @@ def test_a_setting_has_an_owner():
         ("strength=strong", "strength is 'strong', expected a number"),
         (
             "algorithm=fixmatsch",
-            f"no algorithm named 'fixmatsch'; there are {', '.join(sorted([*ALGORITHMS, *STARTS, 'taught']))}.",
+            f"no algorithm named 'fixmatsch'; there are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}.",
         ),
         ("network=resnet51", f"no network named 'resnet51'; there are {', '.join(sorted(PARTS['network']))}."),
         ("network.strength=1", "no setting 'network.strength'"),

@@ -1,0 +1,150 @@
+"""Distillation (SimCLRv2, section 2.3: Chen et al., 2020): a finished run teaches another network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.consistency import labeled_loss, report_labels
+from debiaspl.algorithms.heads import as_buffers
+from debiaspl.algorithms.mixing import check_temperature, sharpen
+from debiaspl.debias import Correction
+from debiaspl.encoders import NetworkFacts, load_trained
+from debiaspl.models import Network
+from debiaspl.models.start import WEIGHTS
+
+
+class Distill(Algorithm):
+    """The student predicts what the model of a finished run predicts for the same weak view of an unlabeled image: the
+    cross-entropy ``-sum_y P_T(y | x; tau) log P_S(y | x; tau)``, where P(y | x; tau) is the softmax of logits / tau.
+
+    The student may be another network than the teacher: a smaller one, or one of the same kind, which often becomes
+    better than its teacher. Classes must be the same, in the same order. Images of another size are resized for the
+    teacher to the size that it was trained with.
+
+    The teacher's logits pass the correction before they become labels, and the student's loss has its margin, both
+    before the temperature. The teacher is part of the run's state: its folder is read once, when the run begins.
+
+    Args:
+        classes: of the task.
+        channels: of the task's images.
+        correction: what is done to the teacher's predictions before they become labels; nothing, if not given.
+        teacher_run: folder of the finished run that teaches.
+        temperature: of teacher and student; above 1 it shows more of the less likely classes (tau).
+        labeled_weight: weight of the labeled images' cross-entropy beside the teacher's, which has 1. The paper has
+            1 - alpha and alpha; its main results use no labels here, which is 0.
+    """
+
+    views = Views(weak=1)
+    hard_labels = False
+    needs_pictures = "its teacher looks at pictures."
+
+    def __init__(
+        self,
+        classes: Sequence[str],
+        channels: int,
+        correction: Correction | None = None,
+        teacher_run: str = "",
+        temperature: float = 1.0,
+        labeled_weight: float = 0.0,
+    ) -> None:
+        super().__init__(correction)
+        if not teacher_run:
+            raise ValueError(
+                "distill learns from a finished run, and teacher_run is empty. Give that run's folder: "
+                "--set teacher_run=runs/mine."
+            )
+        if not 0 <= labeled_weight < float("inf"):
+            raise ValueError(f"labeled_weight is {labeled_weight}, expected 0 or more: 0 uses no labels.")
+        self.temperature, self.labeled_weight = check_temperature(temperature), labeled_weight
+        self.classes, self.channels, self.folder = tuple(classes), channels, Path(teacher_run).expanduser()
+        self.finished = FinishedTeacher()
+
+    def load_pretrained(self) -> None:
+        network, facts = load_trained(self.folder)
+        self._check(facts)
+        self.finished.take(network, facts)
+
+    def files(self) -> dict[str, Path]:
+        return {"teacher": self.folder / WEIGHTS}
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        (weak,) = batch.weak
+        logits_teacher = self.finished(weak)
+        probabilities = self.correction(logits_teacher)
+        confidence, label = probabilities.max(-1)
+        report_labels(self, logits_teacher, confidence, label, torch.ones_like(label, dtype=torch.bool))
+
+        count = len(batch.labels) if self.labeled_weight else 0
+        logits, logits_student = models.student(torch.cat([batch.labeled[:count], weak])).tensor_split([count])
+        predicted = self.correction.margin(logits_student) / self.temperature
+        losses = {"unlabeled": F.cross_entropy(predicted, sharpen(probabilities, self.temperature))}
+        if self.labeled_weight:
+            losses["labeled"] = self.labeled_weight * labeled_loss(self.correction, logits, batch.labels)
+        return losses
+
+    def _check(self, facts: NetworkFacts) -> None:
+        if facts.classes != self.classes:
+            pairs = zip(facts.classes, self.classes, strict=False)
+            place = next((place for place, (own, other) in enumerate(pairs) if own != other), None)
+            differ = "" if place is None else f": class {place} is {facts.classes[place]} and {self.classes[place]}"
+            raise ValueError(
+                f"the teacher in {self.folder} tells {len(facts.classes)} classes apart, and this task has "
+                f"{len(self.classes)}{differ}. Expected the same classes in the same order; use a run of the same data."
+            )
+        if facts.channels != self.channels:
+            raise ValueError(
+                f"the teacher in {self.folder} was trained with images of {facts.channels} channels, and these have "
+                f"{self.channels}. Use a teacher of the same kind of images."
+            )
+
+
+class FinishedTeacher(nn.Module):
+    """``teacher(images)``: logits of a finished network, in eval mode and without gradients.
+
+    Its weights are buffers, and so are the facts that it is built from, as JSON: a run that is resumed finds all of it
+    in its own checkpoint.
+    """
+
+    facts: Tensor
+    network: Network | None
+    size: tuple[int, int]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = None
+        self.register_buffer("facts", torch.empty(0, dtype=torch.uint8))
+
+    def take(self, network: Network, facts: NetworkFacts) -> None:
+        """Become this network, on the device of this module."""
+        self.facts = torch.tensor(list(facts.text.encode()), dtype=torch.uint8, device=self.facts.device)
+        self.size, self.network = facts.size, as_buffers(network).to(self.facts.device)
+        for value in self.network.buffers():
+            if value.ndim == 4:  # the layout that convolutions prefer, as the student has it
+                value.data = value.data.contiguous(memory_format=torch.channels_last)
+
+    def forward(self, images: Tensor) -> Tensor:
+        if self.network is None:
+            raise RuntimeError(
+                "the teacher has no weights yet, expected load_pretrained() or load_state_dict() before."
+            )
+        with torch.no_grad():
+            if images.shape[2:] != self.size:
+                images = F.interpolate(images, self.size, mode="bilinear", antialias=True)
+            logits: Tensor = self.network(images)
+        return logits
+
+    def train(self, mode: bool = True) -> "FinishedTeacher":
+        """Stays in eval mode: it is never trained."""
+        return super().train(False)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        saved = state_dict.get(f"{prefix}facts")
+        if saved is not None and not (saved.shape == self.facts.shape and saved.equal(self.facts.to(saved.device))):
+            facts = NetworkFacts.of(bytes(saved.tolist()).decode(), "the checkpoint")
+            self.take(facts.build("the checkpoint"), facts)
+        super()._load_from_state_dict(state_dict, prefix, *others)

@@ -1,0 +1,107 @@
+"""PAWS (Assran et al., 2021): two views must predict the same class, by their similarity to the labeled images."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.consistency import labeled_loss, report_labels
+from debiaspl.algorithms.contrast import check_temperature
+from debiaspl.algorithms.heads import perceptron, unit
+from debiaspl.algorithms.mixing import sharpen
+from debiaspl.algorithms.self_supervised import SelfSupervised
+from debiaspl.debias import Correction, ranks
+
+
+class PAWS(Algorithm):
+    """The labeled batch, of all ranks, is the support. A view z is predicted by its soft nearest neighbours there:
+    ``p = softmax(z z_k / t) y_k``, with cosines of projected features and smoothed labels y. Each of two strong views
+    learns the sharpened prediction of the other (cross-entropy), and the mean of the sharpened predictions is to have
+    a high entropy (me-max), so that no class takes all.
+
+    * The paper draws the same number of support images of every class. The labeled batch here has as many as it has,
+      so every image counts 1 / (images of its class in the batch): classes count alike, and with equal numbers it is
+      the paper's formula. A class that the batch lacks cannot be predicted in that step: use a labeled_batch of
+      several times the number of classes.
+    * Me-max assumes that unlabeled classes are about equally large. Where they are not, lower ``entropy_weight``.
+    * Features are trained by PAWS alone. The classifier learns the labels from features that it cannot change.
+    * A correction takes log p of both views for logits, of which p is the softmax. The loss has its margin, me-max not.
+    * There are no small views (multi-crop), and one view of each support image.
+
+    Args:
+        num_classes: number of classes.
+        num_features: width of the network's features.
+        correction: what is done to the predictions before they become targets; nothing, if not given.
+        temperature: of the cosines (t, the paper's tau).
+        sharpening: temperature of the targets, p ** (1 / T); 1 leaves them as they are (T).
+        label_smoothing: share of a support label that is spread over all classes.
+        entropy_weight: weight of me-max; the paper: 1.
+        width: of the space in which views and support are compared.
+    """
+
+    views = Views(strong=2)
+    hard_labels = False
+    needs_pictures = SelfSupervised.needs_pictures
+
+    def __init__(
+        self,
+        num_classes: int,
+        num_features: int,
+        correction: Correction | None = None,
+        temperature: float = 0.1,
+        sharpening: float = 0.25,
+        label_smoothing: float = 0.1,
+        entropy_weight: float = 1.0,
+        width: int = 128,
+    ) -> None:
+        super().__init__(correction)
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"label_smoothing is {label_smoothing}, expected a share in [0, 1); PAWS uses 0.1.")
+        if not 0 <= entropy_weight < float("inf"):
+            raise ValueError(f"entropy_weight is {entropy_weight}, expected 0 or more; 0 is no me-max, PAWS uses 1.")
+        if width < 1:
+            raise ValueError(f"width is {width}, expected at least 1.")
+        self.temperature = check_temperature("temperature", temperature)
+        self.sharpening = check_temperature("sharpening", sharpening)
+        self.num_classes, self.label_smoothing, self.entropy_weight = num_classes, label_smoothing, entropy_weight
+        self.projector = perceptron((num_features, num_features, num_features, width), norm=True)
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        features = models.student.embed(torch.cat([batch.labeled, *batch.strong]))
+        support, views = unit(self.projector(features)).tensor_split([len(batch.labels)])
+        logits = self.logits(views, support, batch.labels)
+
+        probabilities = self.correction(logits)
+        target = sharpen(torch.cat(probabilities.chunk(2)[::-1]), self.sharpening)
+        self._report(logits, probabilities)
+        classifier = models.student.head(features[: len(batch.labels)].detach())
+        losses = {
+            "labeled": labeled_loss(self.correction, classifier, batch.labels),
+            "unlabeled": F.cross_entropy(self.correction.margin(logits), target),
+        }
+        if self.entropy_weight:
+            losses["entropy"] = -self.entropy_weight * self.entropy(logits)
+        return losses
+
+    def logits(self, views: Tensor, support: Tensor, labels: Tensor) -> Tensor:
+        """log p of each view, (N, C), by the support of all ranks; all of them are rows of length 1."""
+        support, labels = ranks.gathered_with_gradient(support), ranks.gathered(labels)
+        known = F.one_hot(labels, self.num_classes).to(views.dtype)
+        weight = 1 / known.sum(0)[labels]
+        smoothed = known * (1 - self.label_smoothing) + self.label_smoothing / self.num_classes
+        with torch.autocast(views.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
+            nearness = (views @ support.T / self.temperature + weight.log()).softmax(-1)
+            # Without smoothing, a class can be so far that nothing is left of it.
+            return (nearness @ smoothed).clamp_min(torch.finfo(views.dtype).tiny).log()
+
+    def entropy(self, logits: Tensor) -> Tensor:
+        """Of the mean sharpened prediction for all views of all ranks."""
+        sharpened = (logits / self.sharpening).softmax(-1)
+        mean = ranks.summed_with_gradient(sharpened.mean(0)) / ranks.count()
+        entropy: Tensor = torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
+        return entropy
+
+    def _report(self, logits: Tensor, probabilities: Tensor) -> None:
+        """Of each image, the mean of what its two views are predicted to be."""
+        confidence, label = torch.stack(probabilities.chunk(2)).mean(0).max(-1)
+        report_labels(self, logits, confidence, label, torch.ones_like(label, dtype=torch.bool))

@@ -1,0 +1,194 @@
+"""PAWS against its slow version, and what it does with classes of unequal numbers."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from debiaspl.algorithms import ALGORITHMS, PAWS, Batch, Models
+from debiaspl.debias import CORRECTIONS, LDAM, Correction, Debiaser, LogitAdjustment
+from debiaspl.training.parts import build
+from tests.algorithms.test_starts import FEATURES, IMAGES, Plain, made
+from tests.reference import paws as slow
+from tests.reference.paper import debiased, moved_prior, softmax
+
+CLASSES = 3
+LABELS = (0, 0, 0, 1, 2, 0, 1)
+
+
+def paws(**settings: Any) -> Any:
+    return made(PAWS, num_classes=CLASSES, width=4, **settings)
+
+
+def batch(labels: tuple[int, ...] = LABELS, seed: int = 0) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+
+    def images(count: int) -> Tensor:
+        return torch.randn(count, 3, 4, 4, generator=generator, dtype=torch.float64)
+
+    image = images(IMAGES)
+    strong = tuple(image + 0.5 * images(IMAGES) for _ in range(2))
+    return Batch(images(len(labels)), torch.tensor(labels), strong=strong)
+
+
+def models() -> Models:
+    return Models(Plain(0), Plain(0))
+
+
+def projected(algorithm: PAWS, drawn: Batch) -> list[list[float]]:
+    """Support, first and second views, written out: a head of three layers whose norms see all of them together."""
+    rows = models().student.embed(torch.cat([drawn.labeled, *drawn.strong]))
+    first, _, second, _, last = algorithm.projector
+    for layer in (first, second):
+        rows = rows @ layer.weight.T
+        rows = ((rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()).relu()
+    found: list[list[float]] = (rows @ last.weight.T + last.bias).tolist()
+    return found
+
+
+def predictions(algorithm: PAWS, drawn: Batch, temperature: float, smoothing: float) -> list[list[float]]:
+    """By the slow version: of the first views, then of the second."""
+    rows, labels = projected(algorithm, drawn), drawn.labels.tolist()
+    support, views = rows[: len(labels)], rows[len(labels) :]
+    return [slow.prediction(view, support, labels, CLASSES, temperature, smoothing) for view in views]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "sharpening", "smoothing", "weight"),
+    [(0.1, 0.25, 0.1, 1.0), (0.5, 1.0, 0.0, 0.3), (1.0, 0.5, 0.3, 2.0)],
+)
+def test_losses_are_those_of_plain_loops(temperature, sharpening, smoothing, weight):
+    settings = {"temperature": temperature, "sharpening": sharpening, "label_smoothing": smoothing}
+    algorithm, drawn = paws(**settings, entropy_weight=weight), batch()
+    found = algorithm.losses(models(), drawn)
+    expected = predictions(algorithm, drawn, temperature, smoothing)
+    consistency = slow.consistency(expected[:IMAGES], expected[IMAGES:], sharpening)
+    assert found["unlabeled"].item() == pytest.approx(consistency, rel=1e-8)
+    assert found["entropy"].item() == pytest.approx(-weight * slow.entropy_of_mean(expected, sharpening), rel=1e-8)
+
+
+def test_targets_are_debiased_and_the_prediction_has_the_margin():
+    algorithm, drawn = paws(correction=Debiaser(CLASSES, strength=0.7, momentum=0.5)), batch()
+    algorithm.correction.prior.copy_(torch.tensor([0.5, 0.3, 0.2]))
+    raw = predictions(algorithm, drawn, 0.1, 0.1)
+    found = algorithm.losses(models(), drawn)
+    logits, old = [[math.log(value) for value in one] for one in raw], [0.5, 0.3, 0.2]
+    new = moved_prior(old, logits, 0.5)  # once, from both views
+    assert algorithm.correction.prior.tolist() == pytest.approx(new, rel=1e-5)
+    targets = [slow.sharpened(debiased(one, old, 0.7), 0.25) for one in logits]
+    seen = [softmax([value + 0.7 * math.log(share) for value, share in zip(one, new, strict=True)]) for one in logits]
+    swapped = targets[IMAGES:] + targets[:IMAGES]
+    expected = sum(slow.cross_entropy(*pair) for pair in zip(swapped, seen, strict=True)) / len(seen)
+    assert found["unlabeled"].item() == pytest.approx(expected, rel=1e-5)  # the prior is float32
+    assert found["entropy"].item() == pytest.approx(-slow.entropy_of_mean(raw, 0.25), rel=1e-8)
+
+
+def test_classes_count_alike_however_often_they_are_drawn():
+    """An image that stands in the batch four times says no more of its class than one that stands there once."""
+    generator = torch.Generator().manual_seed(0)
+    views, support = (F.normalize(torch.randn(count, 4, generator=generator), dim=-1) for count in (6, CLASSES))
+    once = torch.arange(CLASSES)
+    often = torch.tensor([0, 0, 0, 0, 1, 2, 2])
+    algorithm = paws(label_smoothing=0.0)
+    expected = algorithm.logits(views, support, once)
+    torch.testing.assert_close(algorithm.logits(views, support[often], often), expected)
+    plain = (views @ support.T / 0.1).softmax(-1)
+    torch.testing.assert_close(expected.exp(), plain)
+
+
+def test_a_class_that_the_batch_lacks_is_not_predicted():
+    algorithm, drawn = paws(), batch((0, 0, 2, 2))
+    losses = algorithm.losses(models(), drawn)
+    assert not (algorithm.monitors["pseudo_label"] == 1).any()
+    assert all(value.isfinite() for value in losses.values())
+    without = paws(label_smoothing=0.0).losses(models(), drawn)  # its probability is 0
+    assert all(value.isfinite() for value in without.values())
+
+
+def test_features_are_shaped_by_views_alone_and_the_classifier_by_labels_alone():
+    used, algorithm, drawn = models(), paws(), batch()
+    losses = algorithm.losses(used, drawn)
+    losses["labeled"].backward(retain_graph=True)
+    assert used.student.weight.grad is None
+    assert used.student.head.weight.grad.abs().sum() > 0
+    used.student.head.weight.grad = None
+    (losses["unlabeled"] + losses["entropy"]).backward()
+    assert used.student.weight.grad.abs().sum() > 0
+    assert used.student.head.weight.grad is None
+
+
+def test_gradients_reach_the_support_and_both_views_but_no_target():
+    """With a target that is fixed, the gradient is that of cross-entropy alone, written out here."""
+    algorithm, drawn = paws(entropy_weight=0.0, sharpening=1.0), batch()
+    rows = [value.requires_grad_() for value in (drawn.labeled, *drawn.strong)]
+    loss = algorithm.losses(models(), drawn)["unlabeled"]
+    found = torch.autograd.grad(loss, rows)
+    features = models().student.embed(torch.cat(rows))
+    support, views = F.normalize(algorithm.projector(features), dim=-1).tensor_split([len(LABELS)])
+    logits = algorithm.logits(views, support, drawn.labels)
+    target = torch.cat(logits.exp().detach().chunk(2)[::-1])
+    expected = torch.autograd.grad(-(target * logits).sum(-1).mean(), rows)
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+        assert one.abs().sum() > 0
+
+
+def test_me_max_rewards_predictions_of_all_classes():
+    algorithm = paws()
+    alike = torch.tensor([[0.8, 0.1, 0.1]] * 3, dtype=torch.float64).log()
+    apart = torch.stack([alike[0].roll(place) for place in range(3)])
+    assert algorithm.entropy(apart) > algorithm.entropy(alike) + 0.5
+    assert algorithm.entropy(apart).item() == pytest.approx(math.log(3))
+    assert "entropy" not in paws(entropy_weight=0.0).losses(models(), batch())
+
+
+@pytest.mark.parametrize("name", CORRECTIONS)
+def test_it_works_with_every_correction_of_soft_labels(name):
+    correction = build("correction", name, {}, num_classes=CLASSES, class_counts=(4, 2, 1))
+    if isinstance(correction, LDAM):
+        with pytest.raises(ValueError, match="PAWS learns from soft or mixed targets"):
+            paws(correction=correction)
+        return
+    losses = paws(correction=correction).losses(models(), batch())
+    assert all(value.isfinite() for value in losses.values())
+
+
+def test_corrections_of_the_labeled_loss_reach_the_classifier():
+    drawn = batch()
+    plain, adjusted = (
+        paws(correction=one).losses(models(), drawn) for one in (Correction(), LogitAdjustment((9, 2, 1)))
+    )
+    assert not torch.equal(plain["labeled"], adjusted["labeled"])
+
+
+def test_half_precision_is_computed_in_float32():
+    algorithm, used = PAWS(CLASSES, FEATURES, width=4), Models(Plain(0).float(), Plain(0).float())
+    drawn = batch()
+    drawn = Batch(drawn.labeled.float(), drawn.labels, strong=tuple(view.float() for view in drawn.strong))
+    with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+        losses = algorithm.losses(used, drawn)
+    assert {value.dtype for value in losses.values()} == {torch.float32}
+    torch.stack(list(losses.values())).sum().backward()
+    assert all(value.grad.abs().sum() > 0 for value in [*algorithm.parameters(), *used.student.parameters()])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0}, "temperature is 0"),
+        ({"sharpening": 0}, "sharpening is 0"),
+        ({"label_smoothing": 1}, "label_smoothing is 1, expected a share"),
+        ({"entropy_weight": -1}, "entropy_weight is -1, expected 0 or more"),
+        ({"width": 0}, "width is 0, expected at least 1"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        PAWS(CLASSES, FEATURES, **settings)
+
+
+def test_it_is_known_by_name():
+    assert ALGORITHMS["paws"] is PAWS
