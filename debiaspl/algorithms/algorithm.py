@@ -111,6 +111,10 @@ class Algorithm(nn.Module, ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
 
+    def against_collapse(self) -> str:
+        """What to change where the features collapse, in plain words and in the order to try it."""
+        return "Try a smaller learning_rate first."
+
     def report(self, **monitors: Tensor) -> None:
         """Show these tensors: scalars are averaged over steps. Three names are known: ``kept`` and ``pseudo_label``,
         one entry per unlabeled image, are compared with the truth outside the algorithm, where it is known;

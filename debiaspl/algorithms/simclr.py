@@ -31,6 +31,12 @@ class SimCLR(SelfSupervised):
         self.temperature = check_temperature("temperature", temperature)
         self.projector = perceptron((num_features, num_features, width), norm=True)
 
+    def against_collapse(self) -> str:
+        return (
+            f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {self.temperature:g}) and a "
+            "larger unlabeled_batch."
+        )
+
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         features = models.student.embed(torch.cat(batch.strong))
         own = unit(self.projector(features))

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
-from debiaspl.algorithms.contrast import check_temperature
+from debiaspl.algorithms.contrast import COLDEST, check_temperature
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
 
@@ -49,6 +49,13 @@ class SwAV(SelfSupervised):
         self.rounds = rounds
         self.projector = perceptron((num_features, num_features, width), norm=True)
         self.prototypes = nn.Parameter(torch.randn(prototypes, width))
+
+    def against_collapse(self) -> str:
+        now = self.code_temperature
+        return (
+            f"Set a lower code_temperature, such as {max(now / 2.5, COLDEST):.2g} (it is {now:g}): codes that are nearly "
+            "alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
+        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         large, small = batch.strong[:2], batch.strong[2:]

@@ -11,6 +11,7 @@ import torch
 from debiaspl._version import __version__
 from debiaspl.data import ImageSet, Task
 from debiaspl.training.evaluate import Evaluation
+from debiaspl.training.health import health_results
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.step import Step
@@ -85,7 +86,7 @@ def measured(
     skipped = {name for record in log for name in record.get("skipped", {})} | ending.skipped
     if skipped:
         results["skipped"] = sorted(skipped)
-    return results | ending.more | pseudo_labels(log)
+    return results | ending.more | pseudo_labels(log) | health_results(log)
 
 
 def mode(recipe: Recipe, step: Step) -> str:

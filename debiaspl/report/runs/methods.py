@@ -23,7 +23,7 @@ TITLES = {
 }
 # What does not change what is computed, or changes it only as another seed would.
 WORDS = ("name", "about", "cost", "paper")
-APART = (*WORDS, "seed", "log_every", "evaluate_every", "checkpoint_every")
+APART = (*WORDS, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
 
 
 @dataclass(frozen=True, eq=False)
