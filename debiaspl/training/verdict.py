@@ -9,19 +9,26 @@ from dataclasses import dataclass
 from typing import Any
 
 IN_A_ROW = 3
-"""Measurements that must agree."""
+"""Measurements that must agree, and with them all of the last tenth of the run's steps."""
+SETTLED = 0.15
+"""Share of the steps before which nothing is said: the first ones move features far, and back."""
 ALIKE = 0.02
 """Spread of features that are all alike."""
 FEW_DIRECTIONS = 0.2
-"""Share of the largest rank below which features have collapsed, and of which they do not recover."""
-FEWER_DIRECTIONS = 0.7
-"""The same for a collapse that goes on, where views tell images apart no better meanwhile."""
+"""Features of less than this share of their largest rank have collapsed."""
+HALF_THE_DIRECTIONS, FEWER_DIRECTIONS = 0.55, 0.7
+"""Below the first share of their largest rank since training began, features are collapsing; below the second, if they
+learn nothing meanwhile. The healthy runs that these were chosen on stayed above 0.65."""
 NO_BETTER = 0.12
-"""A fall of the overlap that is larger than this is learning."""
+"""Healthy runs lowered the overlap by more than twice this in that time; runs that collapsed slowly by half of it."""
+RANDOM_OVERLAP = 0.8
+"""Overlap of features that tell images hardly apart, as random weights give them."""
+LEARNED = 0.06
+"""Healthy runs lowered it by 0.12 and more in half of their steps; those that learned nothing by 0.03."""
 SURE = 3.0
 """Standard errors by which the labeled images must have got worse."""
-GOES_ON = 0.03
-"""A fall of the overlap over the last quarter of a run that is no longer learning at random."""
+GOES_ON = 0.04
+"""A fall of the overlap in the last quarter of a run that more steps would continue."""
 
 Record = Mapping[str, Any]
 
@@ -39,7 +46,7 @@ class Verdict:
         return self.kind != IMPROVING
 
 
-COLLAPSED, COLLAPSING, WORSE, IMPROVING = "collapsed", "collapsing", "worse", "improving"
+COLLAPSED, COLLAPSING, IDLE, WORSE, IMPROVING = "collapsed", "collapsing", "idle", "worse", "improving"
 
 
 def verdict(history: Sequence[Record], steps: int, labels: int, classes: int = 0) -> Verdict | None:
@@ -54,55 +61,77 @@ def verdict(history: Sequence[Record], steps: int, labels: int, classes: int = 0
     """
     trained = [record for record in history if record["step"] > 0]
     first = history[0]["health"] if len(trained) < len(history) else None
-    if len(trained) >= IN_A_ROW:
-        for found in (_collapsed(trained, first, classes), _collapsing(trained, classes), _worse(trained, first, labels)):
-            if found is not None:
-                return found
-    return _improving(trained) if trained and trained[-1]["step"] == steps else None
+    if len(trained) < IN_A_ROW or trained[-1]["step"] < SETTLED * steps:
+        return None
+    recent = max(IN_A_ROW, sum(record["step"] > trained[-1]["step"] - steps / 10 for record in trained))
+    found = (
+        _collapsed(trained, recent, first, classes)
+        or _collapsing(trained, recent, classes)
+        or _idle(trained, recent, first, steps)
+        or _worse(trained, recent, first, steps, labels)
+    )
+    return _improving(trained) if found is None and trained[-1]["step"] == steps else found
 
 
 def _values(records: Sequence[Record], name: str) -> list[float]:
     return [record["health"][name] for record in records]
 
 
-def _collapsed(trained: Sequence[Record], first: Record | None, classes: int) -> Verdict | None:
+def _collapsed(trained: Sequence[Record], recent: int, first: Record | None, classes: int) -> Verdict | None:
     """Nearly all features alike, or in a few directions."""
     ranks, spreads = (_values(trained, name) for name in ("rank", "spread"))
     largest = max([*ranks, *([first["rank"]] if first else [])])
     least = FEW_DIRECTIONS * largest if not classes else min(FEW_DIRECTIONS * largest, (classes - 1) / 2)
-    if max(spreads[-IN_A_ROW:]) >= ALIKE and max(ranks[-IN_A_ROW:]) >= least:
+    if max(spreads[-recent:]) >= ALIKE and max(ranks[-recent:]) >= least:
         return None
     return Verdict(
         COLLAPSED,
-        f"The features have collapsed: their effective rank is {ranks[-1]:.1f}, and was {largest:.1f}; images are "
-        f"nearly alike to the network (spread {spreads[-1]:.2f}, where 1 is even){_loss(trained)}.",
+        f"The features have collapsed: their effective rank is {ranks[-1]:.1f} and was {largest:.1f}, and their spread "
+        f"is {spreads[-1]:.2f}, where 1 is even and 0 is all alike{_loss(trained)}.",
     )
 
 
-def _collapsing(trained: Sequence[Record], classes: int) -> Verdict | None:
-    """Fewer directions than there were, for some time, and nothing learned for it."""
+def _collapsing(trained: Sequence[Record], recent: int, classes: int) -> Verdict | None:
+    """Fewer directions than there were, for some time."""
     if classes:
         return None  # labels need a direction for each class, and the others may go
     ranks, overlaps = (_values(trained, name) for name in ("rank", "overlap"))
     best = max(range(len(ranks)), key=ranks.__getitem__)
-    now = ranks[-IN_A_ROW:]
-    if len(ranks) - best <= IN_A_ROW or max(now) >= FEWER_DIRECTIONS * ranks[best]:
+    share = max(ranks[-recent:]) / max(ranks[best], 1e-9)
+    learned = overlaps[best] - overlaps[-1] > NO_BETTER
+    recovers = ranks[-1] > 1.05 * min(ranks)
+    if len(ranks) - 1 - best < recent or recovers or share >= (HALF_THE_DIRECTIONS if learned else FEWER_DIRECTIONS):
         return None
-    if now[-1] > 1.01 * min(ranks) or overlaps[best] - overlaps[-1] > NO_BETTER:
-        return None  # it recovers, or it has learned what is the same in all views of an image
+    told = "" if learned else ", and views tell images apart no better"
     return Verdict(
         COLLAPSING,
         f"The features are collapsing slowly: their effective rank fell from {ranks[best]:.1f} at step "
-        f"{trained[best]['step']:,} to {ranks[-1]:.1f}, and views tell images apart no better{_loss(trained)}.",
+        f"{trained[best]['step']:,} to {ranks[-1]:.1f}{told}{_loss(trained)}.",
     )
 
 
-def _worse(trained: Sequence[Record], first: Record | None, labels: int) -> Verdict | None:
-    """Nearest neighbours of labeled images, against those with random weights."""
-    before = first["neighbours"] if first else None
-    if before is None or len(trained) < 2 * IN_A_ROW:
+def _idle(trained: Sequence[Record], recent: int, first: Record | None, steps: int) -> Verdict | None:
+    """Half of the run, and nothing learned."""
+    if first is None or first["overlap"] < RANDOM_OVERLAP or 2 * trained[-1]["step"] < steps:
+        return None  # features that were learned elsewhere may stay as they are
+    now = min(_values(trained[-recent:], "overlap"))
+    if first["overlap"] - now >= LEARNED:
         return None
-    now = max(_values(trained[-IN_A_ROW:], "neighbours"))
+    return Verdict(
+        IDLE,
+        "The features have learned next to nothing: two views of an image lie as far apart as before training (overlap "
+        f"{now:.2f}, and {first['overlap']:.2f} then){_loss(trained)}.",
+    )
+
+
+def _worse(
+    trained: Sequence[Record], recent: int, first: Record | None, steps: int, labels: int
+) -> Verdict | None:
+    """Half of the run, and nearest neighbours of labeled images that are worse than before training."""
+    before = first["neighbours"] if first else None
+    if before is None or 2 * trained[-1]["step"] < steps:
+        return None
+    now = max(_values(trained[-recent:], "neighbours"))
     error = math.sqrt(max(before * (1 - before), now * (1 - now)) * 2 / labels)
     if before - now <= SURE * error:
         return None
@@ -116,7 +145,7 @@ def _worse(trained: Sequence[Record], first: Record | None, labels: int) -> Verd
 def _improving(trained: Sequence[Record]) -> Verdict | None:
     """In the last quarter of the run."""
     overlaps = _values(trained, "overlap")
-    before = overlaps[-1 - max(len(overlaps) // 4, 1) :][0]
+    before = overlaps[-1 - max(len(overlaps) // 4, 1)]
     if len(overlaps) < 2 * IN_A_ROW or before - overlaps[-1] < GOES_ON:
         return None
     return Verdict(
