@@ -53,8 +53,8 @@ class SwAV(SelfSupervised):
     def against_collapse(self) -> str:
         now = self.code_temperature
         return (
-            f"Set a lower code_temperature, such as {max(now / 2.5, COLDEST):.2g} (it is {now:g}): codes that are nearly "
-            "alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
+            f"Set a lower code_temperature, such as {max(now / 2.5, COLDEST):.2g} (it is {now:g}): codes that are "
+            "nearly alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
         )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -127,7 +127,7 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
         if self.health_every < -1:
             raise ValueError(
-                f"health_every is {self.health_every}, expected a number of steps, 0 for the algorithm's own choice, or "
+                f"health_every is {self.health_every}, expected a number of steps, 0 to let the algorithm decide, or "
                 "-1 for never."
             )
         if self.teacher not in ("auto", "student", "average"):

@@ -124,9 +124,7 @@ def _idle(trained: Sequence[Record], recent: int, first: Record | None, steps: i
     )
 
 
-def _worse(
-    trained: Sequence[Record], recent: int, first: Record | None, steps: int, labels: int
-) -> Verdict | None:
+def _worse(trained: Sequence[Record], recent: int, first: Record | None, steps: int, labels: int) -> Verdict | None:
     """Half of the run, and nearest neighbours of labeled images that are worse than before training."""
     before = first["neighbours"] if first else None
     if before is None or 2 * trained[-1]["step"] < steps:

@@ -45,8 +45,8 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
         )
     if recipe.health_every > 0:
         raise ValueError(
-            f"health_every is {recipe.health_every}, and the features of a frozen encoder stay as they are: there would "
-            "be nothing to see. Use health_every=0."
+            f"health_every is {recipe.health_every}, and the features of a frozen encoder stay as they are: there is "
+            "nothing to watch. Use health_every=0."
         )
     no_norm = {
         "average_statistics": recipe.average_statistics,

@@ -40,7 +40,7 @@ def test_twenty_times_where_features_alone_are_learned_and_never_elsewhere():
     assert interval(START, learns_labels=True) == 0
     assert interval(replace(START, health_every=-1), learns_labels=False) == 0
     assert interval(replace(START, health_every=5), learns_labels=True) == 5
-    with pytest.raises(ValueError, match="health_every is -2, expected a number of steps, 0 for"):
+    with pytest.raises(ValueError, match="health_every is -2, expected a number of steps, 0 to let"):
         changed(TINY, "health_every=-2")
 
 
@@ -190,7 +190,6 @@ def test_sets_that_stay_on_the_disk_resume_to_the_same_log(tmp_path, monkeypatch
     train(recipe, tmp_path / "run", workers=0, resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
     assert all("health" in line for line in log(tmp_path / "run"))
-
 
 
 def looked(recipe: Recipe) -> list[dict[str, Any]]:
