@@ -70,6 +70,8 @@ class Algorithm(nn.Module, ABC):
     """Trains the classifier; a self-supervised algorithm trains the features alone, and looks at no label."""
     needs_pictures = ""
     """Why it cannot learn from the vectors of a frozen encoder, in a sentence; empty where it can."""
+    advice = "Try a smaller learning_rate first."
+    """What to change where the features collapse, in the order to try it; it may depend on the settings."""
     gone: tuple[str, ...] = ()
     """Settings that runs of earlier versions record, and that did nothing."""
     hard_labels = True
@@ -110,10 +112,6 @@ class Algorithm(nn.Module, ABC):
         unlabeled images. Those given a label are labeled images of the next generation.
         """
         raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
-
-    def against_collapse(self) -> str:
-        """What to change where the features collapse, in plain words and in the order to try it."""
-        return "Try a smaller learning_rate first."
 
     def report(self, **monitors: Tensor) -> None:
         """Show these tensors: scalars are averaged over steps. Three names are known: ``kept`` and ``pseudo_label``,

@@ -35,12 +35,9 @@ class MoCo(SelfSupervised):
     ) -> None:
         super().__init__(correction)
         self.contrast = Contrast(num_features, width, temperature, memory, key_decay=key_decay)
-
-    def against_collapse(self) -> str:
-        contrast = self.contrast
-        return (
-            "Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 "
-            f"(it is {contrast.temperature:g}) and a larger memory (it is {contrast.memory:,})."
+        self.advice = (
+            f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
+            f"memory (it is {memory:,})."
         )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -47,15 +47,13 @@ class SwAV(SelfSupervised):
         self.temperature = check_temperature("temperature", temperature)
         self.code_temperature = check_temperature("code_temperature", code_temperature)
         self.rounds = rounds
+        colder = max(code_temperature / 2.5, COLDEST)
+        self.advice = (
+            f"Set a lower code_temperature, such as {colder:.2g} (it is {code_temperature:g}): codes that are nearly "
+            "alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
+        )
         self.projector = perceptron((num_features, num_features, width), norm=True)
         self.prototypes = nn.Parameter(torch.randn(prototypes, width))
-
-    def against_collapse(self) -> str:
-        now = self.code_temperature
-        return (
-            f"Set a lower code_temperature, such as {max(now / 2.5, COLDEST):.2g} (it is {now:g}): codes that are "
-            "nearly alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
-        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         large, small = batch.strong[:2], batch.strong[2:]

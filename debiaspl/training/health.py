@@ -67,7 +67,7 @@ class Health:
         said = {record[kind]["kind"] for record in self._history for kind in ("warning", "note") if kind in record}
         if found is None or found.kind in said or (said and found.kind != COLLAPSED):
             return {}
-        todo = algorithm.against_collapse() if found.is_warning else MORE_STEPS
+        todo = algorithm.advice if found.is_warning else MORE_STEPS
         return {"warning" if found.is_warning else "note": {"kind": found.kind, "fact": found.fact, "todo": todo}}
 
     def _measured(self) -> dict[str, float | None]:
