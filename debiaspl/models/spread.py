@@ -49,6 +49,8 @@ def uniformity(features: Tensor) -> float:
     length 1 (Wang and Isola, 2020): 0 where all are alike, lower where they are spread."""
     unit = _unit(features)
     count = len(unit)
+    if count < 2:
+        return 0.0
     kernel = (-4 + 4 * unit @ unit.T).exp().fill_diagonal_(0)  # d^2 = 2 - 2 cos
     return float((kernel.sum() / (count * (count - 1))).log())
 

@@ -40,7 +40,8 @@ class Health:
     def __init__(self, step: Step, group: Group, log: Sequence[Record]) -> None:
         """``log`` is what an earlier part of the run has logged."""
         self._step, self._group = step, group
-        self._every = interval(step.recipe, step.algorithm.learns_labels)
+        # One image is alike to itself, which tells nothing.
+        self._every = interval(step.recipe, step.algorithm.learns_labels) if len(step.task.unlabeled) > 1 else 0
         self._history = measured_lines(log)
         self._sample: Sample | None = None
 

@@ -45,6 +45,7 @@ def test_features_that_are_all_alike():
     assert spread.uniformity(alike) == pytest.approx(0, abs=1e-12)
     assert spread.alignment(alike, alike) == pytest.approx(0, abs=1e-12)
     assert spread.overlap(alike, alike) == 1
+    assert spread.uniformity(alike[:1]) == 0
     assert spread.spread(torch.zeros(6, 4)) == 0  # a direction that is nowhere
 
 
