@@ -71,6 +71,8 @@ class Algorithm(nn.Module, ABC):
     """Trains the classifier; a self-supervised algorithm trains the features alone, and looks at no label."""
     needs_pictures = ""
     """Why it cannot learn from the vectors of a frozen encoder, in a sentence; empty where it can."""
+    advice = "Try a smaller learning_rate first."
+    """What to change where the features collapse, in the order to try it; it may depend on the settings."""
     gone: tuple[str, ...] = ()
     """Settings that runs of earlier versions record, and that did nothing."""
     hard_labels = True

@@ -42,6 +42,11 @@ class BYOL(SelfSupervised):
         self.projector = perceptron((num_features, hidden, width), norm=True)
         self.predictor = perceptron((width, hidden, width), norm=True)
         self.average = AveragedHead(self.projector, key_decay)
+        self.advice = (
+            "Nothing but the slow teacher and the predictor keeps features apart here: set average_decay and key_decay "
+            f"closer to 1 (key_decay is {key_decay:g}), train for more steps, or try a smaller learning_rate. With "
+            "little data, an algorithm that tells images apart is safer: algorithm=simclr or moco."
+        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         count, views = self.views.strong, torch.cat(batch.strong)

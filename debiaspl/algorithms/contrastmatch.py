@@ -69,6 +69,11 @@ class ContrastMatch(Algorithm):
             raise ValueError(f"labels_from is {labels_from}, expected a share of the training in [0, 1).")
         self.contrast_weight, self.contrast_until, self.labels_from = contrast_weight, contrast_until, labels_from
         self.contrast = Contrast(num_features, width, temperature, memory, relations, relation_temperature, key_decay)
+        if relations:
+            self.advice = (
+                f"Set relations=0 (it is {relations:g}): images that the teacher takes for similar are drawn together, "
+                "so that it finds them more similar still. If that is not enough, try a smaller learning_rate."
+            )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():

@@ -37,6 +37,10 @@ class MoCo(SelfSupervised):
     ) -> None:
         super().__init__(correction)
         self.contrast = Contrast(num_features, width, temperature, memory, key_decay=key_decay)
+        self.advice = (
+            f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
+            f"memory (it is {memory:,})."
+        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         views = torch.cat(batch.strong)

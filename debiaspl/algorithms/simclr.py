@@ -32,6 +32,10 @@ class SimCLR(SelfSupervised):
     ) -> None:
         super().__init__(correction)
         self.temperature = check_temperature("temperature", temperature)
+        self.advice = (
+            f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
+            "unlabeled_batch."
+        )
         self.projector = perceptron((num_features, num_features, width), norm=True)
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Batch, Models, Views
-from debiaspl.algorithms.contrast import check_temperature
+from debiaspl.algorithms.contrast import COLDEST, check_temperature
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction, ranks
@@ -50,6 +50,11 @@ class SwAV(SelfSupervised):
         self.temperature = check_temperature("temperature", temperature)
         self.code_temperature = check_temperature("code_temperature", code_temperature)
         self.rounds = rounds
+        colder = max(code_temperature / 2.5, COLDEST)
+        self.advice = (
+            f"Set a lower code_temperature, such as {colder:.2g} (it is {code_temperature:g}): codes that are nearly "
+            "alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
+        )
         self.projector = perceptron((num_features, num_features, width), norm=True)
         self.prototypes = nn.Parameter(torch.randn(prototypes, width))
 

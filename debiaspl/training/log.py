@@ -69,7 +69,8 @@ class NoLog(Log):
 
 
 class ProgressLine:
-    """Step, losses, share kept, imbalance of the prior and time left, on one line of a terminal; silent elsewhere."""
+    """Step, losses, share kept, imbalance of the prior, how the features are and time left, on one line of a terminal.
+    Elsewhere it is silent, but for warnings."""
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class ProgressLine:
         self.unit, self.part = unit, part
         self._stream = sys.stderr if stream is None else stream
         self._started = time.monotonic()
+        self._health: list[str] = []
         self._console: Console | None = None
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
@@ -96,8 +98,20 @@ class ProgressLine:
             parts.append(f"kept {record['kept']:.0%}")
         if "imbalance" in record:
             parts.append(f"imbalance {record['imbalance']:.1f}")
+        if "health" in record:
+            self._health = _health(record["health"])
+        parts += self._health
+        for kind in ("warning", "note"):
+            if kind in record:
+                self.tell(f"{kind}: {self.name}, step {step:,}: {record[kind]['fact']} {record[kind]['todo']}")
         parts.append(f"{_clock(left)} left" + (f" of {self.part}" if self.part else ""))
         self.say(*parts)
+
+    def tell(self, line: str) -> None:
+        """A line that stays, on a terminal and elsewhere; the moving one goes on below it."""
+        if self._console is not None:
+            self._replace_line("")
+        print(line, file=self._stream, flush=True)
 
     def say(self, *parts: str) -> None:
         """These beside each other; of those that there is no room for, the last but one goes first, and of the last
@@ -143,6 +157,12 @@ class ProgressLine:
     def __exit__(self, *error: object) -> None:
         if self._console is not None:
             self._replace_line("")
+
+
+def _health(measured: Mapping[str, Any]) -> list[str]:
+    """The latest measurement, until the next one."""
+    parts = [f"rank {measured['rank']:.0f}", f"overlap {measured['overlap']:.2f}"]
+    return parts if measured["neighbours"] is None else [*parts, f"nn {measured['neighbours']:.0%}"]
 
 
 def _clock(seconds: float) -> str:

@@ -21,6 +21,7 @@ from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import TIMEOUT, Group, joined
+from debiaspl.training.health import Health
 from debiaspl.training.log import Log, NoLog, ProgressLine
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
@@ -177,18 +178,24 @@ def _train(
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
     ):
+        health = Health(step, group, run.log() if group.first else [])
+        if number == 0 and health.due(0):
+            record = {"step": 0, "losses": {}}
+            log.write(record | health.look(record) | {"seconds": round(seconds(), 3)})
         while number < recipe.steps:
             step(number)
             number += 1
 
             last = number == recipe.steps
             evaluation_due = recipe.evaluate_every and number % recipe.evaluate_every == 0
-            if last or evaluation_due or number % recipe.log_every == 0:
+            if last or evaluation_due or health.due(number) or number % recipe.log_every == 0:
                 _refuse_bad(step, run, group)
                 step.skipped = group.merged(step.skipped)
                 record = _record(step, number)
                 if evaluation_due:
                     record["accuracy"] = evaluate(step.finished(), step.task.test, group).accuracy
+                if health.due(number):
+                    record |= health.look(record)
                 log.write(record | {"seconds": round(seconds(), 3)})
                 if group.first:
                     progress.show(number, record)

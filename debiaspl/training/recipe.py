@@ -120,6 +120,9 @@ class Recipe:
     """Steps between lines of log.jsonl."""
     evaluate_every: int = 0
     """Steps between evaluations on the test set on the way, to be looked at only; 0: at the end alone."""
+    health_every: int = 0
+    """Steps between measurements of the features, without labels, that tell whether a run works; 0: twenty times where
+    features alone are learned, never elsewhere; -1: never."""
     checkpoint_every: int = 1000
     """Steps between checkpoints."""
 
@@ -140,6 +143,11 @@ class Recipe:
         for name in ("steps", "unlabeled_batch", "accumulate", "log_every", "checkpoint_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
+        if self.health_every < -1:
+            raise ValueError(
+                f"health_every is {self.health_every}, expected a number of steps, 0 to let the algorithm decide, or "
+                "-1 for never."
+            )
         if self.teacher not in ("auto", "student", "average"):
             raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
         if self.first_classifier not in FIRST:

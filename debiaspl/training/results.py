@@ -12,6 +12,7 @@ from debiaspl._version import __version__
 from debiaspl.algorithms import Algorithm, Together
 from debiaspl.data import ImageSet, Task
 from debiaspl.training.evaluate import Evaluation
+from debiaspl.training.health import health_results
 from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.step import Step
@@ -95,7 +96,7 @@ def measured(
     skipped = {name for record in log for name in record.get("skipped", {})} | ending.skipped
     if skipped:
         results["skipped"] = sorted(skipped)
-    return results | ending.more | pseudo_labels(log)
+    return results | ending.more | pseudo_labels(log) | health_results(log)
 
 
 def mode(recipe: Recipe, step: Step) -> str:

@@ -46,6 +46,11 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
             f"{who} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
             "To train the encoder itself: frozen=false."
         )
+    if recipe.health_every > 0:
+        raise ValueError(
+            f"health_every is {recipe.health_every}, and the features of a frozen encoder stay as they are: there is "
+            "nothing to watch. Use health_every=0."
+        )
     no_norm = {
         "average_statistics": recipe.average_statistics,
         "synchronise_norm": recipe.synchronise_norm,

@@ -207,3 +207,14 @@ def test_there_is_nothing_to_correct(name, correction):
 def test_bad_settings_are_refused(kind, settings, words):
     with pytest.raises(ValueError, match=words):
         made(kind, **settings)
+
+
+ADVICE = {"moco": "temperature", "simclr": "temperature", "swav": "code_temperature", "byol": "key_decay"}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_what_to_change_where_features_collapse_names_a_setting_and_its_value(name):
+    advice = STARTS[name](num_features=4, **{ADVICE[name]: 0.25}).advice
+    assert ADVICE[name] in advice
+    assert "is 0.25)" in advice
+    assert "learning_rate" in advice

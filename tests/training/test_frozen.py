@@ -124,6 +124,7 @@ REFUSED = {
     "network": ("linear", "network is linear, which is for vectors, and these are pictures"),
     "start": ("runs/start", "a frozen encoder keeps its own weights"),
     "average_statistics": ("true", "average_statistics is true, and is about batch norm"),
+    "health_every": ("6", "health_every is 6, and the features of a frozen encoder stay as they are"),
     "synchronise_norm": ("true", "synchronise_norm is true, and is about batch norm"),
     "joint": ("true", "joint is true, and is about batch norm"),
     "fold": ("1", "fold 1 of 0 folds"),

@@ -145,6 +145,38 @@ def test_the_progress_line_says_of_what_the_time_is_left(monkeypatch):
     assert stream.getvalue() == f"{ERASED}birds image 300/600  0:00 left of run 2 of 8 (DebiasPL){ERASED}"
 
 
+HEALTH = {"rank": 53.4, "spread": 0.5, "overlap": 0.612, "alignment": 0.4, "uniformity": -1.0, "neighbours": 0.61}
+
+
+def test_the_progress_line_keeps_the_latest_measurement_of_the_features(monkeypatch):
+    stream = terminal(200, monkeypatch)
+    with ProgressLine("digits-10", 0, 600, stream) as line:
+        line.show(300, {"losses": {"contrast": 2.0}, "health": HEALTH})
+        line.show(310, {"losses": {"contrast": 1.5}})
+        line.show(320, {"losses": {}, "health": HEALTH | {"rank": 20.0, "neighbours": None}})
+    first, second, third = stream.getvalue().split(ERASED)[1:4]
+    assert first.startswith("digits-10 step 300/600  contrast 2.000  rank 53  overlap 0.61  nn 61%  ")
+    assert second.startswith("digits-10 step 310/600  contrast 1.500  rank 53  overlap 0.61  nn 61%  ")
+    assert third.startswith("digits-10 step 320/600  rank 20  overlap 0.61  0:0")
+
+
+@pytest.mark.parametrize("kind", ["warning", "note"])
+def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch, kind):
+    record = {"losses": {}, kind: {"kind": "collapsed", "fact": "All is alike.", "todo": "Try again."}}
+    stream, file = terminal(200, monkeypatch), io.StringIO()
+    for place in (stream, file):
+        with ProgressLine("digits-10", 0, 6000, place) as line:
+            line.show(1200, {"losses": {}})
+            line.show(1300, record)
+            line.show(1400, {"losses": {}})
+    said = f"{kind}: digits-10, step 1,300: All is alike. Try again.\n"
+    assert file.getvalue() == said
+    before, after = stream.getvalue().split(said)
+    assert before.endswith(ERASED)  # in the place of the moving line, which goes on below
+    assert "step 1,300/6,000" in after
+    assert "warning" not in after
+
+
 @pytest.mark.parametrize(
     ("columns", "line"),
     [

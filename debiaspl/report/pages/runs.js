@@ -12,6 +12,7 @@ function runsPage(values) {
     accuracySection(found),
     pseudoSection(found),
     priorSection(found),
+    healthSection(found),
     trainingSection(found),
     recallSection(found, classes),
     runsConfusion(found, classes),

@@ -13,6 +13,7 @@ POINTS = 200
 STRIPES = 12_000
 """Shares of classes through time that are drawn as stripes: with more classes, fewer times."""
 STAGES = 3
+HEALTH = ("rank", "spread", "overlap", "alignment", "uniformity", "neighbours")
 
 Record = dict[str, Any]
 
@@ -36,7 +37,17 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
         "pseudo_imbalance": [None if found is None else rounded(found.imbalance_ratio) for found in counts],
         "imbalance": [_mean([record.get("imbalance") for record in part]) for part in parts],
         "measured": [[record["step"], record["accuracy"]] for record in log if "accuracy" in record],
+        "health": health(log),
     }
+
+
+def health(log: Sequence[Record]) -> dict[str, list[Any]] | None:
+    """How the features were, a list per measure; None where nobody has measured."""
+    parts = [part[-1] for part in windows([record for record in log if "health" in record], POINTS)]
+    if not parts:
+        return None
+    measures = {name: [rounded(record["health"].get(name)) for record in parts] for name in HEALTH}
+    return {"step": [record["step"] for record in parts], **measures}
 
 
 def pseudo_counts(part: Sequence[Record]) -> Shares | None:

@@ -1,5 +1,7 @@
 """What the runs show, in plain words, with the next thing to do."""
 
+from typing import Any
+
 import numpy as np
 
 from debiaspl.report.chance import LEVEL, Finding, told
@@ -12,13 +14,14 @@ MUCH = 3
 
 
 def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
-    """Which method is best, what its pseudo-labels are like, and which class it knows least; nothing before the end."""
-    ended = [method for method in methods if method.ended()]
+    """Features that collapse; and, from the end on, which method is best, what its pseudo-labels are like, and which
+    class it knows least."""
+    ended, features = [method for method in methods if method.ended()], _features(methods)
     if not ended:
-        return _starts(methods)
+        return [*features, *_starts(methods)]
     best = max(ended, key=lambda method: (method.accuracy() or {})["mean"])
     unfair = differences(ended)
-    found = [_accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
+    found = [*features, _accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
     if unfair:
         differ = f"These runs differ in more than the method: {'; '.join(map(str, unfair))}."
         todo = "Make them alike, by --set and the same seeds, before you compare the methods."
@@ -39,6 +42,24 @@ def _starts(methods: list[Method]) -> list[Finding]:
         for run in found
         if run.results is not None
     ]
+
+
+def _features(methods: list[Method]) -> list[Finding]:
+    """What the runs themselves have said of their features: of each method and each kind the first one."""
+    found: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
+    for method in methods:
+        for run in method.runs:
+            for record in run.log:
+                for said in (record[kind] for kind in ("warning", "note") if kind in record):
+                    found.setdefault((method.title, said["kind"]), []).append((run, said))
+    runs = {method.title: len(method.runs) for method in methods}
+    findings = []
+    for (title, _), several in found.items():
+        run, said = several[0]
+        more = f" So it is in {len(several)} of {runs[title]} runs." if runs[title] > 1 else ""
+        whose = f"{title}, seed {run.recipe['seed']}: " if sum(runs.values()) > 1 else ""
+        findings.append(Finding(f"{whose}{said['fact']}{more}", said["todo"], "health"))
+    return findings
 
 
 def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:

@@ -25,8 +25,14 @@ TITLES = {
 # What does not change what is computed, or changes it only as another seed would.
 WORDS = ("name", "about", "cost", "paper")
 # Fields that recipes of earlier versions do not have.
-LATER = {"start": "", "beside": {"name": "none", "settings": {}}, "beside_weight": 1.0, "beside_until": 1.0}
-APART = (*WORDS, "seed", "log_every", "evaluate_every", "checkpoint_every")
+LATER = {
+    "start": "",
+    "first_classifier": "random",
+    "beside": {"name": "none", "settings": {}},
+    "beside_weight": 1.0,
+    "beside_until": 1.0,
+}
+APART = (*WORDS, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,11 +125,23 @@ def _check_log(log: list[Any]) -> None:
         losses = record.get("losses")
         _expect(isinstance(losses, dict) and all(map(_is_number, losses.values())), f"{line} tells no losses")
         _expect(_is_number(record.get("seconds")), f"{line} tells no seconds")
+        _check_health(record, line)
         for name in VECTORS:
             vector = record.get(name) or []
             _expect(_is_numbers(vector), f"{name!r} in {line} is not a list of numbers")
             sizes |= {len(vector)} - {0}
         _expect(len(sizes) < 2, f"{line} speaks of another number of classes than the lines above it")
+
+
+def _check_health(record: Mapping[str, Any], line: str) -> None:
+    """What a line says of the features."""
+    measured = record.get("health", {})
+    numbers = isinstance(measured, dict) and all(value is None or _is_number(value) for value in measured.values())
+    _expect(numbers, f"'health' in {line} is not names with numbers")
+    for name in ("warning", "note"):
+        said = record.get(name, {"kind": "", "fact": "", "todo": ""})
+        texts = isinstance(said, dict) and all(isinstance(said.get(part), str) for part in ("kind", "fact", "todo"))
+        _expect(texts, f"{name!r} in {line} is not a kind, a fact and what to do, in words")
 
 
 def _check_results(results: Any) -> None:

@@ -1,0 +1,70 @@
+"""How the features of a set of images lie: numbers that tell, without labels, whether features say anything."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ROUNDING = 1e-9
+"""Of a sum of squared distances: less is no distance."""
+
+
+def effective_rank(features: Tensor) -> float:
+    """How many directions the features use: exp(H(p)), where p are the singular values of the centred features over
+    their sum, and H is the entropy in nats (Roy and Vetterli, 2007). At most the smaller of N - 1 and D for features
+    (N, D), and 0 where all are alike."""
+    centred = features.double() - features.double().mean(0)
+    # The squares of the singular values, from the smaller of the two products: much faster than the values themselves.
+    product = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
+    values = torch.linalg.eigvalsh(product).clamp_min(0).sqrt()
+    if not bool(values.any()):
+        return 0.0
+    return float(torch.special.entr(values / values.sum()).sum().exp())
+
+
+def spread(features: Tensor) -> float:
+    """Standard deviation of features of length 1, the mean over dimensions times sqrt(D) (Chen and He, 2021): 1 where
+    they lie evenly in all directions, 0 where all are alike."""
+    unit = _unit(features)
+    return float(unit.std(0, correction=0).mean() * unit.shape[1] ** 0.5)
+
+
+def alignment(first: Tensor, second: Tensor) -> float:
+    """Mean squared distance of the features of two views of each image, at length 1 (Wang and Isola, 2020): 0 where
+    the views cannot be told apart."""
+    return float((_unit(first) - _unit(second)).square().sum(-1).mean())
+
+
+def overlap(first: Tensor, second: Tensor) -> float:
+    """Mean squared distance of two views of one image, over that of views of two images, at length 1: 0 where features
+    depend on the image alone, 1 where they do not tell one image from another."""
+    one, other = _unit(first), _unit(second)
+    distance = (2 - 2 * one @ other.T).clamp_min(0)
+    own, count = distance.diagonal().sum(), len(one)
+    others = (distance.sum() - own) / (count - 1)
+    return float(own / others) if float(others) > ROUNDING else 1.0
+
+
+def uniformity(features: Tensor) -> float:
+    """log of the mean of exp(-2 d^2) over all pairs of different images, d being the distance of their features at
+    length 1 (Wang and Isola, 2020): 0 where all are alike, lower where they are spread."""
+    unit = _unit(features)
+    count = len(unit)
+    if count < 2:
+        return 0.0
+    kernel = (-4 + 4 * unit @ unit.T).exp().fill_diagonal_(0)  # d^2 = 2 - 2 cos
+    return float((kernel.sum() / (count * (count - 1))).log())
+
+
+def nearest_neighbour_accuracy(features: Tensor, labels: Tensor) -> float | None:
+    """Share of the images whose nearest other image, by cosine, has their label. Images that are alone in their class
+    are neighbours, and are not asked for theirs; None where all are."""
+    known = (labels[:, None] == labels).sum(1) > 1
+    if not bool(known.any()):
+        return None
+    unit = _unit(features)
+    nearest = (unit @ unit.T).fill_diagonal_(-torch.inf).argmax(1)
+    return float((labels[nearest] == labels)[known].double().mean())
+
+
+def _unit(features: Tensor) -> Tensor:
+    return F.normalize(features.double(), dim=-1)

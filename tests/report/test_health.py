@@ -1,0 +1,87 @@
+"""What a report shows of the features: curves, and what the run itself has said."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import read_run, runs_page, runs_values
+from debiaspl.report.runs.curves import POINTS, curves
+from debiaspl.training import RunError
+from tests.report.chromium import needs_chromium
+from tests.report.made import HOSTILE
+from tests.report.test_runs import LOG, begun
+
+SAID = {"kind": "collapsed", "fact": f"All features are alike {HOSTILE}.", "todo": "Set relations=0."}
+
+
+def measured(step: int, **more: Any) -> dict[str, Any]:
+    numbers = {"rank": 20 - step / 10, "spread": 0.5, "overlap": 0.6, "alignment": 0.3, "uniformity": -1.0}
+    losses = {"contrast": 1.0} if step else {}
+    return {"step": step, "losses": losses, "health": numbers | {"neighbours": None}, "seconds": 1.0} | more
+
+
+MEASURED = [measured(0), measured(10), measured(20, warning=SAID), measured(30)]
+
+
+def test_the_curves_have_the_first_measurement_and_every_later_one():
+    found = curves(MEASURED)
+    assert found["health"]["step"] == [0, 10, 20, 30]
+    assert found["health"]["rank"] == [20, 19, 18, 17]
+    assert found["health"]["neighbours"] == [None] * 4
+    assert found["losses"]["contrast"] == [None, 1, 1, 1]
+    assert curves(LOG)["health"] is None
+    many = curves([measured(step) for step in range(1000)])["health"]
+    assert len(many["step"]) <= POINTS
+    assert many["step"][-1] == 999
+
+
+def test_what_was_said_is_a_finding_before_the_end_too(tmp_path):
+    run = read_run(begun(tmp_path / "run", MEASURED))
+    (finding,) = runs_values([run], RECIPES)["findings"]
+    assert (finding["fact"], finding["todo"], finding["part"]) == (SAID["fact"], SAID["todo"], "health")
+
+
+def test_of_several_runs_it_is_told_whose_it_is_and_how_many(tmp_path):
+    runs = [read_run(begun(tmp_path / str(seed), MEASURED, seed=seed)) for seed in (3, 4)]
+    runs.append(read_run(begun(tmp_path / "fine", [measured(0), measured(10)], seed=5)))
+    (finding,) = runs_values(runs, RECIPES)["findings"]
+    assert finding["fact"].startswith("DebiasPL, seed 3: All features are alike")
+    assert finding["fact"].endswith(" So it is in 2 of 3 runs.")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"health": [1]}, "'health' in line 1 is not names with numbers"),
+        ({"health": {"rank": "high"}}, "'health' in line 1 is not names with numbers"),
+        ({"warning": "collapsed"}, "'warning' in line 1 is not a kind, a fact and what to do"),
+        ({"note": {"kind": "improving", "fact": 3, "todo": ""}}, "'note' in line 1 is not a kind, a fact and what"),
+    ],
+)
+def test_a_damaged_line_is_refused(tmp_path, change, message):
+    with pytest.raises(RunError, match=message):
+        read_run(begun(tmp_path / "run", [measured(0, **change)]))
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_the_page_draws_the_curves_and_says_it(tmp_path, chromium):
+    path = Path(tmp_path / "page.html")
+    path.write_text(runs_page([read_run(begun(tmp_path / "run", MEASURED))], RECIPES))
+    page = chromium.page(path.as_uri())
+    assert page.errors() == []
+    titles = json.loads(
+        page.evaluate(
+            "JSON.stringify([...document.querySelectorAll('#health svg')].map(one => one.getAttribute('aria-label')))"
+        )
+    )
+    assert [title for title in titles if "through training" in title] == [
+        f"Lines: {name} through training" for name in ("effective rank", "overlap", "spread", "alignment", "uniformity")
+    ]
+    said = page.evaluate("document.querySelector('.findings').textContent")
+    assert SAID["fact"] in said
+    assert SAID["todo"] in said
+    page.close()

@@ -1,0 +1,103 @@
+"""Real runs on digits: those that collapse are told of, everywhere, and healthy ones are not."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import read_run, runs_values, write_report
+from debiaspl.training import Recipe, RunError, train
+from tests.training.test_stream import stop_at
+from tests.training.tiny import TINY, changed, log, outcome, results
+
+SIZE = ("unlabeled_batch=128", "labeled_batch=4", "network.width=8", "per_class=10")
+BASE = changed(TINY, *SIZE, "average_decay=0.95", "average_statistics=true", "checkpoint_every=100", "correction=none")
+SWAV = changed(BASE, "algorithm=swav", "steps=400", "learning_rate=0.03", "prototypes=64", "code_temperature=0.02")
+SIMCLR = changed(BASE, "algorithm=simclr", "steps=200", "learning_rate=0.1")
+MOCO = changed(BASE, "algorithm=moco", "steps=400", "learning_rate=0.03", "memory=1024", "temperature=0.1")
+# Labels count for nothing beside a contrast of that weight: it is as good as self-supervised.
+UNLABELED = ("algorithm=contrastmatch", "labels_from=0.99", "contrast_weight=10000", "learning_rate=0.00003")
+CONTRAST = changed(BASE, *UNLABELED, "steps=200", "temperature=0.05", "health_every=10")
+
+
+def kinds(folder: Path) -> list[str]:
+    return [line["warning"]["kind"] for line in log(folder) if "warning" in line]
+
+
+def run(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    train(recipe, folder)
+    return results(folder)
+
+
+@pytest.mark.slow(seconds=60)
+def test_a_slow_collapse_is_told_in_the_log_the_results_the_terminal_and_the_report(tmp_path, capsys, monkeypatch):
+    """Codes that are nearly alike: no feature is learned, and directions are lost. As the lower temperature, it ends
+    far above random weights."""
+    bad = run(changed(SWAV, "code_temperature=0.05"), tmp_path / "bad")
+    told = capsys.readouterr().err
+    (warning,) = bad["warnings"]
+    assert warning["kind"] == "collapsing"
+    assert warning["step"] < 300  # early enough to stop it
+    assert warning["fact"].startswith("The features are collapsing slowly: their effective rank fell from ")
+    assert warning["todo"].startswith("Set a lower code_temperature, such as 0.02 (it is 0.05)")
+    lines = [line for line in log(tmp_path / "bad") if "warning" in line]
+    assert [(line["step"], line["warning"]) for line in lines] == [
+        (warning["step"], {name: warning[name] for name in ("kind", "fact", "todo")})
+    ]
+    assert told == f"warning: tiny, step {warning['step']:,}: {warning['fact']} {warning['todo']}\n"  # and said once
+    page = runs_values([read_run(tmp_path / "bad")], RECIPES)
+    assert page["findings"][0]["fact"] == warning["fact"]
+    assert page["findings"][0]["todo"] == warning["todo"]
+    assert page["findings"][0]["part"] == "health"
+    measured = page["runs"][0]["curves"]["health"]
+    assert measured["step"] == list(range(0, 401, 20))
+    assert measured["rank"][-1] == pytest.approx(bad["health"]["last"]["rank"], rel=1e-5)
+    written = write_report([tmp_path / "bad"], tmp_path / "report.html", RECIPES).read_text()
+    assert json.dumps(warning["fact"])[1:-1] in written
+
+    stop_at(monkeypatch, 250)  # after the warning, which an earlier part of the run has written then
+    with pytest.raises(RunError, match="stopped for the test"):
+        train(changed(SWAV, "code_temperature=0.05"), tmp_path / "again")
+    monkeypatch.undo()
+    train(changed(SWAV, "code_temperature=0.05"), tmp_path / "again", resume=True)
+    assert outcome(tmp_path / "again") == outcome(tmp_path / "bad")
+
+    good = run(SWAV, tmp_path / "good")
+    assert "warnings" not in good
+    assert good["accuracy"] > bad["accuracy"] + 0.15
+
+
+@pytest.mark.slow(seconds=40)
+def test_relations_that_leave_nothing_to_learn_are_told_and_how_to_leave_them_out(tmp_path, capsys):
+    """Relations alone, with predictions colder than what they must predict: all projections become alike, and the loss
+    falls with its weight."""
+    bad = run(changed(CONTRAST, "relations=1", "temperature=0.02"), tmp_path / "bad")
+    (warning,) = bad["warnings"]
+    assert warning["kind"] == "idle"
+    assert "while the loss fell" in warning["fact"]
+    assert warning["todo"].startswith("Set relations=0 (it is 1)")
+    assert warning["fact"] in capsys.readouterr().err
+    good = run(CONTRAST, tmp_path / "good")
+    assert "warnings" not in good
+    assert good["health"]["last"]["overlap"] < bad["health"]["last"]["overlap"] - 0.2
+
+
+@pytest.mark.slow(seconds=20)
+def test_a_whole_collapse_is_told(tmp_path, capsys):
+    """A labeled image a step at a high learning rate: in the end all images are alike."""
+    wild = ("labeled_batch=1", "contrast_weight=1", "learning_rate=0.2", "temperature=0.2", "relations=1")
+    bad = run(changed(CONTRAST, *wild, "relation_temperature=0.02"), tmp_path / "bad")
+    assert bad["warnings"][-1]["kind"] == "collapsed"
+    assert len(bad["warnings"]) == capsys.readouterr().err.count("warning: ") <= 2
+
+
+@pytest.mark.slow(seconds=40)
+@pytest.mark.parametrize(("recipe", "seeds"), [(SIMCLR, (0, 1, 2)), (MOCO, (3,))], ids=["simclr", "moco"])
+def test_healthy_runs_are_not_warned_of(tmp_path, recipe, seeds, capsys):
+    for seed in seeds:
+        found = run(changed(recipe, f"seed={seed}"), tmp_path / str(seed))
+        assert "warnings" not in found
+        assert found["health"]["last"]["overlap"] < found["health"]["first"]["overlap"] - 0.2
+    assert "warning" not in capsys.readouterr().err
