@@ -205,7 +205,7 @@ def learned(results: dict[str, Any], place: Path) -> str:
     """What a run without labels has learned, in a line or two."""
     from debiaspl.training import Run
 
-    log = Run(place).log()
+    log = [record for record in Run(place).log() if record["losses"]]  # the first line is from before training
     first, last = (sum(record["losses"].values()) for record in (log[0], log[-1]))
     begun = f"went from {first:.2f}, over the first {log[0]['step']:,} steps, to" if len(log) > 1 else "is"
     said = f"The loss {begun} {last:.2f} at the end."

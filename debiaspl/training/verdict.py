@@ -10,6 +10,8 @@ from typing import Any
 
 IN_A_ROW = 3
 """Measurements that must agree, and with them all of the last tenth of the run's steps."""
+MIN_STEPS = 100
+"""A run of fewer steps is a trial, in which nothing can be learned."""
 SETTLED = 0.15
 """Share of the steps before which nothing is said: the first ones move features far, and back."""
 ALIKE = 0.02
@@ -61,7 +63,7 @@ def verdict(history: Sequence[Record], steps: int, labels: int, classes: int = 0
     """
     trained = [record for record in history if record["step"] > 0]
     first = history[0]["health"] if len(trained) < len(history) else None
-    if len(trained) < IN_A_ROW or trained[-1]["step"] < SETTLED * steps:
+    if steps < MIN_STEPS or len(trained) < IN_A_ROW or trained[-1]["step"] < SETTLED * steps:
         return None
     recent = max(IN_A_ROW, sum(record["step"] > trained[-1]["step"] - steps / 10 for record in trained))
     found = (

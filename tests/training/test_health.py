@@ -114,7 +114,8 @@ def test_one_label_a_class_tells_no_neighbours(tmp_path):
 
 def test_test_images_are_not_looked_at():
     step = made()
-    step.task = SimpleNamespace(labeled=step.task.labeled, unlabeled=step.task.unlabeled)  # there are no others
+    known = {"labeled": step.task.labeled, "unlabeled": step.task.unlabeled, "has_labels": True}
+    step.task = SimpleNamespace(**known)  # there are no test images
     assert Health(step, ALONE, []).look({"step": 0, "losses": {}})["health"].keys() == NAMES
 
 
