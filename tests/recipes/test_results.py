@@ -217,3 +217,51 @@ def test_the_readme_says_what_was_measured():
         gains = ", ".join(f"{own - other:+.1f}" for own, other in pairs)
         numbers = [f"{mean(row.accuracy):.1f}" for row in (plain, debiased)]
         assert line.split(" | ", 1)[1] == " | ".join([*numbers, gains, str(plain.paper), f"{debiased.paper} |"])
+
+
+def started(cell: str, ending: str = "") -> list[float]:
+    root = Path(__file__).parents[2] / "results" / "start" / cell
+    folds = json.loads((root / f"{cell}-start{ending}.json").read_text())["folds"]
+    return [100 * fold["accuracy"] for fold in folds]
+
+
+STARTED = "cifar10-40", "cifar10-250", "cifar10-lt100-10pct", "eurosat-40"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_pages_print_what_runs_from_a_start_have_reached(page):
+    text = (Path(__file__).parents[2] / page).read_text()
+    shown = text.split("<!-- table start -->")[1].split("\n\n")[1].splitlines()[2:]
+    papers = {row.cell: row.paper for row in rows() if row.method == "DebiasPL"}
+    for line, cell in zip(shown, STARTED, strict=True):
+        plain, debiased = started(cell, "-fixmatch"), started(cell)
+        gains = ", ".join(f"{own - other:+.1f}" for own, other in zip(debiased, plain, strict=True))
+        found = line.split(" | ")[1:]
+        assert found[:4] == [str(len(plain)), f"{mean(plain):.1f}", f"{mean(debiased):.1f}", gains]
+        assert found[5] == f"{papers[cell] or '-'} |"
+
+
+def test_pages_tell_the_search_from_a_start():
+    root = Path(__file__).parents[2]
+    search = json.loads((root / "results" / "start" / "third-search.json").read_text())
+    found = {name: f"{100 * run['accuracy']:.1f}" for name, run in search["runs"].items()}
+    for method in ("debiaspl", "fixmatch"):  # the same eight settings, and the same are the best
+        own = {name: run["accuracy"] for name, run in search["runs"].items() if name.startswith(f"search-{method}-")}
+        assert len(own) == 8
+        assert max(own, key=own.__getitem__) == f"search-{method}-5"
+    readme = " ".join((root / "README.md").read_text().split())
+    plain, debiased = ([found[f"search-{method}-{place}"] for place in (5, 4)] for method in ("fixmatch", "debiaspl"))
+    assert (
+        f"FixMatch falls from {plain[0]} to {plain[1]} % and DebiasPL from {debiased[0]} to {debiased[1]} %" in readme
+    )
+    assert f"forty labels give {mean(started('cifar10-40')):.1f} %" in readme
+    start = RECIPES["cifar10-40-start"]
+    assert (start.first_classifier, start.learning_rate) == ("graph", 0.015)
+    seconds = sum(
+        RECIPES[name].steps * search["alone"][f"{name}, ms a step"] / 1000
+        for name in ("cifar10-pretrain", "cifar10-40-start")
+    )
+    begun = sum(
+        log[0][1] for log in search["alone"]["log"].values()
+    )  # with the first 250 steps, from the first line on
+    assert 5.5 < (seconds + begun) / 60 < 6.5
