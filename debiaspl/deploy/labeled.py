@@ -19,8 +19,8 @@ TEACHER, PERSON = "teacher", "person"
 
 def labeled_files(
     run: Path, photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
-) -> set[str] | None:
-    """Those of ``files`` that need no further label; None where nobody knows.
+) -> dict[str, str] | None:
+    """Those of ``files`` that need no further label, with their class; None where nobody knows.
 
     ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``,
     which is meant where ``columns`` are named.
@@ -30,10 +30,11 @@ def labeled_files(
     if table is None and columns == USUAL:
         known = _of_run(run, photos)
         if not beside.is_file() or known:
-            return None if known is None else known & set(files)
+            return None if known is None else {file: known[file] for file in files if file in known}
     names = FileNames(photos, files)
-    labeled = {names.locate(row.name) for row in read_label_rows(table or beside, columns) if row.label is not None}
-    return {file for file in files if file in labeled}
+    rows = read_label_rows(table or beside, columns)
+    labeled = {names.locate(row.name): row.label for row in rows if row.label is not None}
+    return {file: labeled[file] for file in files if file in labeled}
 
 
 def learned_from_teacher(run: Path) -> bool:
@@ -63,17 +64,18 @@ def _recipe(run: Path) -> Recipe:
     return Run(run if alone else run.parent / "debiaspl").recipe()
 
 
-def _of_run(run: Path, photos: Path) -> set[str] | None:
+def _of_run(run: Path, photos: Path) -> dict[str, str] | None:
     """The labels that a person gave the run, if these are its photos and both are still where they were."""
     try:
         recipe = _recipe(run)
         if recipe.protocol.name != "given" or not os.path.samefile(Path(recipe.data).expanduser(), photos):
             return None
         if learned_from_teacher(run):
-            return set()
+            return {}
         given = GivenLabels(**recipe.protocol.settings)
         listing = list_folder(photos, given.table or None, columns=given.columns)
     except (RunError, TypeError, ValueError, OSError):
         return None
     labels = listing.labels.tolist()
-    return {file for file, label in zip(listing.files, labels, strict=True) if label != UNLABELED}
+    pairs = zip(listing.files, labels, strict=True)
+    return {file: listing.classes[label] for file, label in pairs if label != UNLABELED}

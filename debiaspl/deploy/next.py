@@ -1,6 +1,6 @@
 """Which images to label next: uncertain ones, spread over the predicted classes and over the feature space."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -8,10 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from debiaspl.data import DataError
+from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.csv_text import csv_line
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.saved import SavedModel
+from debiaspl.graph import Graph
 
 STRENGTH = 0.5
 CANDIDATES = 4
@@ -65,6 +66,30 @@ def pick_next(
         distance = torch.minimum(distance, (points - points[chosen]).norm(dim=-1))
         distance[chosen] = -torch.inf
     return picked
+
+
+def with_given_labels(
+    features: Tensor, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]
+) -> Tensor:
+    """The model's probabilities, (N, C), times those of the labels that are known by now, spread over the nearest
+    neighbours of the features; rows sum to one. A model that was trained before these labels were given learns of them
+    here. As it was, where fewer than two of its classes have a label.
+
+    Args:
+        features: of every image, (N, D).
+        probabilities: as the model says.
+        labels: position -> class, of the images that have a label; classes that the model does not know are left out.
+        classes: of the model.
+    """
+    number = {name: place for place, name in enumerate(classes)}
+    known = {place: number[label] for place, label in labels.items() if label in number}
+    if len(set(known.values())) < 2:
+        return probabilities
+    given = torch.full((len(features),), UNLABELED)
+    given[list(known)] = torch.tensor(list(known.values()))
+    spread = Graph.of(features.float()).spread(given, len(classes))
+    both = probabilities.cpu().clamp_min(TINY) * spread.clamp_min(TINY)
+    return both / both.sum(-1, keepdim=True)
 
 
 class TwoBest(NamedTuple):
@@ -157,12 +182,13 @@ def suggest(
     model: SavedModel,
     photos: Path | str,
     count: int,
-    labeled: set[str] | None = None,
+    labeled: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Suggestions:
-    """The ``count`` photos whose labels would tell the model most; ``labeled`` ones are left out."""
+    """The ``count`` photos whose labels would tell the model most; ``labeled`` ones, files with their class, are left
+    out, and what they say of similar photos is used."""
     found = list_images(Path(photos))
-    taken = labeled or set()
+    taken = labeled or {}
     files: list[str] = []
     features: list[Tensor] = []
     probabilities: list[Tensor] = []
@@ -174,12 +200,14 @@ def suggest(
         files += [found.files[position] for position in seen.positions.tolist()]
         bad |= {found.files[position]: reason for position, reason in seen.skipped.items()}
         progress(len(files) + len(bad), len(found.files))
-    if not set(files) - taken:
+    if not set(files) - set(taken):
         what = "can be read" if bad and not files else "is without a label"
         raise DataError(f"no image of {found.root} {what}: there is nothing to pick.")
     every = torch.cat(probabilities)
-    away = [place for place, file in enumerate(files) if file in taken]
-    places = pick_next(torch.cat(features), every, count, away)
+    away = {place: taken[file] for place, file in enumerate(files) if file in taken}
+    seen_features = torch.cat(features)
+    every = with_given_labels(seen_features, every, away, model.classes)
+    places = pick_next(seen_features, every, count, away)
     return Suggestions(_told(model, files, every, places), len(files) - len(away), bad)
 
 

@@ -1,6 +1,6 @@
 """What a trained run would have labeled next."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,15 @@ MOST = 20_000
 
 
 class RunGuide:
-    """Names the images that ``debiaspl next`` would pick. The first call looks at the images, later ones do not."""
+    """Names the images that ``debiaspl next`` would pick. The first call looks at the images, later ones do not; each
+    takes the answers so far into account."""
 
-    def __init__(self, model: "SavedModel", root: Path, files: Sequence[str]) -> None:
+    def __init__(
+        self, model: "SavedModel", root: Path, files: Sequence[str], answers: Mapping[str, str | None] | None = None
+    ) -> None:
+        """``answers`` are the classes of files, which grow while somebody labels; None: no class."""
         self._model, self._root, self._files = model, root, files
+        self._answers = {} if answers is None else answers
         self._places = [place * len(files) // min(MOST, len(files)) for place in range(min(MOST, len(files)))]
         self._seen: tuple[list[int], Tensor, Tensor] | None = None
         self.looked = 0
@@ -32,6 +37,7 @@ class RunGuide:
 
     def __call__(self, answered: Iterable[int]) -> list[int]:
         from debiaspl.deploy import pick_next
+        from debiaspl.deploy.next import with_given_labels
 
         if self._seen is None:
             self._seen = self._look()
@@ -40,6 +46,9 @@ class RunGuide:
         taken = [place for place, key in enumerate(keys) if key in done]
         if self._stopped or len(taken) == len(keys):
             return []
+        said = dict(self._answers)  # another thread adds to it
+        labels = {place: label for place in taken if (label := said.get(self._files[keys[place]])) is not None}
+        probabilities = with_given_labels(features, probabilities, labels, self._model.classes)
         return [keys[place] for place in pick_next(features, probabilities, COUNT, taken)]
 
     def _look(self) -> "tuple[list[int], Tensor, Tensor]":

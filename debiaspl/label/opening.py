@@ -48,7 +48,8 @@ def open_session(
         files += tuple(sorted(set(table.answers) - set(files)))
         if not path.exists():
             _take_over_class_folders(table, files, classes)
-        session = Session(photos, files, classes, table, RunGuide(model, photos, files) if model else None)
+        guide = RunGuide(model, photos, files, table.answers) if model else None
+        session = Session(photos, files, classes, table, guide)
         session.start()
         try:
             yield session

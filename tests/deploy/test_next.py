@@ -15,7 +15,8 @@ from debiaspl.cli import app
 from debiaspl.data.label_table import Columns
 from debiaspl.deploy import pick_next
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-from debiaspl.deploy.next import suggest, uncertainty
+from debiaspl.deploy.next import suggest, uncertainty, with_given_labels
+from debiaspl.graph import Graph
 from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
 
@@ -182,35 +183,37 @@ def test_labels_are_found_where_the_run_was_told_them_or_beside_the_photos(run, 
     files = ("china/0001.jpg", "flower/0002.jpg", "u\u0308.jpg")
     assert labeled_files(run, copy, files) is None
     (copy / "labels.csv").write_text("file_name,label\nchina/0001.jpg,china\nflower/0002.jpg,\n\u00fc.jpg,flower\n")
-    assert labeled_files(run, copy, files) == {"china/0001.jpg", "u\u0308.jpg"}
+    assert set(labeled_files(run, copy, files)) == {"china/0001.jpg", "u\u0308.jpg"}
 
     other = tmp_path / "given.csv"
     other.write_text("file_name,label\nflower/0002.jpg,flower\nchina/0003.jpg,china\n")
     recipe = Recipe(name="own", data=str(copy), protocol=Choice("given", {"table": str(other)}))
     with Run(tmp_path / "run").begin(recipe):
         pass
-    assert labeled_files(tmp_path / "run", copy, files) == {"flower/0002.jpg"}
-    assert labeled_files(tmp_path / "run", copy, files, copy / "labels.csv") == {"china/0001.jpg", "u\u0308.jpg"}
+    assert set(labeled_files(tmp_path / "run", copy, files)) == {"flower/0002.jpg"}
+    assert set(labeled_files(tmp_path / "run", copy, files, copy / "labels.csv")) == {"china/0001.jpg", "u\u0308.jpg"}
     other.unlink()  # the run lies on another machine, or its table is gone
-    assert labeled_files(tmp_path / "run", copy, files) == {"china/0001.jpg", "u\u0308.jpg"}
+    assert set(labeled_files(tmp_path / "run", copy, files)) == {"china/0001.jpg", "u\u0308.jpg"}
 
 
 def test_tables_of_all_kinds_tell_which_photos_have_a_label(run, photos, tmp_path):
     files = ("china/0001.jpg", "flower/0002.jpg")
     table = tmp_path / "t.csv"
     table.write_text(f"photo,kind\n{photos}/china/0001.jpg,china\nflower/0002.jpg,\ngone.jpg,x\n/elsewhere.jpg,x\n")
-    assert labeled_files(run, photos, files, table, Columns("photo", "kind")) == {"china/0001.jpg"}
+    assert set(labeled_files(run, photos, files, table, Columns("photo", "kind"))) == {"china/0001.jpg"}
     copy = shutil.copytree(photos, tmp_path / "photos")
     shutil.copy(table, copy / "labels.csv")
-    assert labeled_files(run, copy, files, columns=Columns("photo", "kind")) == set()  # named by paths of the original
+    assert (
+        set(labeled_files(run, copy, files, columns=Columns("photo", "kind"))) == set()
+    )  # named by paths of the original
     export = tmp_path / "t.json"
     image = f"/data/local-files/?d={photos.name}/flower/0002.jpg"
     export.write_text(json.dumps([{"image": image, "choice": "flower", "id": 1}]))
-    assert labeled_files(run, photos, files, export) == {"flower/0002.jpg"}
+    assert set(labeled_files(run, photos, files, export)) == {"flower/0002.jpg"}
 
 
 def test_reasons_name_the_two_best_classes(model, photos):
-    found = suggest(model, photos, 3, {"china/0000.jpg"})
+    found = suggest(model, photos, 3, {"china/0000.jpg": "china"})
     assert found.unlabeled == 23
     for one in found.picked:
         assert "china (" in one.why
@@ -233,19 +236,19 @@ def test_labels_of_a_teacher_are_no_labels_and_those_of_a_person_are(photos, tmp
     copy = shutil.copytree(photos, tmp_path / "photos")
     taught = zeroshot_run(tmp_path / "alone", copy, '{"labels": "teacher"}')
     assert learned_from_teacher(taught)
-    assert labeled_files(taught, copy, files) == set()
+    assert set(labeled_files(taught, copy, files)) == set()
     assert labeled_files(taught, photos, files) is None  # other photos: nobody knows
-    assert labeled_files(taught, copy, files, tmp_path / "alone" / "labels.csv") == {"china/0001.jpg"}
+    assert set(labeled_files(taught, copy, files, tmp_path / "alone" / "labels.csv")) == {"china/0001.jpg"}
 
     given = zeroshot_run(tmp_path / "given", copy, '{"labels": "person"}')
     assert not learned_from_teacher(given)
-    assert labeled_files(given, copy, files) == {"china/0001.jpg"}
+    assert set(labeled_files(given, copy, files)) == {"china/0001.jpg"}
     (tmp_path / "given" / "taught").mkdir()  # a student of a frozen encoder has a model and no config.json
-    assert labeled_files(tmp_path / "given" / "taught", copy, files) == {"china/0001.jpg"}
+    assert set(labeled_files(tmp_path / "given" / "taught", copy, files)) == {"china/0001.jpg"}
 
     moved = (tmp_path / "alone").rename(tmp_path / "moved") / "debiaspl"
     assert learned_from_teacher(moved)
-    assert labeled_files(moved, copy, files) == set()
+    assert set(labeled_files(moved, copy, files)) == set()
 
     # Earlier versions wrote nothing of it: a third student learns from labels of a person alone.
     for mark in ("{}", "", "[]"):
@@ -256,5 +259,31 @@ def test_labels_of_a_teacher_are_no_labels_and_those_of_a_person_are(photos, tmp
 
     # What a person has labeled since counts.
     (copy / "labels.csv").write_text("file_name,label\nflower/0002.jpg,flower\n")
-    assert labeled_files(moved, copy, files) == {"flower/0002.jpg"}
-    assert labeled_files(given, copy, files) == {"china/0001.jpg"}
+    assert set(labeled_files(moved, copy, files)) == {"flower/0002.jpg"}
+    assert set(labeled_files(given, copy, files)) == {"china/0001.jpg"}
+
+
+def two_groups() -> tuple[torch.Tensor, torch.Tensor]:
+    """Forty features in two groups, and a model that knows nothing of three classes."""
+    generator = torch.Generator().manual_seed(0)
+    centres = torch.tensor([[4.0, 0.0, 0.0], [0.0, 4.0, 0.0]])[torch.arange(40) % 2]
+    return centres + 0.3 * torch.randn(40, 3, generator=generator), torch.full((40, 3), 1 / 3)
+
+
+def test_labels_given_since_reach_similar_images():
+    features, probabilities = two_groups()
+    found = with_given_labels(features, probabilities, {0: "a", 1: "b", 2: "a", 7: "unknown"}, ("a", "b", "c"))
+    assert found.argmax(-1).tolist() == [0, 1] * 20
+    torch.testing.assert_close(found.sum(-1), torch.ones(40))
+    sure = torch.tensor([[0.05, 0.05, 0.9]]).expand(40, 3)
+    spread = Graph.of(features).spread(torch.tensor([0, 1, 0, *[-1] * 37]), 3)
+    both = with_given_labels(features, sure, {0: "a", 1: "b", 2: "a"}, ("a", "b", "c"))
+    for row, (model, graph) in zip(both.tolist(), zip(sure.tolist(), spread.tolist(), strict=True), strict=True):
+        product = [own * max(other, 1e-12) for own, other in zip(model, graph, strict=True)]
+        assert row == pytest.approx([value / sum(product) for value in product], abs=1e-5)
+
+
+@pytest.mark.parametrize("labels", [{}, {0: "a", 2: "a"}, {0: "unknown", 1: "other"}])
+def test_labels_of_fewer_than_two_known_classes_change_nothing(labels):
+    features, probabilities = two_groups()
+    assert with_given_labels(features, probabilities, labels, ("a", "b", "c")) is probabilities

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from debiaspl.deploy import load_model, pick_next
+from debiaspl.deploy.next import with_given_labels
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.label.guide import RunGuide
 from debiaspl.models import MODELS
@@ -35,6 +36,21 @@ def test_it_names_what_next_would_pick_and_nothing_that_was_answered(tmp_path, m
     assert guide.looked == 20
     assert set(guide({3, 9, 7})) == set(range(20)) - {3, 9, 7}
     assert guide(set(range(20))) == []
+
+
+def test_answers_given_meanwhile_are_used(tmp_path, model):
+    root = write_photos(tmp_path, 20)
+    files = tuple(f"{number:03d}.jpg" for number in range(20))
+    answers: dict[str, str | None] = {}
+    guide = RunGuide(model, root, files, answers)
+    before = guide({3, 9, 12})
+    answers |= {"003.jpg": "a", "009.jpg": "b", "012.jpg": None}
+    images = torch.stack([model.read(root / file) for file in files])
+    features, labels = model.features(images), {3: "a", 9: "b"}
+    probabilities = with_given_labels(features, model.probabilities(images), labels, model.classes)
+    after = guide({3, 9, 12})
+    assert after == pick_next(features, probabilities, 200, taken=[3, 9, 12])
+    assert after != before
 
 
 def test_one_that_was_stopped_names_nothing(tmp_path, model):
