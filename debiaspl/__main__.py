@@ -2,8 +2,11 @@
 
 import sys
 
+from debiaspl._processes import leave_current_folder
+
 
 def main() -> None:
+    leave_current_folder()
     try:
         from debiaspl.cli import app
     except ModuleNotFoundError as error:

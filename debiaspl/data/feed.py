@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from debiaspl._processes import safe_start
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
@@ -188,7 +189,8 @@ class FileFeed:
     def __getitem__(self, number: int) -> Drawn:
         if number != self._next:
             self.end()  # the old workers are gone before new ones start
-            self._next, self._iterator = number, iter(self._loader(number))
+            with safe_start():
+                self._next, self._iterator = number, iter(self._loader(number))
         try:
             positions, skipped = next(self._iterator)
         except RuntimeError as error:
