@@ -17,6 +17,16 @@ from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
 from debiaspl.training.recipe import Recipe
 
+_FACTS: dict[str, Any] = {
+    "recipe": dict,
+    "device": str,
+    "data": str,
+    "seconds": int | float,
+    "log_length": int,
+    "skipped": dict,
+}
+"""What a checkpoint says beside its tensors."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -99,10 +109,19 @@ class Run:
         found = checkpoints.newest(self.folder / "checkpoint")
         if found is None:
             return None
+        for name, kind in _FACTS.items():
+            if not isinstance(found.facts.get(name), kind):
+                raise RunError(
+                    f"the checkpoint of step {found.step} in {self.folder} is damaged: it does not say {name!r}."
+                )
         # Read as a recipe: an earlier version has written it without some of the fields.
         begun = Recipe.from_json(found.facts["recipe"]).to_json()
         if _computed(begun) != _computed(self.recipe().to_json()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
+        if found.step > begun["steps"]:
+            raise RunError(
+                f"the checkpoint in {self.folder} is of step {found.step}, and the run has {begun['steps']}."
+            )
         return found
 
     def save(self, checkpoint: Checkpoint) -> None:
