@@ -1,7 +1,9 @@
 """Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
 
 from debiaspl.files.digest import digest_of_file
+from debiaspl.files.json_text import parse_json
 from debiaspl.files.lock import Busy, FileError, locked, open_locked
+from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.whole import (
     new_folder,
     put_in_place,
@@ -18,9 +20,13 @@ __all__ = [
     "Busy",
     "FileError",
     "digest_of_file",
+    "fits",
+    "free_memory",
+    "gigabytes",
     "locked",
     "new_folder",
     "open_locked",
+    "parse_json",
     "put_in_place",
     "refuse_missing_folder",
     "remove_folder",

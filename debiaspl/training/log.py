@@ -1,6 +1,7 @@
 """What a run says while it goes on: lines of JSON for programs, one moving line for a person."""
 
 import json
+import logging
 import os
 import sys
 import time
@@ -18,14 +19,20 @@ MORE = "..."
 """In place of what is cut off, in letters that any terminal has."""
 
 
+_told = logging.getLogger("debiaspl")
+
+
 class Log:
     """``log.jsonl``: a line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run first drops
-    the lines that came after it."""
+    the lines that came after it. If it is shorter, lines are lost: the whole ones that are left stay."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
         with self._plain_errors():
             self._file = path.open("ab", buffering=0)  # nothing is left to be written when the file is closed
+            if os.fstat(self._file.fileno()).st_size < length:
+                _told.warning("%s is shorter than the checkpoint says: lines of it are lost. The run goes on.", path)
+                length = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(length)
             self._file.seek(length)
 

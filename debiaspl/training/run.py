@@ -11,7 +11,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from debiaspl._version import __version__
-from debiaspl.files import Busy, locked, write_bytes, write_json, write_text
+from debiaspl.files import Busy, locked, parse_json, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
@@ -101,8 +101,22 @@ class Run:
         """The lines of the log so far."""
         if not self.log_path.exists():
             return []
-        *whole, _ = self.log_path.read_text().split("\n")  # a last line that a kill cut short is left out
-        return [json.loads(line) for line in whole]
+        *whole, _ = self.log_path.read_text(errors="replace").split(
+            "\n"
+        )  # a last line that a kill cut short is left out
+        return [self._record(line, number) for number, line in enumerate(whole, 1)]
+
+    def _record(self, line: str, number: int) -> dict[str, Any]:
+        try:
+            record: dict[str, Any] = parse_json(line)
+            if type(record["step"]) is int:
+                return record
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise RunError(
+            f"line {number:,} of {self.log_path} is damaged: it is no record of a step. Remove the line; a run that "
+            "has not ended then goes on with --resume."
+        )
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
