@@ -1,12 +1,12 @@
 """A file or a run folder -> predictions."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from debiaspl.files import parse_json
 from debiaspl.predictions.json_text import read_jsonl, read_tasks
 from debiaspl.predictions.npz import load_npy, read_npz
 from debiaspl.predictions.parquet import read_parquet
@@ -93,7 +93,7 @@ def classes_of_run(folder: Path) -> tuple[str, ...] | None:
     """All class names, also of classes never predicted, from the header of ``model.safetensors``; None without it."""
     try:
         with safe_open(folder / "model.safetensors", "np") as file:  # no tensor is read
-            facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
+            facts = parse_json((file.metadata() or {}).get("debiaspl", "{}"))
     except (OSError, SafetensorError, ValueError):
         return None
     names = facts.get("classes") if isinstance(facts, dict) else None

@@ -14,7 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from debiaspl.data.tensor_file import Damaged, digest_of_tensors, read_tensor_file, tensor_file
-from debiaspl.files import write_bytes
+from debiaspl.files import parse_json, write_bytes
 from debiaspl.training.errors import RunError
 
 FORMAT = 2
@@ -72,7 +72,7 @@ def read(path: Path) -> Checkpoint:
     """Read a checkpoint and prove it whole."""
     try:
         tensors, texts = read_tensor_file(path, old=frozenset({TEXT}))
-        header = json.loads(texts[TEXT])
+        header = parse_json(texts[TEXT])
         if header["format"] == 1 and header["digest"] != digest_of_tensors(tensors):  # of earlier versions
             raise Damaged("its content does not match its digest")
         step, facts, found = header["step"], dict(header["facts"]), header["format"]

@@ -1,6 +1,5 @@
 """A run is a folder."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,8 @@ _FACTS: dict[str, Any] = {
     "skipped": dict,
 }
 """What a checkpoint says beside its tensors."""
+_RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list, "test": int}
+"""What results say, among others."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Run:
     def recipe(self) -> Recipe:
         """The recipe this folder was begun with."""
         try:
-            return Recipe.from_json(json.loads(self.config_path.read_text())["recipe"])
+            return Recipe.from_json(parse_json(self.config_path.read_text())["recipe"])
         except OSError as error:
             raise RunError(f"{self.folder} is not a run: its config.json cannot be read ({error.strerror}).") from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -94,8 +95,16 @@ class Run:
         """What the run measured; None while it has not ended."""
         if not self.results_path.exists():
             return None
-        results: dict[str, Any] = json.loads(self.results_path.read_text())
-        return results
+        try:
+            results: dict[str, Any] = parse_json(self.results_path.read_text())
+            if all(isinstance(results[name], kind) for name, kind in _RESULTS.items()):
+                return results
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise RunError(
+            f"{self.results_path} is damaged: it does not say what was measured. Remove it, and go on with --resume: "
+            "the run is measured again."
+        )
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log so far."""

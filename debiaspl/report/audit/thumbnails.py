@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,9 +60,10 @@ def images_of_run(folder: Path) -> Find | None:
     from PIL import Image
 
     from debiaspl.data import open_data
+    from debiaspl.files import parse_json
 
     try:
-        recipe = json.loads((folder / "config.json").read_text())["recipe"]
+        recipe = parse_json((folder / "config.json").read_text())["recipe"]
         test = open_data(recipe["data"], recipe["image_size"], recipe["stream"], None).test
     except (OSError, ValueError, KeyError, TypeError, ImportError):
         return None

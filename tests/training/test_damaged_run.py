@@ -1,0 +1,39 @@
+"""Files of a run that are not what a run writes."""
+
+import json
+
+import pytest
+
+from debiaspl.report.runs import read_run
+from debiaspl.training import Run, RunError, train
+from tests.training.tiny import TINY, outcome
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "7", "", '{"accuracy": "high"}', DEEP])
+def test_damaged_results_are_named_and_measured_again(tmp_path, text):
+    train(TINY, tmp_path / "run")
+    before = outcome(tmp_path / "run")
+    (tmp_path / "run" / "results.json").write_text(text)
+    with pytest.raises(RunError, match=r"results\.json is damaged.* Remove it, and go on with --resume"):
+        train(TINY, tmp_path / "run", resume=True)
+    (tmp_path / "run" / "results.json").unlink()
+    train(TINY, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == before
+
+
+@pytest.mark.parametrize("name", ["config.json", "log.jsonl", "results.json"])
+def test_deep_json_is_refused_by_the_report(tmp_path, name):
+    train(TINY, tmp_path / "run")
+    (tmp_path / "run" / name).write_text(DEEP + "\n")
+    with pytest.raises(RunError, match=f"{name} is damaged"):
+        read_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("value", [DEEP, json.dumps({"recipe": {"steps": {}}}), json.dumps({"recipe": [1]}), "{}"])
+def test_a_damaged_config_is_refused(tmp_path, value):
+    train(TINY, tmp_path / "run")
+    (tmp_path / "run" / "config.json").write_text(value)
+    with pytest.raises(RunError, match=r"config\.json is damaged"):
+        Run(tmp_path / "run").recipe()
