@@ -85,14 +85,14 @@ def print_json(value: Any) -> None:
 def filled_table(
     header: Iterable["Column | str"], rows: Iterable[Sequence["Text | str"]], caption: str | None = None, **style: Any
 ) -> "Table":
-    """A table of rich with these rows; markup in the cells acts, in the caption it does not."""
-    from rich.table import Table
-    from rich.text import Text
+    """A table of rich with these rows; no markup acts in it."""
+    from rich.table import Column, Table
 
-    shown = None if caption is None else Text(caption, "table.caption")
-    table = Table(*header, caption=shown, caption_justify="left", **style)
+    shown = None if caption is None else plain(caption, "table.caption")
+    columns = [Column(plain(name)) if isinstance(name, str) else name for name in header]
+    table = Table(*columns, caption=shown, caption_justify="left", **style)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
     return table
 
 

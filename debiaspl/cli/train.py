@@ -8,7 +8,7 @@ import typer
 from debiaspl._torchrun import rank
 from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
 from debiaspl.cli.resuming import warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
 
 def train_command(
@@ -74,11 +74,11 @@ def train_command(
         if rank():
             return  # the first one speaks for all
         if ended:
-            typer.echo(f"The run in {folder} had ended; nothing was trained.")
-        typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
-        typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+            say(f"The run in {folder} had ended; nothing was trained.")
+        say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
+        say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         _say_skipped(results)
-        typer.echo(f"The report is {_report([folder], folder)}")
+        say(f"The report is {_report([folder], folder)}")
 
 
 def _refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
@@ -132,18 +132,18 @@ def _train_photos(
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
     begun = Run.at(place, checked, resume).config_path.exists()
-    typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+    say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
     if resume and not begun:
         warn_of_new_run(place, checked)
     plan = f"Going on with {place}." if begun else _plan(recipe, photos, check, machine, named and named[1], eager)
-    typer.echo(plan)
+    say(plan)
     outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager)
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
-    typer.echo(caption(outcome))
-    typer.echo(verdict(outcome))
+    say(caption(outcome))
+    say(verdict(outcome))
     _say_skipped(outcome.semi)
     both = [place] if outcome.baseline is None else [place / BASELINE, place]
-    typer.echo(f"The run is in {place}; the report is {_report(both, place)}")
+    say(f"The run is in {place}; the report is {_report(both, place)}")
 
 
 def load_named(photos: Any, machine: str, name: str) -> Any:
@@ -179,7 +179,7 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
 
 def _say_skipped(results: dict[str, Any]) -> None:
     if "skipped" in results:
-        typer.echo(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
+        say(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
 
 
 def _report(runs: list[Path], folder: Path) -> Path:

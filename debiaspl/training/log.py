@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from debiaspl._printable import printable
 from debiaspl.training.errors import RunError
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class ProgressLine:
 
         if self._console is not None and not self._console.is_dumb_terminal:
             self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 0)))
-            self._console.print(Text(text), end="", no_wrap=True, overflow="crop")
+            self._console.print(Text(printable(text)), end="", no_wrap=True, overflow="crop")
 
     def __enter__(self) -> Self:
         return self
