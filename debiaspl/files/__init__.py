@@ -2,7 +2,7 @@
 
 from debiaspl.files.digest import digest_of_file
 from debiaspl.files.json_text import parse_json
-from debiaspl.files.lock import Busy, FileError, locked, open_locked
+from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
 from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.whole import (
     new_folder,
@@ -26,6 +26,7 @@ __all__ = [
     "locked",
     "new_folder",
     "open_locked",
+    "open_own",
     "parse_json",
     "put_in_place",
     "refuse_missing_folder",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from debiaspl._printable import printable
+from debiaspl.files import open_own
 from debiaspl.training.errors import RunError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Log:
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
         with self._plain_errors():
-            self._file = path.open("ab", buffering=0)  # nothing is left to be written when the file is closed
+            # Not through a link: a run that is resumed cuts its log. Nothing is left to be written when it is closed.
+            self._file = open(open_own(path), "ab", buffering=0)  # noqa: SIM115
             if os.fstat(self._file.fileno()).st_size < length:
                 _told.warning("%s is shorter than the checkpoint says: lines of it are lost. The run goes on.", path)
                 length = path.read_bytes().rfind(b"\n") + 1

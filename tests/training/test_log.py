@@ -1,10 +1,12 @@
 """A log that is not what the run has written: the run says so, and ends."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from debiaspl.files import FileError
 from debiaspl.training import Run, RunError, train
 from debiaspl.training.log import Log
 from tests.training.tiny import EAGER, changed, outcome, results
@@ -68,3 +70,18 @@ def test_a_log_is_never_filled_with_zeros(tmp_path):
     with Log(tmp_path / "log.jsonl", 100) as log:
         log.write({"step": 2})
     assert [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["symlink", "hardlink", "pipe"])
+def test_a_log_that_is_no_file_of_its_own_is_refused(stopped, tmp_path, kind):
+    """Whoever resumes somebody else's run must not cut a file of their own."""
+    log, victim = stopped / "log.jsonl", tmp_path / "diary"
+    victim.write_text("mine")
+    log.unlink()
+    if kind == "pipe":
+        os.mkfifo(log)
+    else:
+        (os.symlink if kind == "symlink" else os.link)(victim, log)
+    with pytest.raises(FileError, match=r"log\.jsonl is (a link|no file of its own)"):
+        train(RECIPE, stopped, resume=True)
+    assert victim.read_text() == "mine"
