@@ -11,7 +11,7 @@ from debiaspl.predictions.json_text import read_jsonl, read_tasks
 from debiaspl.predictions.npz import load_npy, read_npz
 from debiaspl.predictions.parquet import read_parquet
 from debiaspl.predictions.predictions import Predictions, predictions_from
-from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed
+from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed, refuse_larger_than_memory
 from debiaspl.predictions.table import read_csv
 
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
@@ -64,6 +64,7 @@ def _read_file(path: Path, names: Names) -> Raw:
             f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run. "
             "docs/audit.md says what such a file holds."
         )
+    refuse_larger_than_memory(path, path.stat().st_size)
     return reader(path, names)
 
 
