@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.lazy import FolderFiles
+from debiaspl.data.tensor_file import Damaged, read_tensor_file
 from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import Choice, RunError
 
@@ -84,13 +84,10 @@ def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedMode
     path = folder / FILE
     _check_place(folder, path)
     try:
-        with safe_open(path, "pt") as file:
-            facts = _facts(file.metadata(), path)
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping, only keys()
-    except (SafetensorError, OSError) as error:
-        raise RunError(
-            f"{path} is damaged: it cannot be read as safetensors ({error}). Bring it back from a copy, or train anew."
-        ) from error
+        weights, texts = read_tensor_file(path, need_digest=False)  # earlier versions wrote none
+    except (Damaged, OSError) as error:
+        raise RunError(f"{path} is damaged: {error}. Bring it back from a copy, or train anew.") from error
+    facts = _facts(texts, path)
     network = _network(facts, path)
     _fill(network, weights, path)
     return SavedModel(

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from debiaspl.data.tensor_file import Damaged, digest_of_tensors, read_tensor_file, tensor_file
+from debiaspl.data.tensor_file import DIGEST, Damaged, digest_of_tensors, read_tensor_file, tensor_file
 from debiaspl.files import parse_json, write_bytes
 from debiaspl.training.errors import RunError
 
@@ -71,9 +71,10 @@ def steps(folder: Path) -> list[int]:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint and prove it whole."""
     try:
-        tensors, texts = read_tensor_file(path, old=frozenset({TEXT}))
+        tensors, texts = read_tensor_file(path, need_digest=False)
         header = parse_json(texts[TEXT])
-        if header["format"] == 1 and header["digest"] != digest_of_tensors(tensors):  # of earlier versions
+        # Earlier versions wrote a digest of the tensors alone, into the text.
+        if DIGEST not in texts and (header["format"] != 1 or header["digest"] != digest_of_tensors(tensors)):
             raise Damaged("its content does not match its digest")
         step, facts, found = header["step"], dict(header["facts"]), header["format"]
     except OSError as error:

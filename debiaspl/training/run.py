@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from debiaspl._version import __version__
+from debiaspl.data.tensor_file import tensor_file
 from debiaspl.files import Busy, locked, parse_json, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
@@ -153,7 +153,7 @@ class Run:
     def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str, results: Any) -> None:
         """What the run ends with. Results come last: where they are, all else is."""
         tensors = {name: checkpoints.own_memory(value) for name, value in weights.items()}
-        write_bytes(self.folder / "model.safetensors", to_bytes(tensors, metadata=about))
+        write_bytes(self.folder / "model.safetensors", tensor_file(tensors, about))
         write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)
 
