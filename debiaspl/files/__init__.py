@@ -1,6 +1,7 @@
 """Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
 
 from debiaspl.files.digest import digest_of_file
+from debiaspl.files.formulas import guarded, unguarded
 from debiaspl.files.json_text import parse_json
 from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
 from debiaspl.files.memory import fits, free_memory, gigabytes
@@ -23,6 +24,7 @@ __all__ = [
     "fits",
     "free_memory",
     "gigabytes",
+    "guarded",
     "locked",
     "new_folder",
     "open_locked",
@@ -32,6 +34,7 @@ __all__ = [
     "refuse_missing_folder",
     "remove_folder",
     "remove_leftovers",
+    "unguarded",
     "write_bytes",
     "write_json",
     "write_text",

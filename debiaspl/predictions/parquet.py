@@ -1,6 +1,7 @@
 """Parquet, and large CSV files, by way of pyarrow."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl.files import unguarded
 from debiaspl.predictions.raw import (
     MATRICES,
     ColumnGroups,
@@ -66,7 +68,9 @@ def read_large_csv(path: Path, header: list[str], layout: ColumnGroups) -> Raw |
     parsing = pyarrow.csv.ParseOptions(newlines_in_values=False)
     try:
         with pyarrow.csv.open_csv(path, reading, parsing, convert) as batches:
-            return _gather(str(path), header, layout, {}, batches)
+            found = _gather(str(path), header, layout, {}, batches)
+            texts = {name: as_text([unguarded(text) for text in values]) for name, values in found.fields.items()}
+            return replace(found, fields=texts)
     except pa.ArrowInvalid:
         return None
 
