@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson, BeginAnew, LabelTable, ParallelRuns, Resume, Seeds, Settings
+from debiaspl.cli.options import AsJson, BeginAnew, FollowLinks, LabelTable, ParallelRuns, Resume, Seeds, Settings
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_errors, print_json, progress_bar, say
 
@@ -73,6 +73,7 @@ def compare_command(
     overwrite: BeginAnew = False,
     workers: ParallelRuns = None,
     json_: AsJson = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Train algorithms with and without corrections on one data set, and print the matrix."""
     with plain_errors():

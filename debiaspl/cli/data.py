@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
+from debiaspl.cli.options import FollowLinks
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 data_app = typer.Typer(name="data", help="Fetch and pack image sets.", no_args_is_help=True)
@@ -41,6 +42,7 @@ def pack_command(
     source: Annotated[Path, typer.Argument(help="Class folders, a folder with labels.csv, or tar shards.")],
     out: Annotated[Path, typer.Argument(help="The packed folder to be made.")],
     size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0: that of the first image.")] = 0,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Write a set as memory-mapped bytes, for fast repeated use: debiaspl train --set data=OUT."""
     with plain_errors():

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import Device, EndedRun, FileColumn, Images, LabelColumn, Replace
+from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
@@ -33,6 +33,7 @@ def predict_command(
         typer.Option(metavar="URL", help="label-studio: where it finds the images; local files unless given."),
     ] = None,
     device: Device = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Predict the class of every photo in a folder."""
     with plain_errors():
@@ -76,6 +77,7 @@ def next_command(
     page: Annotated[Path | None, typer.Option(help="Also write a page of small pictures (HTML).")] = None,
     overwrite: Replace = False,
     device: Device = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
     with plain_errors():

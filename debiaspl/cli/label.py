@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.options import FileColumn, LabelColumn, Port
+from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def label_command(
     ] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
     with plain_errors():

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
@@ -39,6 +39,7 @@ def train_command(
     allow_alike: Annotated[
         bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
     ] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import Device, FileColumn, LabelColumn, Resume
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, Resume
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar, say
 
@@ -46,6 +46,7 @@ def zeroshot_command(
     ] = None,
     device: Device = None,
     resume: Resume = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Classify a folder of photos by class names alone: a zero-shot model labels what it is sure of, and a student
     learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""

@@ -138,7 +138,8 @@ def match_files(
         if names.below(row.name) is None:
             raise DataError(
                 f"{table} names {shown([row.name])} in {row.place}, which leads out of {names.root}. Expected a path "
-                f"below {names.root}, relative to it or absolute; for images elsewhere, link them into it."
+                f"below {names.root}, relative to it or absolute; for images elsewhere, link them into it and use "
+                "--follow-links."
             )
         file = names.locate(row.name)
         if file is None:
