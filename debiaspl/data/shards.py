@@ -109,7 +109,8 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
     except DataError:
         raise
     except (*DAMAGED, OSError) as error:
-        raise DataError(f"{path} is not a whole, plain tar file ({error}). Get or make the shard again.") from error
+        why = str(error) or type(error).__name__
+        raise DataError(f"{path} is not a whole, plain tar file ({why}). Get or make the shard again.") from error
     return samples
 
 

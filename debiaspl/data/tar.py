@@ -17,5 +17,5 @@ def members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         yield member
 
 
-DAMAGED = (tarfile.TarError, EOFError, ValueError, OverflowError, IndexError, KeyError)
+DAMAGED = (tarfile.TarError, EOFError, ValueError, OverflowError, LookupError, MemoryError)
 """What reading a damaged one may raise, beside OSError."""

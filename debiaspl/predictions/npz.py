@@ -40,6 +40,8 @@ def read_npz(path: Path, names: Names) -> Raw:
             raise PredictionsError(f"{path} has no array {asked!r} for the {matrix}. It has {listed(arrays)}.")
         if (asked or matrix) in arrays:
             matrices[matrix] = arrays.pop(asked or matrix)
+            if matrices[matrix].ndim == 0:
+                raise PredictionsError(f"{path} has a single value for the {matrix}, expected a row per image.")
     fields = {name: values for name, values in arrays.items() if values.ndim == 1}
     _refuse_unnamed(path, arrays, matrices)
     return Raw(str(path), fields, matrices, None if classes is None else tuple(map(str, classes.tolist())))

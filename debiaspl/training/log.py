@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
@@ -30,14 +30,15 @@ class Log:
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
-        with self._plain_errors():
+        with self._plain_errors(), ExitStack() as opened:
             # Not through a link: a run that is resumed cuts its log. Nothing is left to be written when it is closed.
-            self._file = open(open_own(path), "ab", buffering=0)  # noqa: SIM115
+            self._file = opened.enter_context(open(open_own(path), "ab", buffering=0))
             if os.fstat(self._file.fileno()).st_size < length:
                 _told.warning("%s is shorter than the checkpoint says: lines of it are lost. The run goes on.", path)
                 length = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(length)
             self._file.seek(length)
+            opened.pop_all()
 
     def write(self, record: Mapping[str, Any]) -> None:
         with self._plain_errors():

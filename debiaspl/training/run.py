@@ -16,6 +16,8 @@ from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
 from debiaspl.training.recipe import Recipe
 
+_NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What values that are no recipe may raise."""
 _FACTS: dict[str, Any] = {
     "recipe": dict,
     "device": str,
@@ -88,7 +90,7 @@ class Run:
             return Recipe.from_json(parse_json(self.config_path.read_text())["recipe"])
         except OSError as error:
             raise RunError(f"{self.folder} is not a run: its config.json cannot be read ({error.strerror}).") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except _NO_RECIPE as error:
             raise RunError(f"{self.config_path} is damaged or of another version of debiaspl: {error}") from error
 
     def results(self) -> dict[str, Any] | None:
@@ -137,8 +139,11 @@ class Run:
                 raise RunError(
                     f"the checkpoint of step {found.step} in {self.folder} is damaged: it does not say {name!r}."
                 )
-        # Read as a recipe: an earlier version has written it without some of the fields.
-        begun = Recipe.from_json(found.facts["recipe"]).to_json()
+        try:
+            # Read as a recipe: an earlier version has written it without some of the fields.
+            begun = Recipe.from_json(found.facts["recipe"]).to_json()
+        except _NO_RECIPE as error:
+            raise RunError(f"the checkpoint of step {found.step} in {self.folder} has no recipe: {error}") from error
         if _computed(begun) != _computed(self.recipe().to_json()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
         if found.step > begun["steps"]:

@@ -37,3 +37,35 @@ def test_a_damaged_config_is_refused(tmp_path, value):
     (tmp_path / "run" / "config.json").write_text(value)
     with pytest.raises(RunError, match=r"config\.json is damaged"):
         Run(tmp_path / "run").recipe()
+
+
+LINE = {"step": 5, "losses": {"labeled": 0.5}, "seconds": 1.0}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kept": [1]},
+        {"pseudo_labels": None},
+        {"pseudo_labels": [[1], 2]},
+        {"pseudo_labels": [0.5, 1]},
+        {"pseudo_labels": [2**70, 1]},
+        {"pseudo_known": "many"},
+        {"prior": [float("nan"), 1]},
+        {"losses": {"labeled": float("inf")}},
+    ],
+)
+def test_a_log_with_other_values_is_refused_by_the_report(tmp_path, values):
+    (tmp_path / "config.json").write_text(json.dumps({"recipe": TINY.to_json()}))
+    (tmp_path / "log.jsonl").write_text(json.dumps(LINE) + "\n" + json.dumps(LINE | values) + "\n")
+    with pytest.raises(RunError, match=r"log\.jsonl is damaged.*line 2"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize("values", [{"accuracy": float("nan")}, {"accuracy": 2}, {"test": 2**70}, {"unlabeled": "x"}])
+def test_results_with_other_values_are_refused_by_the_report(tmp_path, values):
+    train(TINY, tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    (tmp_path / "results.json").write_text(json.dumps(results | values))
+    with pytest.raises(RunError, match=rf"results\.json is damaged.*{next(iter(values))}"):
+        read_run(tmp_path)

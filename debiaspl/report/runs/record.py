@@ -3,6 +3,7 @@
 Its files are checked for what a report needs. They may hold more: other versions write other things too.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +13,12 @@ from typing import Any
 from debiaspl.files import parse_json
 from debiaspl.predictions.read import classes_of_run
 from debiaspl.training import Run, RunError
+from debiaspl.training.parts import PARTS
 
 NUMBERS = ("worst_recall", "pseudo_imbalance", "pseudo_accuracy")
+LOGGED = ("kept", "imbalance", "accuracy", "pseudo_known", "pseudo_right")
+MOST = 2**53
+"""Numbers from here on are not those of any run, and no page could show them."""
 VECTORS = ("pseudo_labels", "prior", "marginal")
 
 
@@ -103,15 +108,16 @@ def _check_config(config: Any) -> None:
     if not isinstance(recipe, dict):
         raise ValueError("it tells no recipe")
     for name in ("steps", "seed"):
-        _expect(_is_whole(recipe.get(name)), f"{name!r} of its recipe is {recipe.get(name)!r}, expected a whole number")
+        value = recipe.get(name)
+        _expect(_is_whole(value) and _is_number(value), f"{name!r} of its recipe is {value!r}, expected a whole number")
     for name in ("about", "name"):
         _expect(isinstance(recipe.get(name), str), f"{name!r} of its recipe is {recipe.get(name)!r}, expected text")
-    parts = {name: part for name, part in recipe.items() if isinstance(part, dict)}
-    for name, part in parts.items():
-        whole = isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
-        _expect(whole, f"{name!r} of its recipe is not a name with settings")
     for name in ("algorithm", "correction"):
-        _expect(name in parts, f"its recipe has no {name}")
+        _expect(isinstance(recipe.get(name), dict), f"its recipe has no {name}")
+    parts = {name: part for name, part in recipe.items() if isinstance(part, dict) or name in PARTS}
+    for name, part in parts.items():
+        whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
+        _expect(whole, f"{name!r} of its recipe is not a name with settings")
     _expect("data" in recipe, "its recipe has no data")
 
 
@@ -123,9 +129,13 @@ def _check_log(log: list[Any]) -> None:
         losses = record.get("losses")
         _expect(isinstance(losses, dict) and all(map(_is_number, losses.values())), f"{line} tells no losses")
         _expect(_is_number(record.get("seconds")), f"{line} tells no seconds")
+        for name in LOGGED:
+            value = record.get(name)
+            _expect(value is None or _is_number(value), f"{name!r} in {line} is {value!r}, expected a number")
         for name in VECTORS:
-            vector = record.get(name) or []
-            _expect(_is_numbers(vector), f"{name!r} in {line} is not a list of numbers")
+            vector = record.get(name, [])
+            good = _is_counts(vector) if name == "pseudo_labels" else _is_numbers(vector)
+            _expect(good, f"{name!r} in {line} is not a list of numbers")
             sizes |= {len(vector)} - {0}
         _expect(len(sizes) < 2, f"{line} speaks of another number of classes than the lines above it")
 
@@ -134,18 +144,19 @@ def _check_results(results: Any) -> None:
     """Refuse what is not the measurement of a run that has ended."""
     found = {list: "a list", str: "text", type(None): "null"}.get(type(results), "a number")
     _expect(isinstance(results, dict), f"it holds {found}, expected names with numbers")
-    _expect(_is_number(results.get("accuracy")), f"'accuracy' is {results.get('accuracy')!r}, expected a number")
-    images = results.get("test")
-    _expect(_is_whole(images) and images > 0, f"'test' is {images!r}, expected the number of test images")
+    accuracy, images, unlabeled = results.get("accuracy"), results.get("test"), results.get("unlabeled", 0)
+    _expect(_is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
+    _expect(_is_counts([images]) and images > 0, f"'test' is {images!r}, expected the number of test images")
+    _expect(_is_counts([unlabeled]), f"'unlabeled' is {unlabeled!r}, expected a number of images")
     for name in NUMBERS:
         value = results.get(name)
         _expect(value is None or _is_number(value), f"{name!r} is {value!r}, expected a number")
     recall, confusion = results.get("recall"), results.get("confusion")
     _expect(isinstance(recall, list) and len(recall) > 0, "'recall' is not a list with a number per class")
-    _expect(all(value is None or _is_number(value) for value in recall), "'recall' is not a number for each class")
-    square = isinstance(confusion, list) and [len(row) if _is_numbers(row) else 0 for row in confusion]
+    _expect(all(value is None or _is_share(value) for value in recall), "'recall' is not a number for each class")
+    square = isinstance(confusion, list) and [len(row) if _is_counts(row) else 0 for row in confusion]
     _expect(square == [len(recall)] * len(recall), "'confusion' is not a square of numbers with a row per class")
-    _expect("labels" not in results or _is_numbers(results["labels"]), "'labels' is not a list of numbers")
+    _expect("labels" not in results or _is_counts(results["labels"]), "'labels' is not a list of numbers")
 
 
 def _expect(holds: Any, otherwise: str) -> None:
@@ -158,8 +169,16 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or _is_whole(value)
+    return (isinstance(value, float) and math.isfinite(value)) or (_is_whole(value) and abs(value) < MOST)
 
 
 def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_number, value))
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
+def _is_counts(value: Any) -> bool:
+    return isinstance(value, list) and all(_is_whole(one) and 0 <= one < MOST for one in value)
