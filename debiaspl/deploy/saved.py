@@ -84,7 +84,7 @@ def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedMode
     path = folder / FILE
     _check_place(folder, path)
     try:
-        weights, texts = read_tensor_file(path, need_digest=False)  # earlier versions wrote none
+        weights, texts, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote none
     except (Damaged, OSError) as error:
         raise RunError(f"{path} is damaged: {error}. Bring it back from a copy, or train anew.") from error
     facts = _facts(texts, path)

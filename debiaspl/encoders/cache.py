@@ -174,7 +174,7 @@ def _embedded(encoder: Encoder, pictures: Tensor) -> Tensor:
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
     try:
-        tensors, texts = read_tensor_file(path)
+        tensors, texts, _ = read_tensor_file(path)
         # What could not be read is told the next time too.
         told = parse_json(texts[SKIPPED])
         skipped = {int(position): str(reason) for position, reason in told.items()}
@@ -184,4 +184,4 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
 
 
 def _write(path: Path, tensors: dict[str, Tensor], skipped: dict[int, str]) -> None:
-    write_bytes(path, tensor_file(tensors, {SKIPPED: json.dumps(skipped)}))
+    write_bytes(path, tensor_file(tensors, SKIPPED, json.dumps(skipped)))

@@ -123,7 +123,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 def _read(path: Path) -> Any:
     try:
         if path.suffix == ".safetensors":
-            return read_tensor_file(path, need_digest=False)[0]
+            return read_tensor_file(path, need_digest=False).tensors
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(

@@ -22,8 +22,10 @@ from debiaspl.predictions.raw import (
 )
 
 # RuntimeError is zipfile's word for a member that is encrypted or compressed in an unknown way.
-_DAMAGED = (OSError, ValueError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError, SyntaxError)
-_DAMAGED += (zipfile.BadZipFile, zlib.error, struct.error, lzma.LZMAError)
+_DAMAGED = (
+    *(OSError, ValueError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError, SyntaxError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, lzma.LZMAError),
+)
 
 
 def read_npz(path: Path, names: Names) -> Raw:

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from debiaspl.data.tensor_file import DIGEST, Damaged, digest_of_tensors, read_tensor_file, tensor_file
+from debiaspl.data.tensor_file import Damaged, digest_of_tensors, read_tensor_file, tensor_file
 from debiaspl.files import parse_json, write_bytes
 from debiaspl.training.errors import RunError
 
@@ -39,7 +39,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     tensors = {name: own_memory(tensor) for name, tensor in checkpoint.tensors.items()}
     header = {"format": FORMAT, "step": checkpoint.step, "facts": dict(checkpoint.facts)}
     path = folder / f"step-{checkpoint.step:09d}.safetensors"
-    write_bytes(path, tensor_file(tensors, {TEXT: json.dumps(header)}))
+    write_bytes(path, tensor_file(tensors, TEXT, json.dumps(header)))
     for _, old in _numbered(folder)[:-KEEP]:
         old.unlink()
     return path
@@ -71,10 +71,10 @@ def steps(folder: Path) -> list[int]:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint and prove it whole."""
     try:
-        tensors, texts = read_tensor_file(path, need_digest=False)
+        tensors, texts, sealed = read_tensor_file(path, need_digest=False)
         header = parse_json(texts[TEXT])
         # Earlier versions wrote a digest of the tensors alone, into the text.
-        if DIGEST not in texts and (header["format"] != 1 or header["digest"] != digest_of_tensors(tensors)):
+        if not sealed and (header["format"] != 1 or header["digest"] != digest_of_tensors(tensors)):
             raise Damaged("its content does not match its digest")
         step, facts, found = header["step"], dict(header["facts"]), header["format"]
     except OSError as error:

@@ -158,7 +158,8 @@ class Run:
     def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str, results: Any) -> None:
         """What the run ends with. Results come last: where they are, all else is."""
         tensors = {name: checkpoints.own_memory(value) for name, value in weights.items()}
-        write_bytes(self.folder / "model.safetensors", tensor_file(tensors, about))
+        ((name, text),) = about.items()
+        write_bytes(self.folder / "model.safetensors", tensor_file(tensors, name, text))
         write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)
 

@@ -18,14 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 from hypothesis import strategies as st
-from safetensors.torch import save
 
 from debiaspl.data.decode import decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.label_table import read_label_rows
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed
-from debiaspl.data.tensor_file import DIGEST, digest_of_tensors
+from debiaspl.data.tensor_file import tensor_file
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions
@@ -252,9 +251,8 @@ TENSORS = {"w": torch.arange(3.0)}
 FACTS = {"recipe": TINY.to_json(), "device": "cpu", "data": "d", "seconds": 1.0, "log_length": 10, "skipped": {}}
 
 
-def sealed(text: str, tensors: dict[str, torch.Tensor] = TENSORS) -> bytes:
-    texts = {"debiaspl": text}
-    return save(tensors, metadata={**texts, DIGEST: digest_of_tensors(tensors, texts)})
+def sealed(text: str) -> bytes:
+    return tensor_file(TENSORS, "debiaspl", text)
 
 
 checkpoint_headers = st.one_of(

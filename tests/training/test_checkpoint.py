@@ -102,9 +102,21 @@ def test_a_step_after_the_last_one_is_refused(tmp_path):
         Run(tmp_path).checkpoint()
 
 
+def test_a_checkpoint_of_this_version_without_its_digest_is_refused(tmp_path):
+    path = tmp_path / "step-000000050.safetensors"
+    path.write_bytes(save(TENSORS, metadata={"debiaspl": json.dumps({"format": 2, "step": 50, "facts": FACTS})}))
+    with pytest.raises(RunError, match="does not match its digest"):
+        read(path)
+
+
+def test_the_same_content_is_the_same_bytes(tmp_path):
+    written = {save_checkpoint(tmp_path / str(number), Checkpoint(50, TENSORS, FACTS)) for number in range(8)}
+    assert len({path.read_bytes() for path in written}) == 1
+
+
 @pytest.mark.parametrize("header", ["[]", "{}", "7", "null", '{"format": 2}', "[" * 100_000, '{"format": 3}'])
 def test_a_strange_header_is_refused_in_plain_words(tmp_path, header):
     path = tmp_path / "step-000000050.safetensors"
-    path.write_bytes(save(TENSORS, metadata={"debiaspl": header, "sha256": "0"}))
+    path.write_bytes(save(TENSORS, metadata={"debiaspl": header}))
     with pytest.raises(RunError, match="damaged"):
         read(path)
