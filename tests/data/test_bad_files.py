@@ -22,6 +22,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.folder import read_folder
 from debiaspl.data.listing import Listing, list_folder
+from debiaspl.files import memory
 
 ROWS: set[str] = set()
 """The rows that have a test."""
@@ -391,6 +392,14 @@ def test_undecodable_class(root: Path) -> None:
     (root / "cat").rename(root / os.fsdecode(b"caf\xe9"))
     with pytest.raises(DataError, match=r"'caf\\udce9'.*UTF-8"):
         list_folder(root)
+
+
+@row("too-large")
+def test_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of it: test_room.py."""
+    Image.new("L", (3000, 3000)).save(root / "cat/wide.png")
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**8)
+    assert skipped(root, "cat/wide.png") == "its 3,000 x 3,000 pixels need 0.1 GB of memory, and 0.1 GB are free"
 
 
 @row("link")
