@@ -32,7 +32,7 @@ from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.findings import findings
 from debiaspl.report.runs import read_run, runs_page
-from debiaspl.training import Run, RunError, checkpoint
+from debiaspl.training import Choice, Run, RunError, checkpoint
 from tests.data.photos import jpeg, patch
 from tests.data.test_tar import header as tar_header
 from tests.training.tiny import TINY
@@ -89,14 +89,14 @@ def mutated(content: bytes) -> st.SearchStrategy[bytes]:
 
 
 def altered(good: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """A good object in which one to three values are others, or missing."""
+    """A good object in which up to three values are others, or missing."""
     keys = st.sampled_from(sorted(good))
     other = st.one_of(values, st.just(...))
 
     def change(changes: dict[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in {**good, **changes}.items() if value is not ...}
 
-    return st.builds(change, st.dictionaries(keys, other, min_size=1, max_size=3))
+    return st.builds(change, st.dictionaries(keys, other, max_size=3))
 
 
 def as_json(value: Any) -> bytes:
@@ -122,6 +122,19 @@ COLUMNS = st.sampled_from(
     ]
 )
 
+GOOD: dict[str, list[Any]] = {
+    "label": ["a", "b", "a"],
+    "truth": ["a", "b", ""],
+    "confidence": [0.5, 1, 0.25],
+    "file_name": ["x.jpg", "y.jpg", "=z.jpg"],
+    "x": ["1", "2", ""],
+    "probability:a": [0.5, 0, 1],
+    "probability:b": [0.5, 1, 0],
+    "embedding:0": [0.5, -1, 0],
+    "embedding:1": [0.5, 1, 0],
+}
+"""Columns of three good predictions."""
+
 # CSV
 cells = st.one_of(
     words, st.sampled_from(["0.5", "1", "a", "b", "1e999", "-0", "0x1", "\N{FULLWIDTH DIGIT ONE}", "1_0"])
@@ -133,16 +146,34 @@ def _csv_text(header: list[str], rows: list[list[str]], end: str, begin: str) ->
     return (begin + end.join(lines) + end).encode(errors="surrogatepass")
 
 
-csv_files = st.builds(
-    _csv_text,
-    st.lists(COLUMNS, max_size=5),
-    st.lists(st.lists(cells, max_size=5), max_size=5),
-    st.sampled_from(["\n", "\r\n", "\r", "\n\n"]),
-    st.sampled_from(["", "\ufeff", "\n", '"']),
+@st.composite
+def table(draw: st.DrawFn) -> tuple[list[str], list[list[Any]]]:
+    """A good table of predictions with a few odd cells."""
+    header = draw(st.lists(st.sampled_from(sorted(GOOD)), unique=True, min_size=1, max_size=6))
+    rows = [[GOOD[name][number] for name in header] for number in range(draw(st.integers(0, 3)))]
+    for _ in range(draw(st.integers(0, 2)) if rows else 0):
+        row = draw(st.sampled_from(rows))
+        row[draw(st.integers(0, len(header) - 1))] = draw(cells)
+    return header, rows
+
+
+ENDS, BEGINS = st.sampled_from(["\n", "\n", "\r\n", "\r", "\n\n"]), st.sampled_from(["", "", "\ufeff", "\n", '"'])
+csv_files = st.one_of(
+    st.builds(lambda made, end, begin: _csv_text(*_texts(made), end, begin), table(), ENDS, BEGINS),
+    st.builds(
+        _csv_text, st.lists(COLUMNS, max_size=5), st.lists(st.lists(cells, max_size=5), max_size=5), ENDS, BEGINS
+    ),
 )
+
+
+def _texts(made: tuple[list[str], list[list[Any]]]) -> tuple[list[str], list[list[str]]]:
+    return made[0], [[str(cell) for cell in row] for row in made[1]]
+
+
 # JSON lines, and tasks of Label Studio
 objects = st.dictionaries(st.one_of(COLUMNS, st.sampled_from(["probabilities", "embeddings"])), values, max_size=5)
-json_lines = st.lists(objects, max_size=4).map(lambda rows: b"\n".join(map(as_json, rows)))
+json_tables = table().map(lambda made: [dict(zip(made[0], row, strict=True)) for row in made[1]])
+json_lines = st.one_of(st.lists(objects, max_size=4), json_tables).map(lambda rows: b"\n".join(map(as_json, rows)))
 deep = st.sampled_from([b"[" * 100_000, b'{"label":' * 50_000, b"\xff", b"", b"nul", b"[1", b"\xef\xbb\xbf[]"])
 task = altered(
     {
@@ -151,7 +182,8 @@ task = altered(
         "annotations": [{"result": [{"from_name": "label", "value": {"choices": ["b"]}}]}],
     }
 )
-tasks = st.lists(task, max_size=3).map(as_json)
+other_task = json.loads('{"data": {"image": "b.jpg"}, "predictions": [{"result": [{"value": {"choices": ["b"]}}]}]}')
+tasks = st.lists(task, max_size=3).map(lambda some: as_json([other_task, *some]))
 # npz
 DTYPES = ("<f8", "<f4", "<f2", "<i8", "|u1", "|b1", "<U3", "|S3", "<c8", "<m8[s]", "<M8[D]", "|V3", "<f16", ">f8")
 
@@ -185,9 +217,30 @@ def _npz(arrays: dict[str, bytes]) -> bytes:
 
 
 NPZ_NAMES = ("label", "truth", "confidence", "file_name", "classes", "probabilities", "logits", "embeddings", "x")
-npz_files = st.dictionaries(
-    st.sampled_from([*(f"{name}.npy" for name in NPZ_NAMES), "label", "../label.npy"]), npy, max_size=4
-).map(_npz)
+ODD_NAMES = st.sampled_from([*(f"{name}.npy" for name in NPZ_NAMES), "label", "../label.npy"])
+
+
+@cache
+def good_arrays() -> dict[str, bytes]:
+    scores = np.array([[0.5, 0.5], [0, 1], [1, 0]])
+    arrays = {"label": np.array(["a", "b", "a"]), "truth": np.array(["a", "b", ""]), "embeddings": scores}
+    arrays |= {"probabilities": scores, "classes": np.array(["a", "b"]), "confidence": np.array([0.5, 1, 0.25])}
+    made = {}
+    for name, array in arrays.items():
+        content = io.BytesIO()
+        np.save(content, array)
+        made[f"{name}.npy"] = content.getvalue()
+    return made
+
+
+npz_files = st.one_of(
+    st.dictionaries(ODD_NAMES, npy, max_size=4).map(_npz),
+    st.builds(
+        lambda names, odd: _npz({name: good_arrays()[name] for name in names} | odd),
+        st.lists(st.sampled_from(["label.npy", "truth.npy", "embeddings.npy", "probabilities.npy", "confidence.npy"])),
+        st.dictionaries(ODD_NAMES, npy, max_size=1),
+    ),
+)
 # Parquet
 KINDS = (
     pa.float64(), pa.float16(), pa.int8(), pa.uint64(), pa.string(), pa.bool_(), pa.null(), pa.binary(),
@@ -215,16 +268,31 @@ def _filled(kind: pa.DataType, rows: int) -> pa.Array:
     return pa.nulls(rows, kind)
 
 
-parquet_files = st.builds(
-    _parquet, st.lists(st.tuples(PARQUET_NAMES, st.sampled_from(KINDS)), max_size=4), st.integers(0, 3), st.booleans()
+def _good_parquet(names: list[str], odd: dict[str, pa.DataType]) -> bytes:
+    columns = {name: pa.array(GOOD[name]) for name in names} | {name: _filled(kind, 3) for name, kind in odd.items()}
+    content = io.BytesIO()
+    pq.write_table(pa.table(columns), content)
+    return content.getvalue()
+
+
+parquet_files = st.one_of(
+    st.builds(
+        _parquet,
+        st.lists(st.tuples(PARQUET_NAMES, st.sampled_from(KINDS)), max_size=4),
+        st.integers(0, 3),
+        st.booleans(),
+    ),
+    st.builds(
+        _good_parquet,
+        st.lists(st.sampled_from(sorted(GOOD)), unique=True, min_size=1, max_size=6),
+        st.dictionaries(PARQUET_NAMES, st.sampled_from(KINDS), max_size=1),
+    ),
 )
 
 
 @cache
 def good_parquet() -> bytes:
-    return _parquet(
-        [("label", pa.string()), ("probability:a", pa.float64()), ("probability:b", pa.float64())], 3, False
-    )
+    return _good_parquet(["label", "probability:a", "probability:b"], {})
 
 
 # Packed sets
@@ -269,17 +337,38 @@ MODEL = {
     "channels": 1,
     "size": [8, 8],
 }
-models = altered(MODEL).map(lambda facts: {"model.safetensors": sealed(json.dumps(facts))})
+
+
+@cache
+def good_weights() -> dict[str, torch.Tensor]:
+    network = Choice("small", {"width": 4}).build("network", num_classes=2, channels=1)
+    return {name: value.clone() for name, value in network.state_dict().items()}
+
+
+models = altered(MODEL).map(
+    lambda facts: {"model.safetensors": tensor_file(good_weights(), "debiaspl", json.dumps(facts))}
+)
 # Tar
 TAR_SIZES = st.sampled_from([0, 1, 5, 512, 513, 10**6, -1, -512, -1024, 2**40, 2**62, -(2**62)])
-tar_members = st.builds(
+good_members = st.builds(
+    lambda name, body: tar_header(name, len(body)) + body.ljust(-(-len(body) // 512) * 512, b"\0"),
+    st.sampled_from(["0.jpg", "0.cls", "1.jpg", "1.cls", "2.jpg", "d/3.png", "2.cls", "x.txt"]),
+    st.sampled_from([b"0", b"1", b"a\n", b"\xff", b"", b"x" * 600]),
+)
+odd_members = st.builds(
     lambda name, size, kind, body: tar_header(name, size, kind) + body,
     st.sampled_from(["0.jpg", "0.cls", "1.jpg", "1.cls", "a/../b.jpg", "", ".x", "0", "é.jpg"]),
     TAR_SIZES,
     st.sampled_from([bytes([kind]) for kind in b"0125LKxgSZ\0"]),
     st.sampled_from([b"", bytes(512), b"0".ljust(512, b"\0"), b"20 size=-1024\n".ljust(512, b"\0"), b"x" * 512]),
 )
-tars = st.lists(tar_members, max_size=5).map(lambda members: b"".join(members) + bytes(1024))
+GOOD_TAR = 5120
+tars = st.builds(
+    lambda good, odd, more: b"".join([good_tar()[:GOOD_TAR], *good, *odd, *more]) + bytes(1024),
+    st.lists(good_members, max_size=6),
+    st.lists(odd_members, max_size=2),
+    st.lists(good_members, max_size=3),
+)
 
 
 @cache

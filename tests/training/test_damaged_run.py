@@ -39,6 +39,14 @@ def test_a_damaged_config_is_refused(tmp_path, value):
         Run(tmp_path / "run").recipe()
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
+def test_a_config_with_numbers_that_no_page_can_hold_is_refused(tmp_path, value):
+    text = json.dumps({"recipe": TINY.to_json() | {"learning_rate": "HERE"}}).replace('"HERE"', value)
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(RunError, match=r"config\.json is damaged.*a number of its recipe is not finite"):
+        read_run(tmp_path)
+
+
 LINE = {"step": 5, "losses": {"labeled": 0.5}, "seconds": 1.0}
 
 

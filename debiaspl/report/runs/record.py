@@ -3,6 +3,7 @@
 Its files are checked for what a report needs. They may hold more: other versions write other things too.
 """
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -119,6 +120,10 @@ def _check_config(config: Any) -> None:
         whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
         _expect(whole, f"{name!r} of its recipe is not a name with settings")
     _expect("data" in recipe, "its recipe has no data")
+    try:
+        json.dumps(recipe, allow_nan=False)
+    except ValueError:
+        raise ValueError("a number of its recipe is not finite") from None
 
 
 def _check_log(log: list[Any]) -> None:
