@@ -77,3 +77,11 @@ def test_results_with_other_values_are_refused_by_the_report(tmp_path, values):
     (tmp_path / "results.json").write_text(json.dumps(results | values))
     with pytest.raises(RunError, match=rf"results\.json is damaged.*{next(iter(values))}"):
         read_run(tmp_path)
+
+
+def test_results_with_numbers_that_no_page_can_hold_are_refused(tmp_path):
+    train(TINY, tmp_path)
+    results = json.loads((tmp_path / "results.json").read_text())
+    (tmp_path / "results.json").write_text(json.dumps(results | {"timing": float("nan")}))
+    with pytest.raises(RunError, match=r"results\.json is damaged.*a number of it is not finite"):
+        read_run(tmp_path)

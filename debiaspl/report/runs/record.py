@@ -120,10 +120,7 @@ def _check_config(config: Any) -> None:
         whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
         _expect(whole, f"{name!r} of its recipe is not a name with settings")
     _expect("data" in recipe, "its recipe has no data")
-    try:
-        json.dumps(recipe, allow_nan=False)
-    except ValueError:
-        raise ValueError("a number of its recipe is not finite") from None
+    _refuse_not_finite(recipe, "its recipe")
 
 
 def _check_log(log: list[Any]) -> None:
@@ -161,7 +158,16 @@ def _check_results(results: Any) -> None:
     _expect(all(value is None or _is_share(value) for value in recall), "'recall' is not a number for each class")
     square = isinstance(confusion, list) and [len(row) if _is_counts(row) else 0 for row in confusion]
     _expect(square == [len(recall)] * len(recall), "'confusion' is not a square of numbers with a row per class")
+    _refuse_not_finite(results, "it")
     _expect("labels" not in results or _is_counts(results["labels"]), "'labels' is not a list of numbers")
+
+
+def _refuse_not_finite(values: Any, what: str) -> None:
+    """No page could hold them."""
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        raise ValueError(f"a number of {what} is not finite") from None
 
 
 def _expect(holds: Any, otherwise: str) -> None:
