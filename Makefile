@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests start a hundred processes, which would each compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test format clean
+.PHONY: demo check test torture format clean
 
 demo: $(STAMP)  ## Supervised, FixMatch and DebiasPL on real digits with ten labels
 	$(BIN)/debiaspl demo --overwrite
@@ -23,6 +23,10 @@ test: $(STAMP)  ## the same with all tests: under 8 minutes on two cores
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(call types_and,$(PYTEST))
+
+MINUTES ?= 10
+torture: $(STAMP)  ## failing disks, kills and bad files for MINUTES=10; prints what was tried and what failed
+	$(BIN)/python -m tests.faults --minutes $(MINUTES)
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal --timeout 600 --timeout-method thread
 

@@ -2,15 +2,29 @@
 
 import sys
 
+from debiaspl._processes import leave_current_folder
+
 
 def main() -> None:
+    leave_current_folder()
     try:
-        from debiaspl.cli import app
-    except ModuleNotFoundError as error:
-        if error.name != "typer":
+        try:
+            from debiaspl.cli import app
+        except ModuleNotFoundError as error:
+            if error.name != "typer":
+                raise
+            sys.exit("the command line needs typer: pip install 'debiaspl[cli]'")
+        app()
+    except KeyboardInterrupt:
+        # While Python still loads what the command needs, nobody else answers.
+        print("Stopped.", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        from debiaspl.cli.unexpected import explain
+
+        if not explain(error):
             raise
-        sys.exit("the command line needs typer: pip install 'debiaspl[cli]'")
-    app()
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import corrections_command, recipes_command, results_command, settings_command
 from debiaspl.cli.pretrain import pretrain_command
 from debiaspl.cli.report import report_command, watch_command
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.terminal import plain_errors, say
 from debiaspl.cli.train import train_command
 from debiaspl.cli.zeroshot import zeroshot_command
 
@@ -30,7 +30,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from debiaspl import __version__
 
-        typer.echo(__version__)
+        say(__version__)
         raise typer.Exit
 
 

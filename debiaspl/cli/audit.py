@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl.cli.options import AsJson
-from debiaspl.cli.terminal import filled_table, plain_errors
+from debiaspl.cli.terminal import filled_table, plain, plain_errors, say
 
 MOST_CLASSES, ENDS = 12, 6
 """Classes that the table shows; of more, the most and the least predicted."""
@@ -61,18 +61,17 @@ def audit_command(
             # A line for each name: a matrix of a thousand classes, indented, would have a million lines.
             numbers = (found.to_json() | {"findings": told}).items()
             lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in numbers]
-            typer.echo("{\n" + ",\n".join(lines) + "\n}")
+            say("{\n" + ",\n".join(lines) + "\n}")
         else:
             _print(found, said)
         if out is not None:
             find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
             write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
-            typer.echo(f"The page is {out}", err=json_)
+            say(f"The page is {out}", err=json_)
 
 
 def _print(found: Any, findings: list[Any]) -> None:
     from rich.console import Console
-    from rich.text import Text
 
     console = Console(highlight=False)
     shares = found.shares
@@ -85,18 +84,16 @@ def _print(found: Any, findings: list[Any]) -> None:
     if found.agreement is not None:
         low, high = found.agreement.interval
         facts.append(f"accuracy {100 * found.agreement.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
-    console.print(Text(_printable("; ".join(facts) + ".")))
+    console.print(plain("; ".join(facts) + "."))
     console.print(_class_table(found))
     for number, finding in enumerate(findings, 1):
-        console.print(Text(_printable(f"{number}. {finding.fact} {finding.todo}")))
+        console.print(plain(f"{number}. {finding.fact} {finding.todo}"))
 
 
 def _class_table(found: Any) -> Any:
     """Few classes whole; of many, those predicted most and least."""
-    from rich.text import Text
-
     columns = {
-        "class": [Text(_printable(name)) for name in found.classes],
+        "class": [*found.classes],
         "predicted": [f"{count:,}" for count in found.shares.counts],
         "x even": [f"{times:.2f}" for times in found.shares.times_even],
     }
@@ -115,8 +112,3 @@ def _class_table(found: Any) -> Any:
     for column in table.columns[1:]:
         column.justify = "right"
     return table
-
-
-def _printable(text: str) -> str:
-    """Names may come from untrusted files: what would move the cursor or cannot be encoded is shown as a mark."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson, BeginAnew, LabelTable, ParallelRuns, Resume, Seeds, Settings
+from debiaspl.cli.options import AsJson, BeginAnew, FollowLinks, LabelTable, ParallelRuns, Resume, Seeds, Settings
 from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, print_json, progress_bar
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_errors, print_json, progress_bar, say
 
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst: of the class least well recognised. "
@@ -38,16 +38,16 @@ def demo_command(
 
         console = Console(highlight=False)
         setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
-        console.print(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
+        console.print(plain(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}."))
         if resume:
             warn_of_new_experiment(out, "demo", "demo")
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, workers, watch, go_on)
         console.print(filled_table(comparison.header(), comparison.rows(), DEMO_CAPTION))
-        console.print(f"{comparison.finding('DebiasPL')} {VARIES}")
-        console.print(f"Runs, table, figure and results.json are in {out}", soft_wrap=True)
-        console.print(f"The report is {out / 'report.html'}", soft_wrap=True, markup=False)
+        console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
+        say(f"Runs, table, figure and results.json are in {out}")
+        say(f"The report is {out / 'report.html'}")
 
 
 def compare_command(
@@ -73,6 +73,7 @@ def compare_command(
     overwrite: BeginAnew = False,
     workers: ParallelRuns = None,
     json_: AsJson = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Train algorithms with and without corrections on one data set, and print the matrix."""
     with plain_errors():
@@ -87,7 +88,7 @@ def compare_command(
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
         if not json_:
-            console.print(_headline(planned))
+            console.print(plain(_headline(planned)))
         if resume:
             warn_of_new_experiment(folder, "compare", "matrix")
         with progress_bar("steps") as show:
@@ -98,8 +99,8 @@ def compare_command(
             return
         console.print(_table(matrix, console))
         for note in [CAPTION, *matrix.notes(), *planned.notes()]:
-            console.print(note, markup=False)
-        console.print(f"Runs, table.md and results.json are in {folder}", soft_wrap=True)
+            console.print(plain(note))
+        say(f"Runs, table.md and results.json are in {folder}")
 
 
 def _base(photos: Path | None, labels: Path | None, encoder: str | None, data: str | None, recipe: str | None) -> Any:
@@ -136,8 +137,14 @@ def _table(matrix: Any, console: Any) -> Any:
     from rich.table import Column
 
     for header, *rows in matrix.tables():
-        columns = [Column(name.replace(" ", "\n", 1) if len(name) > 8 else name, no_wrap=True) for name in header]
+        columns = [Column(_heading(name), no_wrap=True) for name in header]
         table = filled_table(columns, rows, box=None, pad_edge=False, padding=(0, 2, 0, 0))
         if console.measure(table, options=console.options.update(max_width=1000)).maximum <= console.width:
             break
     return table
+
+
+def _heading(name: str) -> Any:
+    """In two lines, where it is long."""
+    first, space, rest = name.partition(" ") if len(name) > 8 else (name, "", "")
+    return plain(first).append("\n").append(plain(rest)) if space else plain(first)

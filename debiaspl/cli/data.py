@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from debiaspl.cli.terminal import plain_errors, progress_bar
+from debiaspl._printable import printable
+from debiaspl.cli.options import FollowLinks
+from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 data_app = typer.Typer(name="data", help="Fetch and pack image sets.", no_args_is_help=True)
 
@@ -23,16 +25,16 @@ def get_command(
         from debiaspl.data.known import known_set
 
         if name == "digits":
-            typer.echo("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to fetch")
+            say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to fetch")
             return
         known = known_set(name)
         try:
             with progress_bar("bytes") as watch:
                 got = get(known, root, watch)
         except KeyboardInterrupt:
-            typer.echo("stopped; the same command goes on from here", err=True)
+            say("stopped; the same command goes on from here", err=True)
             raise typer.Exit(130) from None
-        typer.echo(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
+        say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
 
 
 @data_app.command("pack")
@@ -40,6 +42,7 @@ def pack_command(
     source: Annotated[Path, typer.Argument(help="Class folders, a folder with labels.csv, or tar shards.")],
     out: Annotated[Path, typer.Argument(help="The packed folder to be made.")],
     size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0: that of the first image.")] = 0,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Write a set as memory-mapped bytes, for fast repeated use: debiaspl train --set data=OUT."""
     with plain_errors():
@@ -49,8 +52,8 @@ def pack_command(
         images = read_place(source, size)
         with progress_bar("images") as show:
             count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)))
-        typer.echo(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
+        say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
         for name, reason in list(skipped.items())[:10]:
-            typer.echo(f"skipped {name}: {reason}", err=True)
+            say(f"skipped {printable(name)}: {reason}", err=True)
         if len(skipped) > 10:
-            typer.echo(f"skipped {len(skipped) - 10} more", err=True)
+            say(f"skipped {len(skipped) - 10} more", err=True)

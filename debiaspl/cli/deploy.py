@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import Device, EndedRun, FileColumn, Images, LabelColumn, Replace
-from debiaspl.cli.terminal import plain_errors, progress_bar
+from debiaspl._printable import printable
+from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace
+from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
 """Files without a prediction that are named on the terminal."""
@@ -32,6 +33,7 @@ def predict_command(
         typer.Option(metavar="URL", help="label-studio: where it finds the images; local files unless given."),
     ] = None,
     device: Device = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Predict the class of every photo in a folder."""
     with plain_errors():
@@ -49,14 +51,14 @@ def predict_command(
                 progress = partial(show, "predicting")
                 found = predict_folder(model, photos, out, chosen, probabilities, overwrite, image_prefix, progress)
         except KeyboardInterrupt:
-            typer.echo(f"stopped; {out} was not written", err=True)
+            say(f"stopped; {out} was not written", err=True)
             raise typer.Exit(130) from None
-        classes = [f"{_on_one_line(name)} {count:,}" for name, count in found.counts.items()]
-        typer.echo(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
-        typer.echo(f"Their labels are in {out}")
+        classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
+        say(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
+        say(f"Their labels are in {out}")
         _warn_of_bad(found.bad)
         if found.others:
-            typer.echo(f"{_counted(len(found.others), 'other file')} left aside: not images", err=True)
+            say(f"{_counted(len(found.others), 'other file')} left aside: not images", err=True)
         if skipped is not None:
             _write_skipped(found, skipped)
 
@@ -75,6 +77,7 @@ def next_command(
     page: Annotated[Path | None, typer.Option(help="Also write a page of small pictures (HTML).")] = None,
     overwrite: Replace = False,
     device: Device = None,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
     with plain_errors():
@@ -94,16 +97,16 @@ def next_command(
             found = suggest(model, photos, count, known, partial(show, "looking"))
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
-        typer.echo(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
+        say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
         if labels is None and learned_from_teacher(run):
-            typer.echo("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
+            say("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
         if known is None:
-            typer.echo("Which images have a label already is not known: --labels FILE tells it.", err=True)
+            say("Which images have a label already is not known: --labels FILE tells it.", err=True)
         if page is not None:
             from debiaspl.report.next_page import next_page
 
             write_text(page, next_page(found, run, photos, out, None if known is None else len(known)))
-            typer.echo(f"The page is {page}")
+            say(f"The page is {page}")
         _warn_of_bad(found.bad)
 
 
@@ -132,11 +135,11 @@ def export_command(
                 continue
             checked = export(model, path, overwrite, photos)
             differ = "probabilities differ from PyTorch's by at most"
-            typer.echo(f"{path}: {differ} {checked.made:.1e} on pictures of five sizes")
+            say(f"{path}: {differ} {checked.made:.1e} on pictures of five sizes")
             if checked.photos:
-                typer.echo(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
+                say(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
             if checked.as_predicted > TOLERANCE:
-                typer.echo(
+                say(
                     f"  and by {checked.as_predicted:.1e} where debiaspl predict reads large JPEGs at a smaller scale; "
                     "docs/deploy.md tells how to read them alike"
                 )
@@ -154,20 +157,15 @@ def _warn_of_bad(bad: dict[str, str]) -> None:
     """Name a few of the files that gave nothing."""
     if not bad:
         return
-    typer.echo(f"warning: {_counted(len(bad), 'image')} gave no prediction:", err=True)
+    say(f"warning: {_counted(len(bad), 'image')} gave no prediction:", err=True)
     for file, reason in list(bad.items())[:MOST_NAMED]:
-        typer.echo(f"  {_on_one_line(file)}: {reason}", err=True)
+        say(f"  {printable(file)}: {reason}", err=True)
     if len(bad) > MOST_NAMED:
-        typer.echo(f"  and {len(bad) - MOST_NAMED:,} more; --skipped FILE names all", err=True)
+        say(f"  and {len(bad) - MOST_NAMED:,} more; --skipped FILE names all", err=True)
 
 
 def _counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-def _on_one_line(text: str) -> str:
-    """Names may come from untrusted files: what would move the cursor is shown as Python writes it."""
-    return text if text.isprintable() else repr(text)
 
 
 def _write_skipped(found: Any, path: Path) -> None:
@@ -176,4 +174,4 @@ def _write_skipped(found: Any, path: Path) -> None:
 
     rows = sorted([*found.bad.items(), *found.others])
     write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
-    typer.echo(f"Files without a prediction are in {path}", err=True)
+    say(f"Files without a prediction are in {path}", err=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.options import FileColumn, LabelColumn, Port
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
+from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
     from debiaspl.label import LabelServer
@@ -30,6 +30,7 @@ def label_command(
     ] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
     with plain_errors():
@@ -58,14 +59,14 @@ def label_command(
 
 def _serve(server: "LabelServer", browser: bool) -> None:
     state = server.session.state()
-    typer.echo(
+    say(
         f"{state['images']:,} images, {state['labeled']:,} labels, {len(server.session.classes):,} classes; "
         f"answers go into {server.session.table.path}"
     )
     for note in state["notes"]:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     try:
-        typer.echo(f"Label at {server.url} (Ctrl-C ends it)")
+        say(f"Label at {server.url} (Ctrl-C ends it)")
         if browser and _has_screen():
             import webbrowser
 
@@ -73,7 +74,7 @@ def _serve(server: "LabelServer", browser: bool) -> None:
         server.serve_forever()
     except KeyboardInterrupt:
         labeled = sum(label is not None for label in server.session.table.answers.values())
-        typer.echo(f"ended; {labeled:,} labels are in {server.session.table.path}", err=True)
+        say(f"ended; {labeled:,} labels are in {server.session.table.path}", err=True)
 
 
 def _has_screen() -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl.cli.options import AsJson
-from debiaspl.cli.terminal import filled_table, plain_errors, print_json, print_table
+from debiaspl.cli.terminal import filled_table, plain, plain_errors, print_json, print_table, say
 
 WIDEST = 32
 """Columns of a value in the table of settings; a list of operations goes over several lines."""
@@ -74,8 +74,6 @@ def settings_command(
 
         print_json([asdict(setting) for setting in listed])
         return
-    from rich.text import Text
-
     table = filled_table(("setting", "value", "default", "what it does"), (), box=None, pad_edge=False)
     for column in table.columns[1:3]:
         column.max_width = WIDEST
@@ -84,9 +82,11 @@ def settings_command(
         if setting.part != part:
             part = setting.part
             table.add_row()
-            table.add_row(Text(f"{part} {getattr(chosen, part).name}", "bold"))
+            table.add_row(plain(f"{part} {getattr(chosen, part).name}", "bold"))
         value, default = as_typed(setting.value), as_typed(setting.default)
-        table.add_row(setting.name, Text(value, "" if value == default else "bold"), Text(default), Text(setting.help))
+        table.add_row(
+            setting.name, plain(value, "" if value == default else "bold"), plain(default), plain(setting.help)
+        )
     print_table(table)
 
 
@@ -118,9 +118,10 @@ def corrections_command(json_: AsJson = False) -> None:
     from rich.console import Console
     from rich.table import Column
 
+    yes, no = plain("yes", "green"), plain("no", "red")
     columns = [Column("correction", no_wrap=True), *(Column(title, justify="center") for title in QUESTIONS.values())]
     rows = [
-        [correction["name"], *("[green]yes[/]" if correction["traits"][field] else "[red]no[/]" for field in QUESTIONS)]
+        [correction["name"], *(yes if correction["traits"][field] else no for field in QUESTIONS)]
         for correction in declared
     ]
     Console().print(filled_table(columns, rows, QUESTIONS_CAPTION, box=MINIMAL, pad_edge=False))
@@ -157,4 +158,4 @@ def results_command(
             return
         print_table(filled_table(HEADER, table(found), RESULTS_CAPTION))
         for gpu in sorted({row.gpu for row in found if row.gpu}):
-            typer.echo(f"Measured on one {gpu}.")
+            say(f"Measured on one {gpu}.")

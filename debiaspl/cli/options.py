@@ -1,10 +1,21 @@
 """Options that several commands have, each declared once."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
+
+def _follow(wanted: bool) -> bool:
+    if wanted:
+        os.environ["DEBIASPL_FOLLOW_LINKS"] = "1"
+    return wanted
+
+
+FollowLinks = Annotated[
+    bool, Option("--follow-links", callback=_follow, help="Also read photos by links that lead out of their folder.")
+]
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
 Images = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")]
 LabelTable = Annotated[Path | None, Option(help="The table of labels (file_name,label), if it lies elsewhere.")]

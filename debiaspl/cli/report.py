@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from debiaspl.cli.options import Port
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.terminal import plain_errors, say
 
 
 def report_command(
@@ -30,12 +30,12 @@ def report_command(
         refuse_replacing(page)
         found = [read_run(folder) for given in runs for folder in runs_in(given)]
         write_text(page, runs_page(found, RECIPES))
-        typer.echo(f"The report is {page}")
+        say(f"The report is {page}")
         unfair = differences(methods_of(found))
         if unfair:
-            typer.echo("warning: these runs differ in more than the method:", err=True)
+            say("warning: these runs differ in more than the method:", err=True)
         for one in unfair:
-            typer.echo(f"  {one}", err=True)
+            say(f"  {one}", err=True)
 
 
 def watch_command(
@@ -54,7 +54,7 @@ def watch_command(
             raise RunError(f"port {port} cannot be used: {error.strerror}. Choose another --port, or none.") from error
         with server:
             try:
-                typer.echo(f"Watching {run} at {server.url} (Ctrl-C ends it)")
+                say(f"Watching {run} at {server.url} (Ctrl-C ends it)")
                 server.serve_forever()
             except KeyboardInterrupt:
-                typer.echo("ended", err=True)
+                say("ended", err=True)

@@ -8,9 +8,8 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from debiaspl._torchrun import rank
+from debiaspl.cli.terminal import say
 
 if TYPE_CHECKING:
     from debiaspl.training import Recipe
@@ -53,7 +52,7 @@ def _warn(folder: Path, words: str, one_like_it: str, others: list[Path]) -> Non
         meant = max(others, key=lambda place: SequenceMatcher(None, place.name, folder.name).ratio())
         option = shlex.join(["--out", str(meant)])
         said += f" {meant} holds {one_like_it} that has not ended. If that was meant, stop this and say: {option}"
-    typer.echo(said, err=True)
+    say(said, err=True)
 
 
 def _is_free(folder: Path) -> bool:

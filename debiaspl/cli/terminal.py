@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from debiaspl._printable import printable
 from debiaspl._torchrun import rank, tell
 
 if TYPE_CHECKING:
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
 
 WIDE = 10_000
 """Columns; more than any table has."""
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print text that may hold names from untrusted files, in lines of its own."""
+    typer.echo("\n".join(map(printable, str(text).split("\n"))), err=err)
+
+
+def plain(text: object, style: str = "") -> "Text":
+    """The same for rich: as it stands, without markup."""
+    from rich.text import Text
+
+    return Text(printable(str(text)), style)
 
 
 @contextmanager
@@ -31,7 +44,7 @@ def plain_errors() -> Iterator[None]:
             raise  # "| head" has heard enough: typer ends in silence
         _fail(f"{said}: {error.filename or ''}: {error.strerror or error}")
     except KeyboardInterrupt:
-        typer.echo("Stopped.", err=True)
+        say("Stopped.", err=True)
         raise typer.Exit(130) from None
     except (ValueError, ImportError, RuntimeError) as error:
         from debiaspl.training import Interrupted, RunError
@@ -41,13 +54,13 @@ def plain_errors() -> Iterator[None]:
             raise
         if isinstance(error, Interrupted):
             if not rank():
-                typer.echo(str(error), err=True)
+                say(str(error), err=True)
             raise typer.Exit(128 + error.signal) from None
         _fail(f"{said}: {error}")
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(message, err=True)
+    say(message, err=True)
     if rank() is not None:
         tell(message)
         # Python would end NCCL first, which waits for the others; torchrun is to see at once that this one is gone.
@@ -72,14 +85,14 @@ def print_json(value: Any) -> None:
 def filled_table(
     header: Iterable["Column | str"], rows: Iterable[Sequence["Text | str"]], caption: str | None = None, **style: Any
 ) -> "Table":
-    """A table of rich with these rows; markup in the cells acts, in the caption it does not."""
-    from rich.table import Table
-    from rich.text import Text
+    """A table of rich with these rows; no markup acts in it."""
+    from rich.table import Column, Table
 
-    shown = None if caption is None else Text(caption, "table.caption")
-    table = Table(*header, caption=shown, caption_justify="left", **style)
+    shown = None if caption is None else plain(caption, "table.caption")
+    columns = [Column(plain(name)) if isinstance(name, str) else name for name in header]
+    table = Table(*columns, caption=shown, caption_justify="left", **style)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
     return table
 
 

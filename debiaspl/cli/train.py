@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings
 from debiaspl.cli.resuming import warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """As a user reads them."""
@@ -42,6 +42,7 @@ def train_command(
     allow_alike: Annotated[
         bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
     ] = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.
 
@@ -77,14 +78,14 @@ def train_command(
         if rank():
             return  # the first one speaks for all
         if ended:
-            typer.echo(f"The run in {folder} had ended; nothing was trained.")
+            say(f"The run in {folder} had ended; nothing was trained.")
         if "accuracy" in results:
-            typer.echo(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
-            typer.echo(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+            say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
+            say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         else:
-            typer.echo(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
+            say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
         say_skipped(results)
-        typer.echo(f"The report is {report_of([folder], folder)}")
+        say(f"The report is {report_of([folder], folder)}")
 
 
 def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
@@ -138,20 +139,20 @@ def _train_photos(
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
     begun = Run.at(place, checked, resume).config_path.exists()
-    typer.echo(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+    say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
     if resume and not begun:
         warn_of_new_run(place, checked)
     plan = f"Going on with {place}."
     if not begun:
         plan = _plan(recipe, photos, check, machine, named and named[1], eager, start)
-    typer.echo(plan)
+    say(plan)
     outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
-    typer.echo(caption(outcome))
-    typer.echo(verdict(outcome))
+    say(caption(outcome))
+    say(verdict(outcome))
     say_skipped(outcome.semi)
     both = [place] if outcome.baseline is None else [place / BASELINE, place]
-    typer.echo(f"The run is in {place}; the report is {report_of(both, place)}")
+    say(f"The run is in {place}; the report is {report_of(both, place)}")
 
 
 def load_named(photos: Any, machine: str, name: str) -> Any:
@@ -197,7 +198,7 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
 
 def say_skipped(results: dict[str, Any]) -> None:
     if "skipped" in results:
-        typer.echo(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
+        say(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
 
 
 def report_of(runs: list[Path], folder: Path) -> Path:

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import Device, FileColumn, LabelColumn, Resume
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, Resume
 from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar, say
 
 
 def zeroshot_command(
@@ -46,6 +46,7 @@ def zeroshot_command(
     ] = None,
     device: Device = None,
     resume: Resume = False,
+    follow_links: FollowLinks = False,
 ) -> None:
     """Classify a folder of photos by class names alone: a zero-shot model labels what it is sure of, and a student
     learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
@@ -71,7 +72,7 @@ def zeroshot_command(
         shape = open_photos(photos, names).images.shape
         teacher = find_teacher(model, min(shape[2:]), out / FEATURES, learner.views(shape[0]), find_device(device))
         if model is None:
-            typer.echo(f"No --model: the teacher is {teacher.about}")
+            say(f"No --model: the teacher is {teacher.about}")
         experiment = Experiment(
             photos=photos,
             classes=names,
@@ -86,16 +87,15 @@ def zeroshot_command(
         if resume:
             warn_of_new_experiment(out, "zeroshot", "zero-shot run")
         with progress_bar("images") as show:
-            rows = experiment.run(out, evaluate, resume, device, typer.echo, show, command_to_go_on())
+            rows = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
         _print(rows, teacher, evaluate)
         runs = [out / name for name in ("fixmatch", "debiaspl", *(["taught"] if labels else []))]
-        typer.echo(f"Labels of every photo: {out / 'predictions.csv'}; the model: {runs[-1]}")
-        typer.echo(f"The report is {write_report(runs, out / 'report.html', RECIPES)}")
+        say(f"Labels of every photo: {out / 'predictions.csv'}; the model: {runs[-1]}")
+        say(f"The report is {write_report(runs, out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from rich.console import Console
-    from rich.text import Text
 
     from debiaspl.zeroshot.table import HEADER
 
@@ -106,5 +106,4 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
         else ("How right they are is not known: --evaluate labels.csv compares them with true labels.")
     )
     caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
-    # Names of files and models are no markup: "[/a]" would be an error of rich.
-    Console().print(filled_table(HEADER, [[Text(cell) for cell in row.cells()] for row in rows], caption))
+    Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))

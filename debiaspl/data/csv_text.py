@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from debiaspl.data.errors import DataError
+from debiaspl.files import guarded
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ def csv_line(cells: Sequence[str], end: str = "\n") -> str:
 
 
 def cell(text: str) -> str:
-    """A cell. Quoted also where Python's csv would not: a lone carriage return ends a line for many readers, and spaces
-    at an end are lost."""
+    """A cell that no spreadsheet runs. Quoted also where Python's csv would not: a lone carriage return ends a line for
+    many readers, and spaces at an end are lost."""
+    text = guarded(text)
     plain = text == text.strip() and not any(letter in text for letter in ',"\r\n')
     return text if plain else '"' + text.replace('"', '""') + '"'
 

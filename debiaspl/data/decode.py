@@ -23,9 +23,13 @@ from PIL import (
 from torch import Tensor
 
 from debiaspl.data.errors import DataError
+from debiaspl.data.room import room
+from debiaspl.files import memory
 
 PIXEL_LIMIT = 200_000_000
-"""Pixels that a header may claim; a decoded image takes up to four bytes for each."""
+"""Pixels that a header may claim, however much memory there is."""
+BYTES_PER_PIXEL = 12
+"""Of an image with transparency: as it is, on white, and as numbers."""
 
 # The content decides which parser reads a file, and no other parser of Pillow's is ever reached. The classes are called
 # by name because Image.open has a pixel limit of its own, a process-wide one, and reports it with Python warnings.
@@ -85,14 +89,31 @@ def open_image(
     """What ``decode`` makes a tensor of."""
     try:
         with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
-            image = _upright(_opened(stream, pixel_limit), size, "L" if channels == 1 else "RGB")
-            image.load()  # while the stream is open: Pillow decodes when pixels are first asked for
+            opened = _opened(stream, pixel_limit)
+            need = _bytes_needed(opened, size)
+            with room.taken(need) as fits:
+                if not fits:
+                    raise BadImage(
+                        f"its {opened.width:,} x {opened.height:,} pixels need {memory.gigabytes(need)} of memory, and "
+                        f"{memory.gigabytes(memory.free_memory())} are free"
+                    )
+                image = _upright(opened, size, "L" if channels == 1 else "RGB")
+                image.load()  # while the stream is open: Pillow decodes when pixels are first asked for
             return image
     except (BadImage, MemoryError):
         raise
     except Exception as error:
         # Damaged files raise nearly any exception inside Pillow: OSError, SyntaxError, ValueError, struct.error...
         raise BadImage(f"cannot be decoded: {error or type(error).__name__}") from error
+
+
+def _bytes_needed(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> int:
+    """At most, while it is decoded. A JPEG may be read at a smaller scale, but for one that comes in passes."""
+    shrink = 1
+    if size is not None and isinstance(image, JpegImagePlugin.JpegImageFile) and not image.info.get("progressive"):
+        times = min(image.size) / (2 * max(size))
+        shrink = next((by for by in (8, 4, 2) if times >= by), 1)
+    return image.width * image.height * BYTES_PER_PIXEL // shrink**2
 
 
 def _stream(path_or_bytes: str | os.PathLike[str] | bytes) -> IO[bytes]:

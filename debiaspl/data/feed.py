@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from debiaspl._processes import end_with_parent, safe_start
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
@@ -188,7 +189,8 @@ class FileFeed:
     def __getitem__(self, number: int) -> Drawn:
         if number != self._next:
             self.end()  # the old workers are gone before new ones start
-            self._next, self._iterator = number, iter(self._loader(number))
+            with safe_start():
+                self._next, self._iterator = number, iter(self._loader(number))
         try:
             positions, skipped = next(self._iterator)
         except RuntimeError as error:
@@ -219,7 +221,7 @@ class FileFeed:
             sampler=_From(start),
             collate_fn=_as_it_is,
             generator=torch.Generator(),  # else the loader draws from the user's own
-            worker_init_fn=_leave_signals_to_the_parent,
+            worker_init_fn=_follow_the_parent,
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
             multiprocessing_context="spawn" if self.workers else None,
@@ -253,9 +255,10 @@ class _Batches(Dataset[_Summary]):
         return loaded.positions.tolist(), loaded.skipped
 
 
-def _leave_signals_to_the_parent(worker: int) -> None:
+def _follow_the_parent(worker: int) -> None:
     """Ctrl-C reaches every process of a terminal: the workers must live until the run has saved its state. They end
-    when the parent lets them go, and when it is gone."""
+    when the parent lets them go, and when it is gone: torch sees that only if it happens after they have begun."""
+    end_with_parent()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
 

@@ -17,6 +17,17 @@ _UPLOADED = re.compile(r"(?:https?://[^/]+)?/data/upload/(?:\d+/)?(?:[0-9a-f]{8}
 _SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-9+.-]*://[^/]*/(.+)", re.IGNORECASE)
 
 
+FOLLOW_LINKS = "DEBIASPL_FOLLOW_LINKS"
+"""The environment says whether links may lead out of a folder: workers and ranks then know it too."""
+
+
+def leads_out(root: Path, path: Path) -> bool:
+    """Whether a path below root is, by way of a link, a place elsewhere, and links are not to be followed there."""
+    if os.environ.get(FOLLOW_LINKS) == "1":
+        return False
+    return not PurePath(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
 class FileNames:
     """The files below ``root``, in whatever spelling a table has them."""
 
@@ -36,8 +47,10 @@ class FileNames:
             return None
         for spelled in (PurePosixPath(inside).as_posix(), PurePosixPath(inside.strip()).as_posix()):
             file = self._known.get(spelled) or self._known.get(composed(spelled))
-            if file is not None or os.path.isfile(self.root / spelled):
-                return file or spelled
+            if file is not None:
+                return file
+            if os.path.isfile(self.root / spelled) and not leads_out(self.root, self.root / spelled):
+                return spelled
         return None
 
     def below(self, name: str) -> str | None:

@@ -10,6 +10,7 @@ from debiaspl.data.csv_text import CsvError, CsvRow, csv_rows
 from debiaspl.data.errors import DataError, counted, shown
 from debiaspl.data.file_names import EXTENSIONS, FileNames
 from debiaspl.data.label_studio import read_tasks
+from debiaspl.files import unguarded
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class LabelText:
     def cells(self, row: CsvRow) -> tuple[str, str]:
         """The cells of the file and of the label, which may be missing at the end of a row."""
         file, label = (row.cells[place] if place < len(row.cells) else "" for place in self.places)
-        return file, label.strip()
+        return unguarded(file), unguarded(label.strip())
 
     def understood(self, row: CsvRow) -> LabelRow | None:
         """What a row says; None for a blank one."""
@@ -137,7 +138,8 @@ def match_files(
         if names.below(row.name) is None:
             raise DataError(
                 f"{table} names {shown([row.name])} in {row.place}, which leads out of {names.root}. Expected a path "
-                f"below {names.root}, relative to it or absolute; for images elsewhere, link them into it."
+                f"below {names.root}, relative to it or absolute; for images elsewhere, link them into it and use "
+                "--follow-links."
             )
         file = names.locate(row.name)
         if file is None:

@@ -14,6 +14,10 @@ from torch import Tensor
 
 from debiaspl.data.decode import BadImage, decode, open_image, pillow_keeps_quiet
 from debiaspl.data.errors import DataError
+from debiaspl.files import memory
+
+LARGE_FILE = 50_000_000
+"""Bytes from which on somebody looks whether they fit in memory."""
 
 
 class Files(Protocol):
@@ -36,7 +40,12 @@ class FolderFiles:
 
     def read(self, position: int) -> bytes:
         try:
-            return (self.root / self.names[position]).read_bytes()
+            path = self.root / self.names[position]
+            size = path.stat().st_size
+            if size > LARGE_FILE and not memory.fits(size):
+                free = memory.gigabytes(memory.free_memory())
+                raise BadImage(f"the file has {memory.gigabytes(size)}, and {free} of memory are free")
+            return path.read_bytes()
         except OSError as error:
             raise BadImage(f"cannot be opened: {error.strerror or error}") from error
 

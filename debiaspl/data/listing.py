@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl.data.class_names import UNLABELED_NAME, composed
 from debiaspl.data.errors import DataError, counted, shown
-from debiaspl.data.file_names import EXTENSIONS, FileNames
+from debiaspl.data.file_names import EXTENSIONS, FileNames, leads_out
 from debiaspl.data.images import UNLABELED
 from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_rows
 
@@ -22,6 +22,7 @@ _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
 )
 _FOLDER, _IMAGE = "a folder", "an image"
+_LEAVES = "a link that leaves the folder; --follow-links reads it"
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +121,8 @@ def _walk(root: Path) -> Iterator[tuple[str, str]]:
             if _is_hidden(entry.name):
                 continue
             name, kind = f"{folder}/{entry.name}".lstrip("/"), _kind(entry)
+            if entry.is_symlink() and kind in (_FOLDER, _IMAGE) and leads_out(root, root / name):
+                kind = _LEAVES
             if kind == _FOLDER:
                 (links if entry.is_symlink() else folders).append(name)
             else:
@@ -142,7 +145,9 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 def _no_image(root: Path, others: Skipped) -> DataError:
     found = f"{counted(others, 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
-    return DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.")
+    links = sum(reason == _LEAVES for _, reason in others)
+    hint = f" {links:,} of them lead out of the folder by a link: --follow-links reads them." if links else ""
+    return DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.{hint}")
 
 
 def _is_hidden(name: str) -> bool:
@@ -166,9 +171,11 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
         refuse_parts(root, folders, files)
     empty = sorted(folders - used - {UNLABELED_NAME})
     if files and empty:
+        links = [name for name in empty if leads_out(root, root / name)]
+        hint = f" {shown(links)}: {_LEAVES}." if links else ""
         raise DataError(
             f"{root} has {counted(empty, 'class folder')} without an image: {shown(empty)}. "
-            f"Add images, which end in {' '.join(EXTENSIONS)}, or remove the folder."
+            f"Add images, which end in {' '.join(EXTENSIONS)}, or remove the folder.{hint}"
         )
     return {file: class_name(file.split("/")[0]) for file in files}
 

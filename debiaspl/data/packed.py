@@ -5,11 +5,13 @@ where it is, the folder is whole.
 """
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +22,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
-from debiaspl.files import new_folder
+from debiaspl.files import new_folder, parse_json
 
 FORMAT = 1
 SHARD_BYTES = 1 << 30
@@ -167,17 +169,41 @@ def _shard_name(number: int) -> str:
 def open_packed(folder: Path) -> ImageSet:
     """A packed folder as an image set whose pixels stay on the disk."""
     try:
-        index = json.loads((folder / INDEX).read_text())
-        count, picture, per_shard = len(index["ids"]), tuple(index["picture"]), index["per_shard"]
-        labels, classes, ids = torch.tensor(index["labels"]), tuple(index["classes"]), tuple(index["ids"])
+        index = parse_json((folder / INDEX).read_text())
+        picture, classes, labels, ids, per_shard = _checked(index)
     except (OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{folder / INDEX} is missing or damaged ({error}). Pack the set again.") from error
-    if index["format"] != FORMAT:
-        raise DataError(f"{folder} has format {index['format']}, expected {FORMAT}. Pack the set again.")
-    paths = tuple(folder / _shard_name(number) for number in range(-(-count // per_shard)))
+    paths = tuple(folder / _shard_name(number) for number in range(-(-len(ids) // per_shard)))
     for number, path in enumerate(paths):
-        expected = min(per_shard, count - number * per_shard) * int(np.prod(picture))
-        found = path.stat().st_size if path.exists() else 0
+        expected = min(per_shard, len(ids) - number * per_shard) * math.prod(picture)
+        found = path.stat().st_size if path.is_file() else 0
         if found != expected:
             raise DataError(f"{path} has {found:,} bytes, expected {expected:,}. Pack the set again.")
-    return ImageSet(PackedImages(paths, per_shard, torch.arange(count), picture), labels, classes, ids)
+    images = PackedImages(paths, per_shard, torch.arange(len(ids)), picture)
+    return ImageSet(images, torch.tensor(labels), classes, ids)
+
+
+def _checked(index: Any) -> tuple[tuple[int, int, int], tuple[str, ...], list[int], tuple[str, ...], int]:
+    """Picture, classes, labels, ids and images a shard, if they are what they must be."""
+    picture, per_shard, classes, labels, ids = (
+        index[name] for name in ("picture", "per_shard", "classes", "labels", "ids")
+    )
+    _expect(type(index["format"]) is int and index["format"] == FORMAT, f"its format is not {FORMAT}")
+    sides = _is_list(picture, int) and len(picture) == 3 and picture[0] in (1, 3) and min(picture) > 0
+    _expect(sides, "'picture' is not channels, height and width")
+    _expect(_is_list(classes, str) and len(set(classes)) == len(classes) >= 2, "'classes' are not different names")
+    _expect(_is_list(ids, str) and 0 < len(set(ids)) == len(ids), "'ids' are not different names")
+    numbers = _is_list(labels, int) and len(labels) == len(ids) and -1 <= min(labels) <= max(labels) < len(classes)
+    _expect(numbers, "'labels' are not a class number, or -1, for each image")
+    _expect(type(per_shard) is int and 0 < per_shard < 2**40, "'per_shard' is not a number of images")
+    return (picture[0], picture[1], picture[2]), tuple(classes), labels, tuple(ids), per_shard
+
+
+def _is_list(value: Any, kind: type) -> bool:
+    # True is a number in Python, and a mistake here.
+    return isinstance(value, list) and all(type(one) is kind for one in value)
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)

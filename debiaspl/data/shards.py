@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import EXTENSIONS
+from debiaspl.data.tar import DAMAGED, members
 
 LABEL_EXTENSIONS = (".cls", ".txt")
+LONGEST_LABEL = 4096
+"""Bytes; a label is the name or the number of a class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,27 +97,37 @@ def index_shards(paths: Sequence[Path]) -> Samples:
 def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
     """Sample name -> extension -> member, in the order of the shard."""
     samples: dict[str, dict[str, tarfile.TarInfo]] = {}
+    length = path.stat().st_size
     try:
         with tarfile.open(path, "r:") as shard:
-            for member in shard:
+            for member in members(shard):
                 if member.isreg() and not PurePosixPath(member.name).name.startswith("."):
+                    _refuse_cut(path, member, length)
                     folder, _, file = member.name.rpartition("/")
                     stem, dot, extension = file.partition(".")
                     samples.setdefault(f"{folder}/{stem}" if folder else stem, {})[dot + extension.lower()] = member
-    except (tarfile.TarError, OSError, EOFError) as error:
-        raise DataError(f"{path} is not a whole, plain tar file ({error}). Get or make the shard again.") from error
-    length = path.stat().st_size
-    for name, sample in samples.items():
-        for extension, member in sample.items():
-            if member.offset_data + member.size > length:
-                raise DataError(f"{path} is cut short inside {name}{extension}. Get or make the shard again.")
+    except DataError:
+        raise
+    except (*DAMAGED, OSError) as error:
+        why = str(error) or type(error).__name__
+        raise DataError(f"{path} is not a whole, plain tar file ({why}). Get or make the shard again.") from error
     return samples
+
+
+def _refuse_cut(path: Path, member: tarfile.TarInfo, length: int) -> None:
+    if member.offset_data + member.size > length:
+        raise DataError(f"{path} is cut short inside {member.name}. Get or make the shard again.")
 
 
 def _label(path: Path, name: str, sample: dict[str, tarfile.TarInfo]) -> str:
     for extension in LABEL_EXTENSIONS:
         if extension in sample:
             member = sample[extension]
+            if member.size > LONGEST_LABEL:
+                raise DataError(
+                    f"the label {name}{extension} in {path} has {member.size:,} bytes, expected the name or number of "
+                    "a class. Get or make the shard again."
+                )
             with path.open("rb") as file:
                 content = os.pread(file.fileno(), member.size, member.offset_data)
             try:

@@ -1,6 +1,5 @@
 """Which photos have a label already: as a table says, or as the run was told. A zero-shot teacher's do not count."""
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from debiaspl.data import UNLABELED, GivenLabels
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import USUAL, Columns, read_label_rows
 from debiaspl.data.listing import list_folder
+from debiaspl.files import parse_json
 from debiaspl.training import Recipe, Run, RunError
 
 ZEROSHOT = ".zeroshot"
@@ -51,7 +51,7 @@ def learned_from_teacher(run: Path) -> bool:
     if not mark.is_file():
         return False
     try:
-        told = json.loads(mark.read_text()).get("labels")
+        told = parse_json(mark.read_text()).get("labels")
     except (OSError, ValueError, AttributeError):
         told = None
     # Experiments of earlier versions do not say it; where a person gave labels, they have a third student.

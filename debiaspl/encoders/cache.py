@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from debiaspl.augment import RandAugment, Weak
 from debiaspl.data import ImageSet, in_order
 from debiaspl.data.lazy import LazyImages
+from debiaspl.data.tensor_file import read_tensor_file, tensor_file
 from debiaspl.debias import ranks
 from debiaspl.encoders.encoder import Encoder, fingerprint
-from debiaspl.files import write_bytes
+from debiaspl.files import parse_json, write_bytes
 from debiaspl.models import scale
 
 CHUNK = 512
@@ -175,14 +174,14 @@ def _embedded(encoder: Encoder, pictures: Tensor) -> Tensor:
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
     try:
-        with safe_open(path, "pt") as file:
-            # What could not be read is told the next time too.
-            told = json.loads((file.metadata() or {}).get(SKIPPED, "{}"))
-            skipped = {int(position): str(reason) for position, reason in told.items()}
-            return {name: file.get_tensor(name) for name in ("plain", "weak", "strong")}, skipped
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError, AttributeError):
-        return None  # not there, or half written by another program: computed anew
+        tensors, texts, _ = read_tensor_file(path)
+        # What could not be read is told the next time too.
+        told = parse_json(texts[SKIPPED])
+        skipped = {int(position): str(reason) for position, reason in told.items()}
+        return {name: tensors[name] for name in ("plain", "weak", "strong")}, skipped
+    except (OSError, KeyError, TypeError, ValueError, AttributeError):
+        return None  # not there, damaged, or of an earlier version, which wrote no digest: computed anew
 
 
 def _write(path: Path, tensors: dict[str, Tensor], skipped: dict[int, str]) -> None:
-    write_bytes(path, save(tensors, metadata={SKIPPED: json.dumps(skipped)}))
+    write_bytes(path, tensor_file(tensors, SKIPPED, json.dumps(skipped)))

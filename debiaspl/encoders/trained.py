@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from debiaspl.data import DataError
+from debiaspl.data.tensor_file import Damaged, read_tensor_file
 from debiaspl.encoders.network import EncoderNetwork
 from debiaspl.models import ALGORITHM, MODELS, Network
 from debiaspl.models.start import WEIGHTS
@@ -84,14 +84,10 @@ def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
     """The network of a run that has ended, in eval mode, from ``model.safetensors`` alone."""
     path = _find(folder)
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata()
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping, only keys()
-    except (SafetensorError, OSError) as error:
-        raise DataError(
-            f"{path} is damaged: it cannot be read as safetensors ({error}). Bring it back from a copy, or train anew."
-        ) from error
-    if not metadata or "debiaspl" not in metadata:
+        weights, metadata, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote none
+    except (Damaged, OSError) as error:
+        raise DataError(f"{path} is damaged: {error}. Bring it back from a copy, or train anew.") from error
+    if "debiaspl" not in metadata:
         raise DataError(
             f"{path} does not say which network and classes its weights belong to: another program wrote it. "
             "Expected the file that debiaspl train has made."

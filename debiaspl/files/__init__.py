@@ -1,7 +1,10 @@
 """Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
 
 from debiaspl.files.digest import digest_if_there, digest_of_file
-from debiaspl.files.lock import Busy, FileError, locked, open_locked
+from debiaspl.files.formulas import guarded, unguarded
+from debiaspl.files.json_text import parse_json
+from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
+from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.whole import (
     new_folder,
     put_in_place,
@@ -19,13 +22,20 @@ __all__ = [
     "FileError",
     "digest_if_there",
     "digest_of_file",
+    "fits",
+    "free_memory",
+    "gigabytes",
+    "guarded",
     "locked",
     "new_folder",
     "open_locked",
+    "open_own",
+    "parse_json",
     "put_in_place",
     "refuse_missing_folder",
     "remove_folder",
     "remove_leftovers",
+    "unguarded",
     "write_bytes",
     "write_json",
     "write_text",

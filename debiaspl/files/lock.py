@@ -42,7 +42,7 @@ def try_lock(descriptor: int, wait: bool = False) -> bool | None:
 def open_locked(path: Path) -> BinaryIO:
     """The file for appending, made if it is not there, locked until it is closed. Raises Busy, or OSError."""
     while True:
-        file = open(_descriptor(path), "a+b")  # noqa: SIM115 - the caller closes it
+        file = open(open_own(path), "a+b")  # noqa: SIM115 - the caller closes it
         if try_lock(file.fileno()) is False:
             file.seek(0)
             process = file.read(20).decode(errors="replace").strip()
@@ -75,7 +75,9 @@ def is_at(path: Path, descriptor: int) -> bool:
     return False
 
 
-def _descriptor(path: Path) -> int:
+def open_own(path: Path) -> int:
+    """A descriptor for appending; the file is made if it is not there. Raises FileError for what is a link, a pipe or
+    another name of a file, and OSError."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _CAREFULLY, 0o666)
     except OSError as error:

@@ -14,7 +14,7 @@ from debiaspl.data.csv_text import CsvRow, csv_line, is_open
 from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import FileNames, leaves
 from debiaspl.data.label_table import USUAL, Columns, LabelText, match_files, read_text, split_table
-from debiaspl.files import write_whole
+from debiaspl.files import unguarded, write_whole
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _read_entries(
     entries = []
     for row, said in understood:
         file, label = (None, None) if said is None else (names.locate(said.name), said.label)
-        others = [cell for place, cell in enumerate(row.cells) if place not in text.places]
+        others = [unguarded(cell) for place, cell in enumerate(row.cells) if place not in text.places]
         entries.append(Entry(row.raw, file, label, tuple(others)))
     if classes is not None:
         _refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
 from torch import Tensor
 
 from debiaspl.data.known import data_folders
+from debiaspl.data.tensor_file import read_tensor_file
 from debiaspl.files import digest_if_there
 
 NESTED = ("state_dict", "model")
@@ -159,7 +159,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 def _read(path: Path) -> Any:
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
+            return read_tensor_file(path, need_digest=False).tensors
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(

@@ -1,5 +1,7 @@
 """``.npz`` and ``.npy``: arrays. Nothing in the file is executed: arrays of Python objects are refused."""
 
+import lzma
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -8,7 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed, reason
+from debiaspl.predictions.raw import (
+    MATRICES,
+    Names,
+    PredictionsError,
+    Raw,
+    listed,
+    reason,
+    refuse_larger_than_memory,
+    refuse_other_kinds,
+)
+
+# RuntimeError is zipfile's word for a member that is encrypted or compressed in an unknown way.
+_DAMAGED = (
+    *(OSError, ValueError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError, SyntaxError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, lzma.LZMAError),
+)
 
 
 def read_npz(path: Path, names: Names) -> Raw:
@@ -17,6 +34,7 @@ def read_npz(path: Path, names: Names) -> Raw:
     classes = arrays.pop("classes", None)
     if classes is not None and classes.ndim != 1:
         raise PredictionsError(f"the array 'classes' has shape {classes.shape}, expected one name per class.")
+    refuse_other_kinds("classes", classes)
     matrices = {}
     for matrix in MATRICES:
         asked: str | None = getattr(names, matrix)
@@ -24,6 +42,8 @@ def read_npz(path: Path, names: Names) -> Raw:
             raise PredictionsError(f"{path} has no array {asked!r} for the {matrix}. It has {listed(arrays)}.")
         if (asked or matrix) in arrays:
             matrices[matrix] = arrays.pop(asked or matrix)
+            if matrices[matrix].ndim == 0:
+                raise PredictionsError(f"{path} has a single value for the {matrix}, expected a row per image.")
     fields = {name: values for name, values in arrays.items() if values.ndim == 1}
     _refuse_unnamed(path, arrays, matrices)
     return Raw(str(path), fields, matrices, None if classes is None else tuple(map(str, classes.tolist())))
@@ -34,9 +54,13 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
     try:
         if not zipfile.is_zipfile(path):
             raise ValueError("it is not an archive of arrays, or is cut short")
+        with zipfile.ZipFile(path) as pack:
+            refuse_larger_than_memory(path, sum(member.file_size for member in pack.infolist()))
         with np.load(path, allow_pickle=False) as stored:
             return {name: _array(stored, name) for name in stored.files}
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except PredictionsError:
+        raise
+    except _DAMAGED as error:
         raise PredictionsError(
             f"{path} cannot be read as .npz: {reason(error)}. Write it with numpy.savez(path, label=..., "
             "probabilities=...); text as an array of strings, not of objects."
@@ -47,7 +71,9 @@ def _array(stored: Any, name: str) -> NDArray[Any]:
     """One of the arrays; numpy's own words for Python objects would advise to run them."""
     try:
         values = stored[name]
-    except ValueError as error:
+    except MemoryError as error:
+        raise ValueError(f"{name!r} claims more numbers than there is memory for") from error
+    except _DAMAGED as error:
         objects = "allow_pickle" in str(error)
         raise ValueError(f"{name!r} holds Python objects" if objects else f"{name!r}: {reason(error)}") from error
     if not isinstance(values, np.ndarray):
@@ -68,11 +94,14 @@ def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[
 def load_npy(path: Path, what: str) -> NDArray[Any]:
     """The one array of a ``.npy`` file."""
     try:
+        refuse_larger_than_memory(path, path.stat().st_size)
         with path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except PredictionsError:
+        raise
     except OSError as error:
         raise PredictionsError(f"the {what} in {path} cannot be read: {error.strerror or error}.") from error
-    except (ValueError, EOFError) as error:
+    except (*_DAMAGED, MemoryError) as error:
         raise PredictionsError(
             f"the {what} in {path} cannot be read: it is no whole .npy file of numbers. Write it with "
             "numpy.save(path, array), a row per image."

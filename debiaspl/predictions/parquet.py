@@ -1,6 +1,7 @@
 """Parquet, and large CSV files, by way of pyarrow."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.raw import MATRICES, ColumnGroups, Names, PredictionsError, Raw, as_text, listed, reason
+from debiaspl.files import unguarded
+from debiaspl.predictions.raw import (
+    MATRICES,
+    ColumnGroups,
+    Names,
+    PredictionsError,
+    Raw,
+    as_text,
+    listed,
+    reason,
+    refuse_larger_than_memory,
+    repeated,
+)
 
+BYTES_OF_NUMBER = 4
 BATCH_NUMBERS = 4_000_000
 """Numbers read in one go, so that no second copy of the whole is ever in memory."""
 
@@ -25,11 +39,20 @@ def read_parquet(path: Path, names: Names) -> Raw:
         # Read in pieces: a column of a million lists is as large as the file.
         with pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
             header = list(file.schema_arrow.names)
+            if twice := repeated(header):
+                raise PredictionsError(
+                    f"{path} has columns of the same name ({listed(twice)}), expected different ones."
+                )
             listed_matrices = _list_columns(file.schema_arrow, names)
             layout = ColumnGroups.of([("" if name in listed_matrices.values() else name) for name in header], names)
-            batches = file.iter_batches(batch_size=max(1, BATCH_NUMBERS // max(_width(file, listed_matrices), 1)))
+            _refuse_no_numbers(file.schema_arrow, layout, listed_matrices.values())
+            width = max(_width(file, listed_matrices), 1)
+            refuse_larger_than_memory(path, BYTES_OF_NUMBER * width * file.metadata.num_rows)
+            batches = file.iter_batches(batch_size=max(1, BATCH_NUMBERS // width))
             return _gather(str(path), header, layout, listed_matrices, batches, file.metadata.num_rows)
-    except (pa.ArrowInvalid, OSError) as error:
+    except PredictionsError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, MemoryError) as error:
         raise PredictionsError(f"{path} cannot be read as Parquet: {reason(error)}.") from error
 
 
@@ -45,7 +68,9 @@ def read_large_csv(path: Path, header: list[str], layout: ColumnGroups) -> Raw |
     parsing = pyarrow.csv.ParseOptions(newlines_in_values=False)
     try:
         with pyarrow.csv.open_csv(path, reading, parsing, convert) as batches:
-            return _gather(str(path), header, layout, {}, batches)
+            found = _gather(str(path), header, layout, {}, batches)
+            texts = {name: as_text([unguarded(text) for text in values]) for name, values in found.fields.items()}
+            return replace(found, fields=texts)
     except pa.ArrowInvalid:
         return None
 
@@ -64,6 +89,20 @@ def _list_columns(schema: Any, names: Names) -> dict[str, str]:
             f"it is: --probabilities {unknown[0]} or --logits {unknown[0]}."
         )
     return found
+
+
+def _refuse_no_numbers(schema: Any, layout: ColumnGroups, lists: Iterable[str]) -> None:
+    """Scores and embeddings are numbers; text, times and decimals would have to be guessed at."""
+    import pyarrow.types as kinds
+
+    columns = [schema.field(place) for places in layout.groups.values() for place in places]
+    found = {item.name: ("", item.type) for item in columns}
+    found |= {name: ("lists of ", schema.field(name).type.value_type) for name in lists}
+    for name, (of, kind) in found.items():
+        if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
+            raise PredictionsError(
+                f"the column {name!r} holds {of}{kind}, expected floating-point numbers. Convert it, or leave it out."
+            )
 
 
 def _width(file: Any, list_columns: dict[str, str]) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debiaspl.predictions.classes import UNKNOWN, class_names, numbered, values_of
-from debiaspl.predictions.raw import Names, PredictionsError, Raw, is_number, listed, rows_named
+from debiaspl.predictions.raw import Names, PredictionsError, Raw, is_number, listed, refuse_other_kinds, rows_named
 from debiaspl.predictions.scores import Scores
 
 USUAL_LABELS = ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output")
@@ -91,7 +91,9 @@ def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
             f"{raw.origin} has no column {asked!r} for the {what.replace('_', ' ')}.{hint} "
             f"It has {listed(raw.fields) or 'none'}."
         )
-    return raw.fields.get(asked or what)
+    found = raw.fields.get(asked or what)
+    refuse_other_kinds(asked or what, found)
+    return found
 
 
 def _no_label(raw: Raw) -> str:
@@ -172,7 +174,7 @@ def _matrix(raw: Raw, name: str, columns: str, finite: bool = False) -> NDArray[
     values = raw.matrices.get(name)
     if values is None:
         return None
-    floats = values.ndim == 2 and np.issubdtype(values.dtype, np.floating)
+    floats = values.ndim == 2 and values.shape[1] > 0 and np.issubdtype(values.dtype, np.floating)
     if not floats or (finite and not np.isfinite(values).all()):
         raise PredictionsError(
             f"{name} have shape {values.shape} and type {values.dtype}, expected {'finite ' if finite else ''}"

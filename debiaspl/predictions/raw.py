@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from debiaspl.files import memory
 
 MATRICES = ("probabilities", "logits", "embeddings")
 STEMS = {"probabilities": "probability", "logits": "logit", "embeddings": "embedding"}
@@ -14,6 +17,15 @@ STEMS = {"probabilities": "probability", "logits": "logit", "embeddings": "embed
 
 class PredictionsError(ValueError):
     """These predictions cannot be audited; the message says what was found, what was expected and what to do."""
+
+
+def refuse_larger_than_memory(path: Path, size: float) -> None:
+    """A small file may unpack to anything."""
+    if not memory.fits(size):
+        raise PredictionsError(
+            f"{path} needs {memory.gigabytes(size)} of memory, and {memory.gigabytes(memory.free_memory())} are free. "
+            "Expected a file that fits: cut it in parts, or use a machine with more memory."
+        )
 
 
 def listed(values: Iterable[object], most: int = 8) -> str:
@@ -24,6 +36,14 @@ def listed(values: Iterable[object], most: int = 8) -> str:
 def reason(error: Exception) -> str:
     """Why something failed, for the middle of a sentence: libraries end theirs with a full stop, or do not."""
     return (str(error).strip().splitlines() or ["it is cut short"])[0].rstrip(". ")
+
+
+def refuse_other_kinds(name: str, values: NDArray[Any] | None) -> None:
+    """Times, complex numbers and records are no classes and no numbers."""
+    if values is not None and values.dtype.kind not in "biufOSU":
+        raise PredictionsError(
+            f"{name!r} holds values of type {values.dtype}, expected numbers, or names as text. Convert it."
+        )
 
 
 def rows_named(rows: Iterable[int], most: int = 3) -> str:

@@ -1,17 +1,17 @@
 """A file or a run folder -> predictions."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from debiaspl.files import parse_json
 from debiaspl.predictions.json_text import read_jsonl, read_tasks
 from debiaspl.predictions.npz import load_npy, read_npz
 from debiaspl.predictions.parquet import read_parquet
 from debiaspl.predictions.predictions import Predictions, predictions_from
-from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed
+from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed, refuse_larger_than_memory
 from debiaspl.predictions.table import read_csv
 
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
@@ -64,6 +64,7 @@ def _read_file(path: Path, names: Names) -> Raw:
             f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run. "
             "docs/audit.md says what such a file holds."
         )
+    refuse_larger_than_memory(path, path.stat().st_size)
     return reader(path, names)
 
 
@@ -98,7 +99,7 @@ def classes_of_run(folder: Path) -> tuple[str, ...] | None:
     """All class names, also of classes never predicted, from the header of ``model.safetensors``; None without it."""
     try:
         with safe_open(folder / "model.safetensors", "np") as file:  # no tensor is read
-            facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
+            facts = parse_json((file.metadata() or {}).get("debiaspl", "{}"))
     except (OSError, SafetensorError, ValueError):
         return None
     names = facts.get("classes") if isinstance(facts, dict) else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl.files import unguarded
 from debiaspl.predictions.raw import (
     ColumnGroups,
     Names,
@@ -55,7 +56,7 @@ def read_small_csv(path: Path, header: list[str], layout: ColumnGroups, rows: It
                 "Text that holds a comma must stand in double quotes."
             )
         for place, cells in single.items():
-            cells.append(row[place])
+            cells.append(unguarded(row[place]))
         for matrix, places in layout.groups.items():
             groups[matrix].extend(_numbers(row, places, header, count))
     fields = {header[place]: as_text(cells) for place, cells in single.items()}

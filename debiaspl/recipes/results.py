@@ -1,6 +1,5 @@
 """What was measured beside what the paper reports: a row for every cell, method and recipe, measured or open."""
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -8,6 +7,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from debiaspl.files import parse_json
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.recipes.cifar10 import CELLS
 from debiaspl.report.runs.methods import APART
@@ -100,7 +100,7 @@ def _belongs(stem: str, prefix: str, ending: str) -> bool:
 
 def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> MeasuredRow:
     try:
-        measured = json.loads(path.read_text())
+        measured = parse_json(path.read_text())
         _check(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         return MeasuredRow(

@@ -1,10 +1,9 @@
 """Checkpoints: everything a run is, in one file that is either whole or absent.
 
-A checkpoint is a safetensors file: tensors, and in its header a text with the step, the recipe and a digest of the
-tensors. Reading one executes nothing.
+A checkpoint is a safetensors file: tensors, and in its header a text with the step and the recipe; its digest covers
+both. Reading one executes nothing.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -12,15 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from debiaspl.files import write_bytes
+from debiaspl.data.tensor_file import Damaged, digest_of_tensors, read_tensor_file, tensor_file
+from debiaspl.files import parse_json, write_bytes
 from debiaspl.training.errors import RunError
 
-FORMAT = 1
+FORMAT = 2
+TEXT = "debiaspl"
 KEEP = 2
 _NAME = re.compile(r"step-(\d+)\.safetensors")
 
@@ -39,14 +37,9 @@ class Checkpoint:
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write the checkpoint, then forget all but the newest two: one stays if the newest is ever found damaged."""
     tensors = {name: own_memory(tensor) for name, tensor in checkpoint.tensors.items()}
-    header = {
-        "format": FORMAT,
-        "step": checkpoint.step,
-        "digest": _digest(tensors),
-        "facts": dict(checkpoint.facts),
-    }
+    header = {"format": FORMAT, "step": checkpoint.step, "facts": dict(checkpoint.facts)}
     path = folder / f"step-{checkpoint.step:09d}.safetensors"
-    write_bytes(path, to_bytes(tensors, metadata={"debiaspl": json.dumps(header)}))
+    write_bytes(path, tensor_file(tensors, TEXT, json.dumps(header)))
     for _, old in _numbered(folder)[:-KEEP]:
         old.unlink()
     return path
@@ -78,29 +71,27 @@ def steps(folder: Path) -> list[int]:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint and prove it whole."""
     try:
-        with safe_open(path, framework="pt") as file:
-            header = json.loads(file.metadata()["debiaspl"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        tensors, texts, sealed = read_tensor_file(path, need_digest=False)
+        header = parse_json(texts[TEXT])
+        # Earlier versions wrote a digest of the tensors alone, into the text.
+        if not sealed and (header["format"] != 1 or header["digest"] != digest_of_tensors(tensors)):
+            raise Damaged("its content does not match its digest")
+        step, facts, found = header["step"], dict(header["facts"]), header["format"]
     except OSError as error:
         raise RunError(f"could not read {path}: {error.strerror or error}.") from error
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({error}).") from error
-    if header["format"] != FORMAT:
-        raise RunError(f"{path} has format {header['format']}, expected {FORMAT}: it is of another version.")
-    if header["digest"] != _digest(tensors):
-        raise RunError(f"{path} is damaged: its tensors do not match its digest.")
-    return Checkpoint(header["step"], tensors, header["facts"])
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({_short(error)}).") from error
+    if found not in (1, FORMAT):
+        raise RunError(f"{path} has format {found!r}, expected {FORMAT}: it is damaged, or of another version.")
+    if type(step) is not int or _NAME.fullmatch(path.name) is None or step != int(path.stem.partition("-")[2]):
+        raise RunError(f"{path} is the checkpoint of step {step!r}, expected that of its name: it is damaged.")
+    return Checkpoint(step, tensors, facts)
+
+
+def _short(error: Exception) -> str:
+    return str(error) if isinstance(error, Damaged) else f"{type(error).__name__}: {error}"
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
     found = [(match, path) for path in folder.glob("step-*.safetensors") if (match := _NAME.fullmatch(path.name))]
     return sorted((int(match[1]), path) for match, path in found)
-
-
-def _digest(tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()

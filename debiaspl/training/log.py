@@ -1,14 +1,17 @@
 """What a run says while it goes on: lines of JSON for programs, one moving line for a person."""
 
 import json
+import logging
 import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from debiaspl._printable import printable
+from debiaspl.files import open_own
 from debiaspl.training.errors import RunError
 
 if TYPE_CHECKING:
@@ -18,16 +21,24 @@ MORE = "..."
 """In place of what is cut off, in letters that any terminal has."""
 
 
+_told = logging.getLogger("debiaspl")
+
+
 class Log:
     """``log.jsonl``: a line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run first drops
-    the lines that came after it."""
+    the lines that came after it. If it is shorter, lines are lost: the whole ones that are left stay."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
-        with self._plain_errors():
-            self._file = path.open("ab", buffering=0)  # nothing is left to be written when the file is closed
+        with self._plain_errors(), ExitStack() as opened:
+            # Not through a link: a run that is resumed cuts its log. Nothing is left to be written when it is closed.
+            self._file = opened.enter_context(open(open_own(path), "ab", buffering=0))
+            if os.fstat(self._file.fileno()).st_size < length:
+                _told.warning("%s is shorter than the checkpoint says: lines of it are lost. The run goes on.", path)
+                length = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(length)
             self._file.seek(length)
+            opened.pop_all()
 
     def write(self, record: Mapping[str, Any]) -> None:
         with self._plain_errors():
@@ -149,7 +160,7 @@ class ProgressLine:
 
         if self._console is not None and not self._console.is_dumb_terminal:
             self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 0)))
-            self._console.print(Text(text), end="", no_wrap=True, overflow="crop")
+            self._console.print(Text(printable(text)), end="", no_wrap=True, overflow="crop")
 
     def __enter__(self) -> Self:
         return self

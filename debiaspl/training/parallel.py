@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -16,6 +15,7 @@ from typing import Any
 
 import torch
 
+from debiaspl._processes import end_with_parent, safe_start
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.loop import train
 from debiaspl.training.recipe import Recipe
@@ -44,8 +44,7 @@ def train_all(
     several times a second, how many steps all jobs together have taken.
     """
     count = min(workers or os.cpu_count() or 1, len(jobs))
-    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare_worker)
-    with stop_requests() as stop_requested, _ending(pool):
+    with safe_start(), stop_requests() as stop_requested, _pool(count) as pool:
         futures: list[Future[dict[str, Any]]] = []
         while not (asked := stop_requested()) and not _over(futures, len(jobs)):
             # One job a worker: what waits in the pool could not be taken back when the runs are stopped.
@@ -74,10 +73,11 @@ def _over(futures: Sequence[Future[Any]], jobs: int) -> bool:
 
 
 @contextmanager
-def _ending(pool: ProcessPoolExecutor) -> Iterator[None]:
+def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
     """Afterwards the workers are gone; when something went wrong, those in a run are asked to save it and leave."""
+    pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare_worker)
     try:
-        yield
+        yield pool
     except BaseException:
         for process in pool._processes.values():
             process.terminate()
@@ -104,11 +104,4 @@ def _prepare_worker() -> None:
         signal.signal(each, remember)
     # A parent that is killed cannot tell its workers; without this they would go on writing into folders that the
     # next attempt resumes.
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
-
-
-def _leave_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()

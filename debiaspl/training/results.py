@@ -96,7 +96,27 @@ def measured(
     skipped = {name for record in log for name in record.get("skipped", {})} | ending.skipped
     if skipped:
         results["skipped"] = sorted(skipped)
-    return results | ending.more | pseudo_labels(log) | health_results(log)
+    return results | ending.more | _from_log(recipe, log) | health_results(log)
+
+
+PSEUDO = ("pseudo_accuracy", "pseudo_imbalance", "pseudo_labels")
+
+
+def _from_log(recipe: Recipe, log: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the log tells. Lines that were lost are named by their steps, and so are the numbers that need them."""
+    lines = {step for step in range(1, recipe.steps + 1) if _is_logged(recipe, step)}
+    lost = sorted(lines - {record["step"] for record in log})
+    if not lost:
+        return pseudo_labels(log)
+    missing: dict[str, Any] = {"log.jsonl": lost}
+    if 2 * lost[-1] <= recipe.steps:
+        return pseudo_labels(log) | {"missing": missing}
+    return {"missing": missing | {"results.json": list(PSEUDO)}}
+
+
+def _is_logged(recipe: Recipe, step: int) -> bool:
+    evaluated = recipe.evaluate_every and step % recipe.evaluate_every == 0
+    return bool(evaluated) or step % recipe.log_every == 0 or step == recipe.steps
 
 
 def mode(recipe: Recipe, step: Step) -> str:

@@ -1,21 +1,34 @@
 """A run is a folder."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from debiaspl._version import __version__
-from debiaspl.files import Busy, locked, write_bytes, write_json, write_text
+from debiaspl.data.tensor_file import tensor_file
+from debiaspl.files import Busy, locked, parse_json, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
 from debiaspl.training.recipe import Recipe
+
+_NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What values that are no recipe may raise."""
+_FACTS: dict[str, Any] = {
+    "recipe": dict,
+    "device": str,
+    "data": str,
+    "seconds": int | float,
+    "log_length": int,
+    "skipped": dict,
+}
+"""What a checkpoint says beside its tensors."""
+_RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list, "test": int}
+"""What results say, among others."""
 
 
 @dataclass(frozen=True)
@@ -75,35 +88,69 @@ class Run:
     def recipe(self) -> Recipe:
         """The recipe this folder was begun with."""
         try:
-            return Recipe.from_json(json.loads(self.config_path.read_text())["recipe"])
+            return Recipe.from_json(parse_json(self.config_path.read_text())["recipe"])
         except OSError as error:
             raise RunError(f"{self.folder} is not a run: its config.json cannot be read ({error.strerror}).") from error
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except _NO_RECIPE as error:
             raise RunError(f"{self.config_path} is damaged or of another version of debiaspl: {error}") from error
 
     def results(self) -> dict[str, Any] | None:
         """What the run measured; None while it has not ended."""
         if not self.results_path.exists():
             return None
-        results: dict[str, Any] = json.loads(self.results_path.read_text())
-        return results
+        try:
+            results: dict[str, Any] = parse_json(self.results_path.read_text())
+            if all(isinstance(results[name], kind) for name, kind in _RESULTS.items()):
+                return results
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise RunError(
+            f"{self.results_path} is damaged: it does not say what was measured. Remove it, and go on with --resume: "
+            "the run is measured again."
+        )
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log so far."""
         if not self.log_path.exists():
             return []
-        *whole, _ = self.log_path.read_text().split("\n")  # a last line that a kill cut short is left out
-        return [json.loads(line) for line in whole]
+        *whole, _ = self.log_path.read_text(errors="replace").split(
+            "\n"
+        )  # a last line that a kill cut short is left out
+        return [self._record(line, number) for number, line in enumerate(whole, 1)]
+
+    def _record(self, line: str, number: int) -> dict[str, Any]:
+        try:
+            record: dict[str, Any] = parse_json(line)
+            if type(record["step"]) is int:
+                return record
+        except (KeyError, TypeError, ValueError):
+            pass
+        raise RunError(
+            f"line {number:,} of {self.log_path} is damaged: it is no record of a step. Remove the line; a run that "
+            "has not ended then goes on with --resume."
+        )
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
         found = checkpoints.newest(self.folder / "checkpoint")
         if found is None:
             return None
-        # Read as a recipe: an earlier version has written it without some of the fields.
-        begun = Recipe.from_json(found.facts["recipe"]).to_json()
+        for name, kind in _FACTS.items():
+            if not isinstance(found.facts.get(name), kind):
+                raise RunError(
+                    f"the checkpoint of step {found.step} in {self.folder} is damaged: it does not say {name!r}."
+                )
+        try:
+            # Read as a recipe: an earlier version has written it without some of the fields.
+            begun = Recipe.from_json(found.facts["recipe"]).to_json()
+        except _NO_RECIPE as error:
+            raise RunError(f"the checkpoint of step {found.step} in {self.folder} has no recipe: {error}") from error
         if _computed(begun) != _computed(self.recipe().to_json()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
+        if found.step > begun["steps"]:
+            raise RunError(
+                f"the checkpoint in {self.folder} is of step {found.step}, and the run has {begun['steps']}."
+            )
         return found
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -112,7 +159,8 @@ class Run:
     def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str | None, results: Any) -> None:
         """What the run ends with. Results come last: where they are, all else is."""
         tensors = {name: checkpoints.own_memory(value) for name, value in weights.items()}
-        write_bytes(self.folder / "model.safetensors", to_bytes(tensors, metadata=about))
+        ((name, text),) = about.items()
+        write_bytes(self.folder / "model.safetensors", tensor_file(tensors, name, text))
         if predictions is not None:
             write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet, LazyImages
 from debiaspl.data.decode import BadImage
-from debiaspl.files import write_bytes
+from debiaspl.files import parse_json, write_bytes
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
 
 _CHUNK = 1000
@@ -78,7 +78,7 @@ def _write(path: Path, probabilities: Tensor, skipped: Mapping[int, str], facts:
 def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, dict[int, str]]:
     try:
         with safe_open(path, framework="pt") as file:
-            about = json.loads(file.metadata()["debiaspl"])
+            about = parse_json(file.metadata()["debiaspl"])
             probabilities: Tensor = file.get_tensor("probabilities")
         if about["sha256"] != _digest(probabilities.numpy().tobytes()):
             raise ValueError("its numbers are not those that were written")

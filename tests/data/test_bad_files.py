@@ -22,6 +22,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.folder import read_folder
 from debiaspl.data.listing import Listing, list_folder
+from debiaspl.files import memory
 
 ROWS: set[str] = set()
 """The rows that have a test."""
@@ -393,16 +394,66 @@ def test_undecodable_class(root: Path) -> None:
         list_folder(root)
 
 
+@row("too-large")
+def test_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More of it: test_room.py."""
+    Image.new("L", (3000, 3000)).save(root / "cat/wide.png")
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**8)
+    assert skipped(root, "cat/wide.png") == "its 3,000 x 3,000 pixels need 0.1 GB of memory, and 0.1 GB are free"
+
+
 @row("link")
-def test_link(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere/far.jpg").write_bytes(encoded(photo()))
-    (root / "owl").symlink_to(tmp_path / "elsewhere")
-    (root / "cat/link.jpg").symlink_to(tmp_path / "elsewhere/far.jpg")
+def test_link(root: Path) -> None:
+    (root / "cat/inner").mkdir()
+    (root / "cat/inner/far.jpg").write_bytes(encoded(photo()))
+    (root / "owl").symlink_to(root / ".owls")
+    (root / ".owls").mkdir()
+    (root / ".owls/far.jpg").symlink_to(root / "cat/inner/far.jpg")
     images, reasons = read_folder(root, (8, 8))
-    assert images.ids == ("cat/good.jpg", "cat/link.jpg", "dog/good.jpg", "owl/far.jpg")
+    assert images.ids == ("cat/good.jpg", "cat/inner/far.jpg", "dog/good.jpg", "owl/far.jpg")
     assert torch.equal(images.images[1], images.images[3])
     assert reasons == ()
+
+
+@pytest.fixture
+def linked(root: Path, tmp_path: Path) -> Path:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/far.jpg").write_bytes(encoded(photo()))
+    (root / "dog/more").symlink_to(tmp_path / "elsewhere")
+    (root / "cat/link.jpg").symlink_to(tmp_path / "elsewhere/far.jpg")
+    return root
+
+
+@row("link-out")
+def test_link_out(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images, reasons = read_folder(linked, (8, 8))
+    assert images.ids == ("cat/good.jpg", "dog/good.jpg")
+    out = "a link that leaves the folder; --follow-links reads it"
+    assert reasons == (("cat/link.jpg", out), ("dog/more", out))
+    monkeypatch.setenv("DEBIASPL_FOLLOW_LINKS", "1")
+    images, reasons = read_folder(linked, (8, 8))
+    assert images.ids == ("cat/good.jpg", "cat/link.jpg", "dog/good.jpg", "dog/more/far.jpg")
+    assert reasons == ()
+
+
+def test_a_table_does_not_lead_out_by_a_link(linked: Path) -> None:
+    (linked / "labels.csv").write_text("file_name,label\ncat/good.jpg,cat\ndog/good.jpg,dog\ncat/link.jpg,cat\n")
+    with pytest.raises(DataError, match=r"names 1 file not in .*: cat/link\.jpg"):
+        list_folder(linked)
+
+
+def test_a_class_folder_that_leads_out_is_named(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / "owl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DataError, match=r"without an image: owl\. .* owl: a link that leaves the folder"):
+        list_folder(root)
+
+
+def test_a_folder_of_links_alone_says_how_to_read_them(linked: Path) -> None:
+    for name in ("cat/good.jpg", "dog/good.jpg"):
+        (linked / name).unlink()
+    with pytest.raises(DataError, match=r"holds no image.* 2 of them lead out of the folder by a link: --follow-links"):
+        list_folder(linked)
 
 
 @row("link-loop")

@@ -116,6 +116,26 @@ def test_weights_of_another_program(broken):
         load_model(broken)
 
 
+@pytest.mark.parametrize("place", [-3, -400])
+def test_a_flipped_bit_is_found(broken, place):
+    path = broken / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(RunError, match=r"model\.safetensors is damaged: its content does not match its digest"):
+        load_model(broken)
+
+
+def test_a_class_that_was_renamed_by_a_bad_disk_is_found(broken):
+    path = broken / "model.safetensors"
+    content = path.read_bytes()
+    changed = content.replace(b'\\"channels\\"', b'\\"chanmels\\"')
+    assert changed != content
+    path.write_bytes(changed)
+    with pytest.raises(RunError, match="does not match its digest"):
+        load_model(broken)
+
+
 GOOD = {
     "network": {"name": "small", "settings": {"width": 4}},
     "classes": ["a", "b"],

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from debiaspl.augment import CropColor
 from debiaspl.data import ImageSet
@@ -130,3 +131,31 @@ def test_features_that_are_no_numbers_are_refused(images, tmp_path):
     with pytest.raises(ValueError, match="the encoder flat gives features that are not finite numbers"):
         cached_features(encoder, images, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", [-3, -500, 200])
+def test_a_file_with_a_flipped_bit_is_computed_anew(images, tmp_path, place):
+    one = cached_features(Flat(), images, tmp_path, VIEWS)
+    for victim in tmp_path.iterdir():
+        content = bytearray(victim.read_bytes())
+        content[place] ^= 1
+        victim.write_bytes(bytes(content))
+    encoder = Flat()
+    two = cached_features(encoder, images, tmp_path, VIEWS)
+    assert encoder.seen > 0
+    assert torch.equal(one.plain, two.plain)
+    assert torch.equal(one.strong, two.strong)
+
+
+def test_features_of_an_earlier_version_are_computed_anew(images, tmp_path):
+    """They have no digest; what is computed takes their place."""
+    cached_features(Flat(), images, tmp_path, VIEWS)
+    files = sorted(tmp_path.iterdir())
+    for file in files:
+        save_file(load_file(file), file, metadata={"skipped": "{}"})
+    again, third = Flat(), Flat()
+    cached_features(again, images, tmp_path, VIEWS)
+    cached_features(third, images, tmp_path, VIEWS)
+    assert again.seen > 0
+    assert third.seen == 0
+    assert sorted(tmp_path.iterdir()) == files

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
+from debiaspl.report.pages import serve
 from debiaspl.report.runs import WatchServer
 from debiaspl.training import RunError
 from tests.processes import started
@@ -33,6 +35,13 @@ def server(tmp_path):
 
 
 def ask(served: WatchServer, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    """With the token."""
+    return ask_without(served, f"/{served.token}{path}", method, **headers)
+
+
+def ask_without(
+    served: WatchServer, path: str, method: str = "GET", **headers: str
+) -> tuple[int, bytes, dict[str, str]]:
     connection = http.client.HTTPConnection("127.0.0.1", served.server_address[1], timeout=20)
     try:
         connection.request(method, path, headers=headers)
@@ -44,7 +53,27 @@ def ask(served: WatchServer, path: str, method: str = "GET", **headers: str) -> 
 
 def test_it_listens_on_this_machine_alone(server):
     assert server.server_address[0] == "127.0.0.1"
-    assert server.url.startswith("http://127.0.0.1:")
+    assert server.url == f"http://127.0.0.1:{server.port}/{server.token}/"
+    assert len(server.token) >= 24
+
+
+@pytest.mark.parametrize("path", ["/", "/values.json", "/x/values.json", "//values.json", "/favicon.ico"])
+def test_nothing_is_answered_without_the_token(server, path):
+    """Other users of this machine can reach the port as well."""
+    status, body, _ = ask_without(server, path)
+    assert status == 403
+    assert b"step" not in body
+
+
+def test_another_site_may_not_ask(server):
+    assert ask(server, "/", Origin="http://evil.example")[0] == 403
+
+
+def test_a_connection_that_says_nothing_is_closed(server, monkeypatch):
+    monkeypatch.setattr(serve.LocalHandler, "timeout", 0.2)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(b"GET /")
+        assert connection.recv(100) == b""
 
 
 def test_the_page_and_its_values_follow_the_run(server):
@@ -73,7 +102,7 @@ def test_the_page_and_its_values_follow_the_run(server):
         "//etc/passwd",
         "/values.json/../../secret.txt",
         "/?x=../secret.txt",
-        "http://127.0.0.1/../secret.txt",
+        "/http://127.0.0.1/../secret.txt",
     ],
 )
 def test_no_path_is_served(server, path):
@@ -121,12 +150,12 @@ def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
         assert process.stdout is not None
         said = process.stdout.readline()
         assert f"Watching {folder} at http://127.0.0.1:" in said
-        port = int(said.partition("127.0.0.1:")[2].partition("/")[0])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-        connection.request("GET", "/values.json")
+        port, token = said.partition("127.0.0.1:")[2].split("/")[:2]
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+        connection.request("GET", f"/{token}/values.json")
         assert json.loads(connection.getresponse().read())["runs"][0]["step"] == 20
         connection.close()
-        taken = CliRunner().invoke(app, ["watch", str(folder), "--port", str(port)])
+        taken = CliRunner().invoke(app, ["watch", str(folder), "--port", port])
         assert taken.exit_code == 1
         assert f"port {port} cannot be used" in taken.stderr
         process.send_signal(signal.SIGINT)

@@ -218,7 +218,8 @@ def test_a_run_goes_on_in_other_pieces(tmp_path):
     recipe = replace(RECIPE, steps=4)
     run = Run.at(tmp_path, recipe, resume=False)
     with run.begin(recipe):
-        run.save(Checkpoint(0, {}, {"recipe": recipe.to_json()}))
+        facts = {"device": "cpu", "data": "", "seconds": 0.0, "log_length": 0, "skipped": {}}
+        run.save(Checkpoint(0, {}, {"recipe": recipe.to_json(), **facts}))
     again = Run.at(tmp_path, replace(recipe, accumulate=2), resume=True)
     assert again.checkpoint() is not None
     with pytest.raises(RunError, match="another recipe"):

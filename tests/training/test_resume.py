@@ -191,14 +191,14 @@ def test_a_damaged_config_is_named(tmp_path):
 
 def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeypatch):
     """A real limit on the size of files, which the second checkpoint does not fit in."""
-    original = checkpoint.to_bytes
+    original = checkpoint.tensor_file
 
-    def longer(tensors, metadata):
-        if json.loads(metadata["debiaspl"])["step"] == 8:
+    def longer(tensors, texts):
+        if json.loads(texts["debiaspl"])["step"] == 8:
             tensors = {**tensors, "padding": torch.zeros(1_000_000)}
-        return original(tensors, metadata)
+        return original(tensors, texts)
 
-    monkeypatch.setattr(checkpoint, "to_bytes", longer)
+    monkeypatch.setattr(checkpoint, "tensor_file", longer)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
     try:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 from debiaspl.data.errors import DataError
+from debiaspl.data.tar import members
 
 # RuntimeError is zipfile's word for a member that is encrypted or compressed in an unknown way.
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
@@ -54,7 +55,7 @@ def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 def _tar_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
+        for member in members(tar):
             _check_name(archive, member.name)
             if member.isdir():
                 continue

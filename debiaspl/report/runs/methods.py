@@ -194,7 +194,7 @@ def command_of(values: Mapping[str, Any], known: Mapping[str, Recipe]) -> str | 
     settings = [f"{key}={_written(own[key])}" for key in sorted(changed, key=lambda key: "." in key)]
     try:
         wanted, made = Recipe.from_json(values), known[name].with_settings(settings)
-    except (ValueError, TypeError, KeyError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
     # Settings are written as text and some cannot be taken back: only a command that was tried is told.
     if replace(made, **{word: getattr(wanted, word) for word in WORDS}) != wanted:

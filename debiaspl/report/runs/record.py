@@ -4,16 +4,22 @@ Its files are checked for what a report needs. They may hold more: other version
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from debiaspl.files import parse_json
 from debiaspl.predictions.read import classes_of_run
 from debiaspl.training import Run, RunError
+from debiaspl.training.parts import PARTS
 
 NUMBERS = ("worst_recall", "pseudo_imbalance", "pseudo_accuracy")
+LOGGED = ("kept", "imbalance", "accuracy", "pseudo_known", "pseudo_right")
+MOST = 2**53
+"""Numbers from here on are not those of any run, and no page could show them."""
 VECTORS = ("pseudo_labels", "prior", "marginal")
 
 
@@ -60,7 +66,7 @@ def read_run(folder: Path) -> RunRecord:
         )
     run = Run(folder)
     with _plain_errors(run.config_path):
-        config = json.loads(run.config_path.read_text())
+        config = parse_json(run.config_path.read_text())
         _check_config(config)
     with _plain_errors(run.log_path):
         log = run.log()
@@ -68,7 +74,7 @@ def read_run(folder: Path) -> RunRecord:
     with _plain_errors(run.results_path):
         # Asked first: a run may end meanwhile.
         ended = run.results_path.exists()
-        results = run.results() if ended else None
+        results = parse_json(run.results_path.read_text()) if ended else None
         if ended:
             _check_results(results)
     return RunRecord(folder, config["recipe"], log, results, classes_of_run(folder))
@@ -103,32 +109,36 @@ def _check_config(config: Any) -> None:
     if not isinstance(recipe, dict):
         raise ValueError("it tells no recipe")
     for name in ("steps", "seed"):
-        _expect(_is_whole(recipe.get(name)), f"{name!r} of its recipe is {recipe.get(name)!r}, expected a whole number")
+        value = recipe.get(name)
+        _expect(_is_whole(value) and _is_number(value), f"{name!r} of its recipe is {value!r}, expected a whole number")
     for name in ("about", "name"):
         _expect(isinstance(recipe.get(name), str), f"{name!r} of its recipe is {recipe.get(name)!r}, expected text")
-    parts = {name: part for name, part in recipe.items() if isinstance(part, dict)}
-    for name, part in parts.items():
-        whole = isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
-        _expect(whole, f"{name!r} of its recipe is not a name with settings")
     for name in ("algorithm", "correction"):
-        _expect(name in parts, f"its recipe has no {name}")
+        _expect(isinstance(recipe.get(name), dict), f"its recipe has no {name}")
+    parts = {name: part for name, part in recipe.items() if isinstance(part, dict) or name in PARTS}
+    for name, part in parts.items():
+        whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
+        _expect(whole, f"{name!r} of its recipe is not a name with settings")
     _expect("data" in recipe, "its recipe has no data")
+    _refuse_not_finite(recipe, "its recipe")
 
 
 def _check_log(log: list[Any]) -> None:
-    """Refuse lines that are no records of steps, or that count different classes."""
+    """Refuse lines that tell less than a record of a step does, or that count different classes."""
     sizes = set()
     for number, record in enumerate(log, 1):
         line = f"line {number:,}"
-        _expect(isinstance(record, dict), f"{line} is no record of a step")
-        _expect(_is_whole(record.get("step")), f"{line} tells no step")
         losses = record.get("losses")
         _expect(isinstance(losses, dict) and all(map(_is_number, losses.values())), f"{line} tells no losses")
         _expect(_is_number(record.get("seconds")), f"{line} tells no seconds")
         _check_health(record, line)
+        for name in LOGGED:
+            value = record.get(name)
+            _expect(value is None or _is_number(value), f"{name!r} in {line} is {value!r}, expected a number")
         for name in VECTORS:
-            vector = record.get(name) or []
-            _expect(_is_numbers(vector), f"{name!r} in {line} is not a list of numbers")
+            vector = record.get(name, [])
+            good = _is_counts(vector) if name == "pseudo_labels" else _is_numbers(vector)
+            _expect(good, f"{name!r} in {line} is not a list of numbers")
             sizes |= {len(vector)} - {0}
         _expect(len(sizes) < 2, f"{line} speaks of another number of classes than the lines above it")
 
@@ -150,18 +160,28 @@ def _check_results(results: Any) -> None:
     _expect(isinstance(results, dict), f"it holds {found}, expected names with numbers")
     if results.get("labels") == []:
         return  # features were learned of images without labels: nothing could be measured
-    _expect(_is_number(results.get("accuracy")), f"'accuracy' is {results.get('accuracy')!r}, expected a number")
-    images = results.get("test")
-    _expect(_is_whole(images) and images > 0, f"'test' is {images!r}, expected the number of test images")
+    accuracy, images, unlabeled = results.get("accuracy"), results.get("test"), results.get("unlabeled", 0)
+    _expect(_is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
+    _expect(_is_counts([images]) and images > 0, f"'test' is {images!r}, expected the number of test images")
+    _expect(_is_counts([unlabeled]), f"'unlabeled' is {unlabeled!r}, expected a number of images")
     for name in NUMBERS:
         value = results.get(name)
         _expect(value is None or _is_number(value), f"{name!r} is {value!r}, expected a number")
     recall, confusion = results.get("recall"), results.get("confusion")
     _expect(isinstance(recall, list) and len(recall) > 0, "'recall' is not a list with a number per class")
-    _expect(all(value is None or _is_number(value) for value in recall), "'recall' is not a number for each class")
-    square = isinstance(confusion, list) and [len(row) if _is_numbers(row) else 0 for row in confusion]
+    _expect(all(value is None or _is_share(value) for value in recall), "'recall' is not a number for each class")
+    square = isinstance(confusion, list) and [len(row) if _is_counts(row) else 0 for row in confusion]
     _expect(square == [len(recall)] * len(recall), "'confusion' is not a square of numbers with a row per class")
-    _expect("labels" not in results or _is_numbers(results["labels"]), "'labels' is not a list of numbers")
+    _refuse_not_finite(results, "it")
+    _expect("labels" not in results or _is_counts(results["labels"]), "'labels' is not a list of numbers")
+
+
+def _refuse_not_finite(values: Any, what: str) -> None:
+    """No page could hold them."""
+    try:
+        json.dumps(values, allow_nan=False)
+    except ValueError:
+        raise ValueError(f"a number of {what} is not finite") from None
 
 
 def _expect(holds: Any, otherwise: str) -> None:
@@ -174,8 +194,16 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or _is_whole(value)
+    return (isinstance(value, float) and math.isfinite(value)) or (_is_whole(value) and abs(value) < MOST)
 
 
 def _is_numbers(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_number, value))
+
+
+def _is_share(value: Any) -> bool:
+    return _is_number(value) and 0 <= value <= 1
+
+
+def _is_counts(value: Any) -> bool:
+    return isinstance(value, list) and all(_is_whole(one) and 0 <= one < MOST for one in value)

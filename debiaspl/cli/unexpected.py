@@ -1,0 +1,54 @@
+"""The last net: an error that nobody has foreseen is two lines and a file, not a page of Python."""
+
+import os
+import platform
+import secrets
+import shlex
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from debiaspl._torchrun import rank
+from debiaspl._version import __version__
+
+
+def explain(error: Exception) -> bool:
+    """Say what happened, and where the traceback is. False where the traceback itself belongs on the terminal: that of
+    a user's own file, and those of processes that torchrun has started, whose logs are all that is left of them."""
+    if rank() is not None or _is_in_own_file(error):
+        return False
+    kind, said = type(error).__name__, (str(error).strip().splitlines() or ["it says no more"])[0]
+    if isinstance(error, MemoryError) or kind == "OutOfMemoryError":
+        lines = [f"error: there is not enough memory: {said}", "Use smaller batches or images, or fewer workers."]
+    else:
+        try:
+            place = _write(error)
+        except OSError:
+            return False
+        lines = [
+            f"error: unexpected {kind}: {said}",
+            f"This is a defect of debiaspl. Please report it to the project's issue tracker, with this file: {place}",
+        ]
+    from debiaspl.cli.terminal import say
+
+    for line in lines:
+        say(line, err=True)
+    return True
+
+
+def _is_in_own_file(error: Exception) -> bool:
+    own_file = sys.modules.get("debiaspl.training.own_file")  # where it was never loaded, nobody's file was either
+    return own_file is not None and bool(own_file.went_through(error))
+
+
+def _write(error: Exception) -> Path:
+    """For this user alone: a traceback names folders and files."""
+    place = Path(tempfile.gettempdir()) / f"debiaspl-error-{time.strftime('%Y%m%d')}-{secrets.token_hex(6)}.txt"
+    about = f"debiaspl {__version__}, Python {platform.python_version()}, {sys.platform} {platform.machine()}"
+    text = "\n".join([about, shlex.join(["debiaspl", *sys.argv[1:]]), "", *traceback.format_exception(error)])
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+    return place

@@ -1,0 +1,57 @@
+"""How much memory is left. Files from anywhere may claim, or unpack to, any size."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+SHARE = 0.8
+"""Of what is free, that one thing may take."""
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def free_memory() -> int:
+    """Bytes that this process can still use: what the machine has free, or its container, or its own limit."""
+    found = [_of_machine(), _of_container(_CGROUP), _of_process()]
+    return max(min(amount for amount in found if amount is not None), 0)
+
+
+def fits(size: float) -> bool:
+    """Whether so many bytes leave some for everybody else."""
+    return size <= SHARE * free_memory()
+
+
+def gigabytes(size: float) -> str:
+    """For messages."""
+    return f"{size / 1e9:,.1f} GB" if size >= 5e7 else f"{size / 1e6:,.1f} MB"
+
+
+def _of_machine() -> int:
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    with suppress(OSError, ValueError, AttributeError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return 4 * 2**30  # a system that does not tell
+
+
+def _of_container(folder: Path) -> int | None:
+    with suppress(OSError, ValueError):
+        limit = int((folder / "memory.max").read_text())  # "max" where there is none
+        used = int((folder / "memory.current").read_text())
+        kept = [
+            line.split()[1] for line in (folder / "memory.stat").read_text().splitlines() if "inactive_file" in line
+        ]
+        return limit - used + int(kept[0] if kept else 0)
+    return None
+
+
+def _of_process() -> int | None:
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if limit != resource.RLIM_INFINITY:
+            used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            return limit - used
+    return None

@@ -1,0 +1,74 @@
+"""The index of a packed set may be damaged, or somebody else's: it is refused in plain words."""
+
+import json
+
+import pytest
+import torch
+
+from debiaspl.data.errors import DataError
+from debiaspl.data.packed import open_packed, pack
+
+GOOD = {
+    "format": 1,
+    "picture": [3, 4, 4],
+    "per_shard": 2,
+    "classes": ["a", "b"],
+    "labels": [0, 1, -1],
+    "ids": ["x", "y", "z"],
+}
+
+
+@pytest.fixture
+def packed(tmp_path):
+    images = torch.zeros((3, 3, 4, 4), dtype=torch.uint8)
+    pack([(images, [0, 1, -1], ["x", "y", "z"])], ("a", "b"), tmp_path / "set", shard_bytes=2 * 48)
+    assert json.loads((tmp_path / "set" / "index.json").read_text()) == GOOD
+    return tmp_path / "set"
+
+
+def test_a_good_one_is_opened(packed):
+    assert open_packed(packed).ids == ("x", "y", "z")
+    (packed / "index.json").write_text(json.dumps(GOOD | {"more": "of a later version"}))
+    assert len(open_packed(packed)) == 3
+
+
+CHANGES = {
+    "format": (2, "1", None, True, [1]),
+    "picture": ([3, 4], [3, 4, 4, 1], [-3, -4, 4], [0, 4, 4], [3, 4.0, 4], ["3", 4, 4], [2, 6, 4], "344", 48, None),
+    "per_shard": (0, -1, 1.5, "2", None, True, 10**30),
+    "classes": ("ab", ["a"], ["a", "a"], ["a", 1], [], None, {"a": 1, "b": 2}),
+    "labels": (
+        [0, 1],
+        [0, 1, 2],
+        [0, 1, -2],
+        [0, 1, 10**30],
+        [0, 1, 0.5],
+        [0, 1, "0"],
+        [0, 1, None],
+        [[0], [1], [0]],
+        7,
+    ),
+    "ids": ([], ["x", "y"], ["x", "y", 3], "xyz", None, ["x", "x", "y"]),
+}
+TEXTS = ("", "{", "[]", "7", "null", "{}", "[" * 100_000, '{"ids": ' * 50_000, "\xff\xfe")
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in CHANGES.items() for value in values])
+def test_a_changed_value_is_refused(packed, name, value):
+    (packed / "index.json").write_text(json.dumps(GOOD | {name: value}))
+    with pytest.raises(DataError, match="Pack the set again"):
+        open_packed(packed)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_missing_value_is_refused(packed, name):
+    (packed / "index.json").write_text(json.dumps({key: value for key, value in GOOD.items() if key != name}))
+    with pytest.raises(DataError, match=r"index\.json is missing or damaged.* Pack the set again"):
+        open_packed(packed)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_no_index_is_refused(packed, text):
+    (packed / "index.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataError, match=r"index\.json is missing or damaged.* Pack the set again"):
+        open_packed(packed)

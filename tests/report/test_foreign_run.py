@@ -1,0 +1,46 @@
+"""A run folder may be somebody else's: what its config names is not opened."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.report.audit.thumbnails import images_of_run
+from debiaspl.training import train
+from tests.data.photos import write_folder
+from tests.training.tiny import TINY
+
+
+def foreign(folder, data):
+    """A run that names a folder of the reader's."""
+    (folder / "config.json").write_text(json.dumps({"recipe": {"data": data, "image_size": 8, "stream": False}}))
+    rows = "".join(f"china/{number:04d}.jpg,china,0.9,flower\n" for number in range(10))
+    (folder / "predictions.csv").write_text(
+        f"file_name,label,confidence,truth\n{rows}flower/0000.jpg,flower,0.9,china\n"
+    )
+    return folder
+
+
+@pytest.mark.parametrize("more", [(), ("--images", "{photos}")])
+def test_pictures_are_shown_only_from_a_folder_that_was_named(tmp_path, more):
+    photos = write_folder(tmp_path / "private")
+    (tmp_path / "run").mkdir()
+    run = foreign(tmp_path / "run", str(photos))
+    options = [word.format(photos=photos) for word in more]
+    said = CliRunner().invoke(app, ["audit", str(run), "--out", str(tmp_path / "page.html"), *options])
+    assert said.exit_code == 0, said.output
+    assert ("data:image/webp" in (tmp_path / "page.html").read_text()) == bool(more)
+
+
+@pytest.mark.parametrize("data", ["~/photos", "/etc", ".", 7, None, ["digits"], {}])
+def test_what_is_no_known_set_finds_nothing(tmp_path, data):
+    assert images_of_run(foreign(tmp_path, data)) is None
+
+
+def test_a_known_set_is_still_shown(tmp_path):
+    train(TINY, tmp_path / "run")
+    find = images_of_run(tmp_path / "run")
+    name = (tmp_path / "run" / "predictions.csv").read_text().splitlines()[1].partition(",")[0]
+    assert np.asarray(find(name)).shape[2] == 3

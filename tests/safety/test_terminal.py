@@ -1,0 +1,84 @@
+"""Names of files and classes come from anywhere: none of them moves the cursor, or is markup."""
+
+import io
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.cli.terminal import filled_table, plain, say
+from debiaspl.training import train
+from debiaspl.training.log import ProgressLine
+from tests.data.photos import write_folder
+from tests.training.tiny import TINY
+
+ESCAPE = "\x1b]0;owned\x07"
+NASTY = f"{ESCAPE}\x1b[2J\u202e[/bold]"
+MARK = "\N{REPLACEMENT CHARACTER}"
+
+
+def typed(*arguments: object):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def harmless(text: str) -> bool:
+    return all(letter.isprintable() or letter == "\n" for letter in text)
+
+
+def test_lines_stay_and_all_else_becomes_a_mark(capsys):
+    say(f"a\n{NASTY}b")
+    assert capsys.readouterr().out == f"a\n{MARK}]0;owned{MARK}{MARK}[2J{MARK}[/bold]b\n"
+
+
+def test_no_markup_acts_in_a_table():
+    from rich.console import Console
+
+    shown = io.StringIO()
+    table = filled_table([NASTY, "[red]h"], [[NASTY, plain("[/x]")]], f"[b]{NASTY}")
+    Console(file=shown, width=200).print(table)
+    assert harmless(shown.getvalue())
+    assert shown.getvalue().count("[/bold]") == 3
+    assert "[red]h" in shown.getvalue()
+
+
+def test_a_packed_folder_of_nasty_names_is_harmless(tmp_path):
+    write_folder(tmp_path / "photos", 2)
+    for number in range(2):
+        (tmp_path / "photos" / "china" / f"{ESCAPE}\n{number}.jpg").write_bytes(b"no image")
+    said = typed("data", "pack", tmp_path / "photos", tmp_path / f"{ESCAPE}packed")
+    assert said.exit_code == 0
+    assert harmless(said.stdout)
+    assert harmless(said.stderr)
+    assert len(said.stderr.splitlines()) == 2
+
+
+def test_a_report_of_nasty_names_is_harmless(tmp_path):
+    train(TINY, tmp_path / f"{ESCAPE}one")
+    said = typed("report", tmp_path / f"{ESCAPE}one")
+    assert said.exit_code == 0
+    assert harmless(said.stdout)
+
+
+def test_an_error_with_a_nasty_name_is_harmless(tmp_path):
+    said = typed("audit", tmp_path / f"{ESCAPE}.csv")
+    assert said.exit_code == 1
+    assert harmless(said.stderr)
+
+
+def test_the_progress_line_is_harmless():
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    ProgressLine(ESCAPE, 0, 10, stream=shown).show(1, {"losses": {}})
+    assert "\x1b]0" not in shown.getvalue()
+
+
+@pytest.mark.slow
+def test_a_folder_named_like_markup_holds_a_comparison(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    few = ("--algorithms", "supervised", "--corrections", "none", "--seeds", 1, "--set", "steps=2")
+    said = typed("compare", *few, "--out", "x[/bold]")
+    assert said.exit_code == 0, said.output
+    assert "results.json are in x[/bold]" in said.stdout
