@@ -193,10 +193,10 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeyp
     """A real limit on the size of files, which the second checkpoint does not fit in."""
     original = checkpoint.tensor_file
 
-    def longer(tensors, texts):
-        if json.loads(texts["debiaspl"])["step"] == 8:
+    def longer(tensors, name, text):
+        if json.loads(text)["step"] == 8:
             tensors = {**tensors, "padding": torch.zeros(1_000_000)}
-        return original(tensors, texts)
+        return original(tensors, name, text)
 
     monkeypatch.setattr(checkpoint, "tensor_file", longer)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
