@@ -9,7 +9,7 @@ import typer
 from debiaspl._torchrun import rank
 from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
 from debiaspl.cli.resuming import warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, plain_errors
+from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
 from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _of_photos(
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
     begun = Run.at(place, recipe, options.resume).config_path.exists()
-    typer.echo(photos.headline() + _classes_of(photos))
+    say(photos.headline() + _classes_of(photos))
     if options.resume and not begun:
         warn_of_new_run(place, recipe)
     _say_plan(recipe, place, begun, machine, None if begun else estimate_start(recipe, machine, options.eager))
@@ -148,7 +148,7 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
         Run.at(place, recipe, options.resume)
     task = task_of(recipe, root=options.root)
     if not rank():
-        typer.echo(f"{len(task.unlabeled):,} images of {data}. Nothing is learned from labels.")
+        say(f"{len(task.unlabeled):,} images of {data}. Nothing is learned from labels.")
     if options.resume:
         warn_of_new_run(place, recipe)
     seconds = None if begun or rank() is not None else estimate_start(recipe, machine, options.eager, task)
@@ -181,24 +181,24 @@ def _say_plan(
     from debiaspl.photos.duration import cores, in_words
 
     if begun:
-        typer.echo(f"Going on with {place}.")
+        say(f"Going on with {place}.")
         return
     network = NETWORKS.get(recipe.network.name, recipe.network.name)
     height, width = size or (recipe.image_size, recipe.image_size)
     took = "" if seconds is None else f" About {in_words(seconds)} on {cores(machine)}."
-    typer.echo(
+    say(
         f"{network}, at {width} x {height} pixels, {recipe.algorithm.name}, {recipe.steps:,} steps of "
         f"{recipe.unlabeled_batch} images.{took}"
     )
 
 
 def _say_end(results: dict[str, Any], place: Path, commands: list[str]) -> None:
-    typer.echo(learned(results, place))
+    say(learned(results, place))
     say_skipped(results)
-    typer.echo(f"The start is in {place}; the report is {report_of([place], place)}")
-    typer.echo("Next, a run that begins with it:")
+    say(f"The start is in {place}; the report is {report_of([place], place)}")
+    say("Next, a run that begins with it:")
     for command in commands:
-        typer.echo(f"  {command}")
+        say(f"  {command}")
 
 
 def learned(results: dict[str, Any], place: Path) -> str:

@@ -100,9 +100,10 @@ class Run:
             return None
         try:
             results: dict[str, Any] = parse_json(self.results_path.read_text())
-            if all(isinstance(results[name], kind) for name, kind in _RESULTS.items()):
+            measured = {} if results.get("labels") == [] else _RESULTS  # without labels nothing could be
+            if all(isinstance(results[name], kind) for name, kind in measured.items()):
                 return results
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             pass
         raise RunError(
             f"{self.results_path} is damaged: it does not say what was measured. Remove it, and go on with --resume: "
@@ -113,9 +114,8 @@ class Run:
         """The lines of the log so far."""
         if not self.log_path.exists():
             return []
-        *whole, _ = self.log_path.read_text(errors="replace").split(
-            "\n"
-        )  # a last line that a kill cut short is left out
+        # A last line that a kill cut short is left out.
+        *whole, _ = self.log_path.read_text(errors="replace").split("\n")
         return [self._record(line, number) for number, line in enumerate(whole, 1)]
 
     def _record(self, line: str, number: int) -> dict[str, Any]:

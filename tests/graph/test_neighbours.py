@@ -78,6 +78,7 @@ def test_a_number_of_neighbours_that_there_are_not_is_refused(count):
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_finds_the_same():
     units = F.normalize(clusters(3000), dim=-1)
     for way in (True, False):

@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 from debiaspl.photos import run
 from debiaspl.photos import start as start_module
 from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
+from debiaspl.recipes.cifar10 import START
 from debiaspl.training.log import ProgressLine
 from tests.photos.digits import write_digits
 from tests.photos.test_choose import made
@@ -119,7 +120,7 @@ def test_only_where_there_are_many_photos_and_a_gpu():
     recipe, start = choose_with_start(made(5, 5, unlabeled=enough), "cuda", None, [], None)
     assert start is not None
     assert (recipe.start, recipe.network, recipe.image_size) == ("runs/photos/start", start.network, start.image_size)
-    assert (recipe.learning_rate, recipe.algorithm.settings["labels_from"]) == (0.03, 0.02)
+    assert (recipe.learning_rate, recipe.algorithm.settings["labels_from"]) == (START.learning_rate, 0.02)
     assert choose_with_start(made(5, 5, unlabeled=enough), "cuda", None, ["start="], None)[1] is None
 
 
