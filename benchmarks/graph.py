@@ -77,9 +77,9 @@ def large(count: int, width: int = 1280) -> dict[str, Any]:
     graph.spread(given, 20)
     ended, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     some = torch.arange(0, count, max(count // 500, 1))
-    exact = nearest(graph.units[some], 11, graph.units).places[:, 1:]
-    edges = graph.weights
-    hits = [edges[own, other] > 0 for own, near in zip(some.tolist(), exact.tolist(), strict=True) for other in near]
+    exact, found = nearest(graph.units[some], 11, graph.units, exact=True), nearest(graph.units, 10)
+    pairs = zip(exact.places[:, 1:].tolist(), found.places[some].tolist(), strict=True)
+    hits = [len(set(all_of_them) & set(own)) / 10 for all_of_them, own in pairs]
     return {
         "vectors": [count, width],
         "seconds": {"graph": round(made - began, 1), "spread": round(ended - made, 1)},

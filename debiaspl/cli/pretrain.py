@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
 from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
@@ -34,6 +34,7 @@ def pretrain_command(
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/DATA-pretrain unless given.")] = None,
     resume: Resume = False,
+    follow_links: FollowLinks = False,
     device: Device = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
     root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
@@ -87,12 +88,12 @@ def _of_photos(
 ) -> None:
     from debiaspl.data.label_table import Columns
     from debiaspl.photos.duration import estimate_start
-    from debiaspl.photos.start import choose_start, train_start
+    from debiaspl.photos.start import choose_start, start_name, train_start
     from debiaspl.photos.survey import survey_for_start
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
-    before = Run(out or Path("runs") / f"{folder.resolve().name}-start")
+    before = Run(out or Path("runs") / start_name(folder))
     if options.resume and before.config_path.exists():
         # Somebody may have begun to label while it was going on.
         no_labels = no_labels or before.recipe().protocol.name == "no-labels"
@@ -135,11 +136,13 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
     from debiaspl.training.tasks import task_of
 
     machine = find_device(options.device).type
-    whole = open_data(data, LARGEST_SIDE[machine], stream=True, root=options.root)
+    whole = open_data(data, stream=True, root=options.root)
     images = len(whole.train) + (0 if whole.unlabeled is None else len(whole.unlabeled))
     recipe = start_for_known(data, images, machine)
+    if not recipe.image_size and max(whole.train.images.shape[2:]) > LARGEST_SIDE[machine]:
+        recipe = recipe.with_settings([f"image_size={LARGEST_SIDE[machine]}"])
     if isinstance(whole.train.images, LazyImages):
-        recipe = recipe.with_settings([f"image_size={LARGEST_SIDE[machine]}", "stream=true"])
+        recipe = recipe.with_settings(["stream=true"])
     recipe = recipe.with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
@@ -205,10 +208,7 @@ def learned(results: dict[str, Any], place: Path) -> str:
     """What a run without labels has learned, in a line or two."""
     from debiaspl.training import Run
 
-    log = [record for record in Run(place).log() if record["losses"]]  # the first line is from before training
-    first, last = (sum(record["losses"].values()) for record in (log[0], log[-1]))
-    begun = f"went from {first:.2f}, over the first {log[0]['step']:,} steps, to" if len(log) > 1 else "is"
-    said = f"The loss {begun} {last:.2f} at the end."
+    said = _loss_of([record for record in Run(place).log() if record["losses"]])  # the first is from before training
     if "accuracy" not in results:
         return said
     labels = sum(results["labels"])
@@ -221,6 +221,15 @@ def learned(results: dict[str, Any], place: Path) -> str:
     )
 
 
+def _loss_of(log: list[dict[str, Any]]) -> str:
+    """How the loss has changed; lines of the log may be lost."""
+    if not log:
+        return "The log has no line that tells the loss."
+    first, last = (sum(record["losses"].values()) for record in (log[0], log[-1]))
+    begun = f"went from {first:.2f}, over the first {log[0]['step']:,} steps, to" if len(log) > 1 else "is"
+    return f"The loss {begun} {last:.2f} at the end."
+
+
 def _next_of_known(recipe: "Recipe", place: Path) -> str:
     """A recipe for the same set, with the network of the start."""
     from debiaspl.recipes import RECIPES
@@ -230,6 +239,8 @@ def _next_of_known(recipe: "Recipe", place: Path) -> str:
     kinds = (lambda one: one.start == f"runs/{recipe.name}", lambda one: one.name.endswith("-minutes"), bool)
     chosen = next((one for kind in kinds for one in fitting if kind(one)), None)
     typed = [f"start={place}"]
+    if chosen is not None and chosen.image_size != recipe.image_size:
+        typed += [f"image_size={recipe.image_size}"]
     if chosen is None or chosen.network != recipe.network:
         typed += [f"network={recipe.network.name}"]
         typed += [f"network.{key}={_typed(value)}" for key, value in recipe.network.settings.items()]

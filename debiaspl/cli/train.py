@@ -181,7 +181,8 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
         features = (
             f"1 of 2: features are learned without labels, {start.steps:,} steps; without that: --set start=. 2 of 2: "
         )
-        recipe = replace(recipe, start="")  # it is not there yet, and changes no time
+        # It is not there yet, nor is a classifier that begins with its features; neither changes the time of a step.
+        recipe = replace(recipe, start="", first_classifier="random")
     took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager))
     network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
     if encoder is not None:

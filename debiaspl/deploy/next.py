@@ -68,28 +68,32 @@ def pick_next(
     return picked
 
 
-def with_given_labels(
-    features: Tensor, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]
-) -> Tensor:
-    """The model's probabilities, (N, C), times those of the labels that are known by now, spread over the nearest
-    neighbours of the features; rows sum to one. A model that was trained before these labels were given learns of them
-    here. As it was, where fewer than two of its classes have a label.
+def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]) -> Tensor:
+    """The model's probabilities, (N, C), with what the labels that are known by now say of similar images: a model that
+    was trained before these labels were given learns of them here.
+
+    The labels are spread over the nearest neighbours of the features. Among the classes that have a label, the model's
+    probabilities are multiplied by theirs; what it gives to all of these classes together, and to each of the others,
+    stays. Nothing changes where fewer than two of its classes have a label.
 
     Args:
-        features: of every image, (N, D).
+        graph: of the features of every image.
         probabilities: as the model says.
         labels: position -> class, of the images that have a label; classes that the model does not know are left out.
         classes: of the model.
     """
     number = {name: place for place, name in enumerate(classes)}
     known = {place: number[label] for place, label in labels.items() if label in number}
-    if len(set(known.values())) < 2:
+    named = sorted(set(known.values()))
+    if len(named) < 2:
         return probabilities
-    given = torch.full((len(features),), UNLABELED)
+    given = torch.full((len(probabilities),), UNLABELED)
     given[list(known)] = torch.tensor(list(known.values()))
-    spread = Graph.of(features.float()).spread(given, len(classes))
-    both = probabilities.cpu().clamp_min(TINY) * spread.clamp_min(TINY)
-    return both / both.sum(-1, keepdim=True)
+    found = probabilities.cpu().clone()
+    own = found[:, named]
+    both = own.clamp_min(TINY) * graph.spread(given, len(classes))[:, named].clamp_min(TINY)
+    found[:, named] = both / both.sum(-1, keepdim=True) * own.sum(-1, keepdim=True)
+    return found
 
 
 class TwoBest(NamedTuple):
@@ -206,14 +210,17 @@ def suggest(
     every = torch.cat(probabilities)
     away = {place: taken[file] for place, file in enumerate(files) if file in taken}
     seen_features = torch.cat(features)
-    every = with_given_labels(seen_features, every, away, model.classes)
-    places = pick_next(seen_features, every, count, away)
-    return Suggestions(_told(model, files, every, places), len(files) - len(away), bad)
+    told = every
+    if away:
+        told = with_given_labels(Graph.of(seen_features.float()), every, away, model.classes)
+    places = pick_next(seen_features, told, count, away)
+    return Suggestions(_told(model, files, every, told, places), len(files) - len(away), bad)
 
 
-def _told(model: SavedModel, files: list[str], probabilities: Tensor, places: list[int]) -> list[Suggestion]:
-    confidence, label = probabilities.max(-1)
-    best = uncertainty(probabilities, STRENGTH)
+def _told(model: SavedModel, files: list[str], own: Tensor, told: Tensor, places: list[int]) -> list[Suggestion]:
+    """``own`` are the model's probabilities, and ``told`` those that the choice was made by."""
+    confidence, label = own.max(-1)
+    best = uncertainty(told, STRENGTH)
     made = []
     for place in places:
         first, second = (model.classes[int(number)] for number in best.classes[place])

@@ -67,11 +67,13 @@ def _pairs(units: Tensor, others: Tensor, exact: bool) -> Iterator[tuple[Tensor,
         yield from ((rows, None) for rows in torch.split(everyone, max(room // len(others), 1)))
         return
     centres = _centres(others)
+    # Vectors that are alike make centres that are alike, of which the first has all members. The others are dropped.
+    centres = centres[torch.bincount(_nearest_centre(others, centres), minlength=len(centres)) > 0]
     home = _nearest_centre(others, centres)
     order = home.argsort(stable=True)
     members = torch.split(order, torch.bincount(home, minlength=len(centres)).tolist())
     visits = home if units is others else _nearest_centre(units, centres)
-    near = (centres @ centres.T).topk(min(PROBED, len(centres))).indices.tolist()
+    near = (centres @ centres.T).fill_diagonal_(torch.inf).topk(min(PROBED, len(centres))).indices.tolist()
     visitors = torch.split(visits.argsort(stable=True), torch.bincount(visits, minlength=len(centres)).tolist())
     for rows, cells in zip(visitors, near, strict=True):
         if len(rows):

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from debiaspl.deploy import SavedModel
+    from debiaspl.graph import Graph
 
 COUNT = 200
 """Images that are named at a time."""
@@ -25,6 +26,7 @@ class RunGuide:
         """``answers`` are the classes of files, which grow while somebody labels; None: no class."""
         self._model, self._root, self._files = model, root, files
         self._answers = {} if answers is None else answers
+        self._graph: Graph | None = None
         self._places = [place * len(files) // min(MOST, len(files)) for place in range(min(MOST, len(files)))]
         self._seen: tuple[list[int], Tensor, Tensor] | None = None
         self.looked = 0
@@ -38,6 +40,7 @@ class RunGuide:
     def __call__(self, answered: Iterable[int]) -> list[int]:
         from debiaspl.deploy import pick_next
         from debiaspl.deploy.next import with_given_labels
+        from debiaspl.graph import Graph
 
         if self._seen is None:
             self._seen = self._look()
@@ -48,7 +51,9 @@ class RunGuide:
             return []
         said = dict(self._answers)  # another thread adds to it
         labels = {place: label for place in taken if (label := said.get(self._files[keys[place]])) is not None}
-        probabilities = with_given_labels(features, probabilities, labels, self._model.classes)
+        if labels:
+            self._graph = self._graph or Graph.of(features)
+            probabilities = with_given_labels(self._graph, probabilities, labels, self._model.classes)
         return [keys[place] for place in pick_next(features, probabilities, COUNT, taken)]
 
     def _look(self) -> "tuple[list[int], Tensor, Tensor]":

@@ -54,6 +54,7 @@ def supervised(recipe: Recipe) -> Recipe:
         recipe,
         algorithm=Choice("supervised"),
         correction=Choice("none"),
+        first_classifier="random",  # the graph would have looked at the other photos
         beside=Recipe.beside,
         beside_weight=Recipe.beside_weight,
         beside_until=Recipe.beside_until,

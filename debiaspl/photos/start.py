@@ -24,6 +24,11 @@ AUTOMATIC_FROM = {"cuda": 10_000}
 here. On a CPU it would take longer than all the rest. Measured with 10,800 images of EuroSAT: docs/start.md."""
 
 
+def start_name(folder: Path) -> str:
+    """What the start of a folder of photos is called."""
+    return f"{folder.resolve().name}-pretrain"
+
+
 def choose_start(photos: Photos, device: str) -> Recipe:
     """A start for these photos on this machine. The labels that are there are for a measurement when all is over: the
     class means of most of them are tried on the others."""
@@ -34,7 +39,7 @@ def choose_start(photos: Photos, device: str) -> Recipe:
     given |= {"folds": check.folds, "fold": 0} if check.folds else {}
     return replace(
         base,
-        name=f"{photos.folder.resolve().name}-pretrain",
+        name=start_name(photos.folder),
         about=f"{len(photos.labels):,} photos: features without labels",
         data=str(photos.folder),
         protocol=Choice("given", given) if photos.classes else Choice("no-labels"),

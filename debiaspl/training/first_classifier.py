@@ -11,6 +11,7 @@ from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.classifier import as_classifier, class_means
+from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
 
 RANDOM, MEANS = "random", "means"
@@ -57,6 +58,11 @@ def _some(images: ImageSet) -> ImageSet:
 
 
 def _check(recipe: Recipe, network: Network, task: Task) -> None:
+    if not find("algorithm", recipe.algorithm.name).learns_labels:
+        raise ValueError(
+            f"first_classifier is {recipe.first_classifier}, but {recipe.algorithm.name} learns features alone and "
+            "trains no classifier. Leave first_classifier=random."
+        )
     pretrained = type(network).load_pretrained is not Network.load_pretrained
     if not (recipe.start or task.labeled.is_encoded or pretrained):
         raise ValueError(

@@ -68,9 +68,9 @@ def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
             if data.labeled.is_encoded
             else f"validation is {recipe.validation}, and a task has its own: Task(..., validation=images)."
         )
-    labels = data.labels if isinstance(data, ImageSet) else None
     protocol = recipe.protocol
-    if isinstance(data, Task) or (labels is not None and bool((labels == UNLABELED).any())):
-        none = labels is not None and bool((labels == UNLABELED).all())
-        protocol = Choice("no-labels" if none else "given")
+    if isinstance(data, Task):
+        protocol = Choice("given" if data.has_labels else "no-labels")
+    elif isinstance(data, ImageSet) and bool((data.labels == UNLABELED).any()):
+        protocol = Choice("no-labels" if bool((data.labels == UNLABELED).all()) else "given")
     return replace(recipe, data=IN_MEMORY, protocol=protocol), data

@@ -272,18 +272,32 @@ def two_groups() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_labels_given_since_reach_similar_images():
     features, probabilities = two_groups()
-    found = with_given_labels(features, probabilities, {0: "a", 1: "b", 2: "a", 7: "unknown"}, ("a", "b", "c"))
-    assert found.argmax(-1).tolist() == [0, 1] * 20
+    graph = Graph.of(features)
+    found = with_given_labels(graph, probabilities, {0: "a", 1: "b", 2: "a", 7: "unknown"}, ("a", "b", "c"))
+    assert found[:, :2].argmax(-1).tolist() == [0, 1] * 20
     torch.testing.assert_close(found.sum(-1), torch.ones(40))
-    sure = torch.tensor([[0.05, 0.05, 0.9]]).expand(40, 3)
-    spread = Graph.of(features).spread(torch.tensor([0, 1, 0, *[-1] * 37]), 3)
-    both = with_given_labels(features, sure, {0: "a", 1: "b", 2: "a"}, ("a", "b", "c"))
-    for row, (model, graph) in zip(both.tolist(), zip(sure.tolist(), spread.tolist(), strict=True), strict=True):
-        product = [own * max(other, 1e-12) for own, other in zip(model, graph, strict=True)]
-        assert row == pytest.approx([value / sum(product) for value in product], abs=1e-5)
+    torch.testing.assert_close(found[:, 2], probabilities[:, 2])  # a class without a label is left alone
+    told = torch.tensor([[0.4, 0.2, 0.4]]).expand(40, 3)
+    spread = graph.spread(torch.tensor([0, 1, 0, *[-1] * 37]), 3)
+    both = with_given_labels(graph, told, {0: "a", 1: "b", 2: "a"}, ("a", "b", "c"))
+    for row, other in zip(both.tolist(), spread.tolist(), strict=True):
+        product = [0.4 * max(other[0], 1e-12), 0.2 * max(other[1], 1e-12)]
+        assert row == pytest.approx([*(0.6 * value / sum(product) for value in product), 0.4], abs=1e-5)
+
+
+def test_the_first_labels_do_not_take_the_other_classes_away():
+    """Ten classes that the model knows, of which two have a label by now."""
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.arange(200) % 10
+    features = 3 * torch.randn(10, 16, generator=generator)[truth] + torch.randn(200, 16, generator=generator)
+    probabilities = torch.full((200, 10), 0.05)
+    probabilities[torch.arange(200), truth] = 0.55
+    names = tuple("abcdefghij")
+    found = with_given_labels(Graph.of(features), probabilities, {0: "a", 1: "b"}, names)
+    assert (found.argmax(-1) == truth).double().mean() > 0.95
 
 
 @pytest.mark.parametrize("labels", [{}, {0: "a", 2: "a"}, {0: "unknown", 1: "other"}])
 def test_labels_of_fewer_than_two_known_classes_change_nothing(labels):
     features, probabilities = two_groups()
-    assert with_given_labels(features, probabilities, labels, ("a", "b", "c")) is probabilities
+    assert with_given_labels(Graph.of(features), probabilities, labels, ("a", "b", "c")) is probabilities

@@ -56,6 +56,16 @@ def test_cells_find_nearly_all_that_pairs_find_and_never_the_vector_itself(among
     assert (cells.similarity.diff(dim=1) <= 1e-6).all()
 
 
+@pytest.mark.parametrize("alike", [0.3, 0.6, 1.0])
+def test_vectors_that_are_alike_do_not_leave_empty_cells(alike):
+    """Blank pictures, or features that have collapsed: many centres are the same, and one of them has all members."""
+    units = F.normalize(clusters(3000), dim=-1)
+    units[: int(alike * len(units))] = units[0]
+    found = nearest(units, 5, exact=False)
+    assert (found.similarity[: int(alike * len(units))] > 0.999).all()
+    assert not (found.places == torch.arange(3000)[:, None]).any()
+
+
 def test_cells_too_small_for_all_neighbours_leave_the_rest_without_weight(monkeypatch):
     monkeypatch.setattr(neighbours, "PROBED", 1)
     units = F.normalize(clusters(100), dim=-1)

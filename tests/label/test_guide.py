@@ -8,6 +8,7 @@ import torch
 from debiaspl.deploy import load_model, pick_next
 from debiaspl.deploy.next import with_given_labels
 from debiaspl.deploy.saved import SavedModel
+from debiaspl.graph import Graph
 from debiaspl.label.guide import RunGuide
 from debiaspl.models import MODELS
 from debiaspl.training import train
@@ -47,7 +48,7 @@ def test_answers_given_meanwhile_are_used(tmp_path, model):
     answers |= {"003.jpg": "a", "009.jpg": "b", "012.jpg": None}
     images = torch.stack([model.read(root / file) for file in files])
     features, labels = model.features(images), {3: "a", 9: "b"}
-    probabilities = with_given_labels(features, model.probabilities(images), labels, model.classes)
+    probabilities = with_given_labels(Graph.of(features), model.probabilities(images), labels, model.classes)
     after = guide({3, 9, 12})
     assert after == pick_next(features, probabilities, 200, taken=[3, 9, 12])
     assert after != before

@@ -7,8 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from debiaspl.cli.train import _plan
 from debiaspl.photos import run
 from debiaspl.photos import start as start_module
+from debiaspl.photos.check import check_for
+from debiaspl.photos.choose import supervised
 from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
 from debiaspl.recipes.cifar10 import START
 from debiaspl.training.log import ProgressLine
@@ -129,3 +132,19 @@ def test_a_run_that_was_begun_without_is_not_gone_on_with(photos, tmp_path):
     ran = train(photos, tmp_path / "run", "--resume")
     assert ran.exit_code == 1
     assert "start: '' then" in ran.output
+
+
+def test_the_time_is_told_before_there_is_a_start(tmp_path):
+    """The recipe of a GPU begins with a classifier of the start's features, which are not there yet."""
+    photos = made(5, 5, unlabeled=AUTOMATIC_FROM["cuda"])
+    recipe, start = choose_with_start(photos, "cuda", None, [], tmp_path / "run")
+    assert start is not None
+    assert recipe.first_classifier == "graph"
+    timed = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("debiaspl.photos.duration.estimate", lambda recipe, *others: timed.append(recipe) or 60.0)
+        patched.setattr("debiaspl.photos.duration.estimate_start", lambda *others: 60.0)
+        patched.setattr("debiaspl.photos.duration.cores", lambda machine: "a GPU")
+        assert "1 of 2" in _plan(recipe, photos, check_for(photos), "cuda", None, False, start)
+    assert [(one.start, one.first_classifier) for one in timed] == [("", "random")]
+    assert supervised(recipe).first_classifier == "random"  # from the labels alone

@@ -163,6 +163,19 @@ def test_photos_may_be_labeled_while_a_start_is_stopped(tmp_path, monkeypatch, s
     assert same(tmp_path / "run", start[0])
 
 
+def test_the_folder_that_nobody_named_is_found_again(tmp_path, monkeypatch):
+    photos = write_digits(tmp_path / "photos")
+    monkeypatch.chdir(tmp_path)
+    stop_at(monkeypatch, 5)
+    debiaspl("pretrain", photos, "--device", "cpu", *SHORT)
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    (photos / "labels.csv").write_text("file_name,label\n000.png,even\n001.png,odd\n")
+    ran = debiaspl("pretrain", photos, "--device", "cpu", *SHORT, "--resume")
+    assert ran.exit_code == 0, ran.output
+    assert (tmp_path / "runs" / "photos-pretrain" / "model.safetensors").is_file()
+
+
 def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start):
     photos = write_digits(tmp_path / "photos", labeled=12)
     shutil.copytree(start[0], tmp_path / "start")

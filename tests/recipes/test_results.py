@@ -265,3 +265,22 @@ def test_pages_tell_the_search_from_a_start():
         log[0][1] for log in search["alone"]["log"].values()
     )  # with the first 250 steps, from the first line on
     assert 5.5 < (seconds + begun) / 60 < 6.5
+
+
+def test_the_page_compares_a_start_with_an_encoder():
+    root = Path(__file__).parents[2]
+    lines = (
+        (root / "docs" / "start.md").read_text().split("<!-- table encoder -->")[1].split("\n\n")[1].splitlines()[2:]
+    )
+    shown = {cells[0]: cells[1:] for cells in ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)}
+    runs = json.loads((root / "results" / "graph" / "eurosat-encoder.json").read_text())["runs"]
+    encoder = {name.replace("supervised", "labels alone"): f"{100 * run['accuracy']:.1f}" for name, run in runs.items()}
+    assert {name: cells[0] for name, cells in shown.items()} == encoder
+    assert shown["FixMatch"][1] == f"{started('eurosat-40', '-fixmatch')[0]:.1f}"
+    assert shown["DebiasPL, first classifier from the graph"][1] == f"{started('eurosat-40')[0]:.1f}"
+    start = json.loads((root / "results" / "start" / "eurosat-40" / "eurosat-40-start.json").read_text())
+    assert start["folds"][0]["fold"] == 0
+    for run in runs.values():  # the same labels, and the same test images
+        assert run["recipe"]["seed"] == 0
+        assert run["recipe"]["protocol"] == start["recipe"]["protocol"]
+        assert (sum(run["labels"]), run["test"]) == (40, 2700)

@@ -101,6 +101,12 @@ def test_random_features_are_refused():
         changed(TINY, "first_classifier=best")
 
 
+@pytest.mark.parametrize("kind", ["means", "graph"])
+def test_an_algorithm_without_a_classifier_refuses_one(start, kind):
+    with pytest.raises(ValueError, match="moco learns features alone and trains no classifier"):
+        Step(changed(START, f"start={start}", f"first_classifier={kind}"), digits(), CPU)
+
+
 def test_more_images_than_the_graph_takes_are_thinned_out(start, monkeypatch):
     monkeypatch.setattr("debiaspl.training.first_classifier.MOST", 300)
     task = digits()
