@@ -47,9 +47,9 @@ def test_every_training_image_of_digits_is_learned_from():
     assert recipe.labeled_batch == 0
 
 
-@pytest.mark.slow(seconds=60)
+@pytest.mark.slow(seconds=40)
 def test_digits_learn_features(tmp_path):
-    """Measured: 91 to 93 %, and 78 % with random weights."""
-    recipe = RECIPES["digits-pretrain"]
+    """Half of the steps: one run had 89 % after 600 of them, and 78 % with random weights."""
+    recipe = RECIPES["digits-pretrain"].with_settings(["steps=500"])
     random = train(recipe.with_settings(["steps=1", "learning_rate=0"]), tmp_path / "random")
     assert train(recipe, tmp_path / "learned")["accuracy"] > random["accuracy"] + 0.05
