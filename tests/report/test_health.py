@@ -9,10 +9,11 @@ import pytest
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page, runs_values
 from debiaspl.report.runs.curves import POINTS, curves
-from debiaspl.training import RunError
+from debiaspl.training import RunError, train
 from tests.report.chromium import needs_chromium
 from tests.report.made import HOSTILE
 from tests.report.test_runs import LOG, begun
+from tests.training.tiny import TINY, changed
 
 SAID = {"kind": "collapsed", "fact": f"All features are alike {HOSTILE}.", "todo": "Set relations=0."}
 
@@ -85,3 +86,11 @@ def test_the_page_draws_the_curves_and_says_it(tmp_path, chromium):
     assert SAID["fact"] in said
     assert SAID["todo"] in said
     page.close()
+
+
+def test_a_start_is_measured_by_its_class_means_and_the_next_step_is_a_run_with_labels(tmp_path):
+    train(changed(TINY, "algorithm=moco", "correction=none", "memory=32"), tmp_path / "start")
+    page = runs_values([read_run(tmp_path / "start")], RECIPES)
+    (finding,) = [one for one in page["findings"] if one["part"] == "accuracy"]
+    assert finding["fact"].startswith("The nearest class mean, on features of MoCo, recognises ")
+    assert finding["todo"] == f"Begin a run that learns from labels with it: --set start={tmp_path / 'start'}"

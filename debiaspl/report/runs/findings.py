@@ -67,7 +67,8 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
     assert found is not None
     images, measured_on = best.ended()[0]["test"], what_was_tested(best.ended()[0])
     seeds = f", the mean of {found['seeds']} seeds" if found["seeds"] > 1 else ""
-    fact = f"{best.title} recognises {100 * found['mean']:.1f} % of {images:,} {measured_on}{seeds}"
+    who = f"The nearest class mean, on features of {best.title}," if best.is_start else best.title
+    fact = f"{who} recognises {100 * found['mean']:.1f} % of {images:,} {measured_on}{seeds}"
     others = [method for method in ended if method is not best]
     # The best one is found by looking at every pair.
     pairs = len(ended) * len(others) // 2
@@ -86,6 +87,8 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
         "Train the same recipe with --set correction=none, and once more with --set algorithm=supervised besides, and "
         "compare."
     )
+    if best.is_start:
+        alone = f"Begin a run that learns from labels with it: --set start={best.runs[0].folder}"
     more = "One seed each: a difference may be chance where the intervals overlap."
     if found["seeds"] > 1:
         all_sure = chances and max(chances) <= LEVEL

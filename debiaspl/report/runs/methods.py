@@ -46,6 +46,11 @@ class Method:
     def supervised(self) -> bool:
         return _from_labels_alone(self.runs[0].recipe)
 
+    @property
+    def is_start(self) -> bool:
+        """Whether features alone were learned: what is measured of them is a nearest class mean."""
+        return self.runs[0].recipe["algorithm"]["name"] in STARTS
+
     def ended(self) -> list[Mapping[str, Any]]:
         """Results of the runs that have ended and were measured; those without labels were not."""
         return [run.results for run in self.runs if run.results is not None and "accuracy" in run.results]
