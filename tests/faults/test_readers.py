@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.faults.readers import READERS, refused_or_read
 
-FEW, MANY = 25, 600
+FEW, MANY = 25, 300
 """Of each reader; always the same ones. ``make torture`` makes others every time."""
 
 

@@ -94,7 +94,7 @@ def test_a_whole_collapse_is_told(tmp_path, capsys):
 
 
 @pytest.mark.slow(seconds=40)
-@pytest.mark.parametrize(("recipe", "seeds"), [(SIMCLR, (0, 1, 2)), (MOCO, (3,))], ids=["simclr", "moco"])
+@pytest.mark.parametrize(("recipe", "seeds"), [(SIMCLR, (0,)), (MOCO, (3,))], ids=["simclr", "moco"])
 def test_healthy_runs_are_not_warned_of(tmp_path, recipe, seeds, capsys):
     for seed in seeds:
         found = run(changed(recipe, f"seed={seed}"), tmp_path / str(seed))

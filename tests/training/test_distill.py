@@ -121,12 +121,11 @@ def test_ranks_hold_the_same_bits_and_resume_without_the_folder(teacher):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("correction", ["none", "debiaser"])
-def test_a_smaller_student_of_a_run_on_digits_gets_near_its_teacher(tmp_path, correction):
+def test_a_smaller_student_of_a_run_on_digits_gets_near_its_teacher(tmp_path):
     """Measured on seeds 0 to 2: teachers of 94.8 to 97.2 %, students from 0.6 points below to 0.6 above them."""
     recipe = changed(ONE_LABEL, "steps=300", "per_class=10")
     taught = train(recipe, tmp_path / "teacher")["accuracy"]
-    student = changed(recipe, "algorithm=distill", f"teacher_run={tmp_path / 'teacher'}", f"correction={correction}")
+    student = changed(recipe, "algorithm=distill", f"teacher_run={tmp_path / 'teacher'}", "correction=debiaser")
     learned = train(changed(student, "network.width=8"), tmp_path / "student")["accuracy"]
     assert taught > 0.8
     assert learned > taught - 0.1
