@@ -144,8 +144,10 @@ class _Joined:
         self._parts: list[NDArray[Any]] = []
 
     def add(self, part: NDArray[Any]) -> None:
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and is refused as that
+            part = part.astype(np.float32, copy=False)
         if self.rows is None:
-            self._parts.append(part.astype(np.float32, copy=False))
+            self._parts.append(part)
         else:
             if not self._parts:
                 self._parts = [np.empty((self.rows, part.shape[1]), np.float32)]

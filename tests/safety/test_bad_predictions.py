@@ -80,6 +80,13 @@ def test_columns_of_the_same_name_are_refused(tmp_path, name):
     refused(tmp_path / "a.parquet", "columns of the same name")
 
 
+@pytest.mark.parametrize("name", ["logits", "probabilities", "embeddings"])
+def test_numbers_too_large_for_float32_are_refused(tmp_path, name):
+    values = pa.array([[1e300, 0.0], [0.0, 1.0], [1.0, 0.0]], pa.list_(pa.float64()))
+    columns = {"label": pa.array(LABELS), name: values}
+    refused(parquet(tmp_path / "a.parquet", columns), "finite|inf")
+
+
 def test_a_parquet_bomb_is_refused(tmp_path, monkeypatch):
     """Equal lists, of which a file of some kilobytes holds gigabytes."""
     row = pa.array([0.0] * 1000, pa.float32())
