@@ -119,7 +119,7 @@ def _check_config(config: Any) -> None:
     for name, part in parts.items():
         whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
         _expect(whole, f"{name!r} of its recipe is not a name with settings")
-    _expect("data" in recipe, "its recipe has no data")
+    _expect(isinstance(recipe.get("data"), str), "its recipe has no data")
     _refuse_not_finite(recipe, "its recipe")
 
 
@@ -137,8 +137,8 @@ def _check_log(log: list[Any]) -> None:
             _expect(value is None or _is_number(value), f"{name!r} in {line} is {value!r}, expected a number")
         for name in VECTORS:
             vector = record.get(name, [])
-            good = _is_counts(vector) if name == "pseudo_labels" else _is_numbers(vector)
-            _expect(good, f"{name!r} in {line} is not a list of numbers")
+            good = _is_counts(vector) if name == "pseudo_labels" else _is_shares(vector)
+            _expect(good and (vector or name not in record), f"{name!r} in {line} is not a list of numbers")
             sizes |= {len(vector)} - {0}
         _expect(len(sizes) < 2, f"{line} speaks of another number of classes than the lines above it")
 
@@ -158,9 +158,13 @@ def _check_results(results: Any) -> None:
     """Refuse what is not the measurement of a run that has ended."""
     found = {list: "a list", str: "text", type(None): "null"}.get(type(results), "a number")
     _expect(isinstance(results, dict), f"it holds {found}, expected names with numbers")
-    if results.get("labels") == []:
-        return  # features were learned of images without labels: nothing could be measured
     accuracy, images, unlabeled = results.get("accuracy"), results.get("test"), results.get("unlabeled", 0)
+    if results.get("labels") == []:  # features were learned of images without labels: nothing could be measured
+        _expect("accuracy" not in results, f"'accuracy' is {accuracy!r}, and there are no labels to measure with")
+        counted = _is_counts([unlabeled, images])
+        _expect(counted, f"'unlabeled' is {unlabeled!r} and 'test' {images!r}, expected numbers of images")
+        _refuse_not_finite(results, "it")
+        return
     _expect(_is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
     _expect(_is_counts([images]) and images > 0, f"'test' is {images!r}, expected the number of test images")
     _expect(_is_counts([unlabeled]), f"'unlabeled' is {unlabeled!r}, expected a number of images")
@@ -197,8 +201,9 @@ def _is_number(value: Any) -> bool:
     return (isinstance(value, float) and math.isfinite(value)) or (_is_whole(value) and abs(value) < MOST)
 
 
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_number, value))
+def _is_shares(value: Any) -> bool:
+    """Of classes, in float32: a share of 1 may have been rounded up."""
+    return isinstance(value, list) and all(_is_number(one) and -1e-3 <= one <= 1 + 1e-3 for one in value)
 
 
 def _is_share(value: Any) -> bool:
