@@ -56,6 +56,7 @@ def test_a_known_set_is_still_shown(tmp_path):
         ("log.jsonl", {"marginal": [-1.0] * 10}),
         ("results.json", {"labels": [], "unlabeled": None}),
         ("results.json", {"labels": []}),
+        ("results.json", {"labels": [], "test": [1]}),
     ],
 )
 def test_numbers_that_no_run_writes_are_refused(tmp_path, name, change):

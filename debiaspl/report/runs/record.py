@@ -161,7 +161,7 @@ def _check_results(results: Any) -> None:
     accuracy, images, unlabeled = results.get("accuracy"), results.get("test"), results.get("unlabeled", 0)
     if results.get("labels") == []:  # features were learned of images without labels: nothing could be measured
         _expect("accuracy" not in results, f"'accuracy' is {accuracy!r}, and there are no labels to measure with")
-        counted = _is_counts([unlabeled, images])
+        counted = _is_counts([results.get("unlabeled"), images])
         _expect(counted, f"'unlabeled' is {unlabeled!r} and 'test' {images!r}, expected numbers of images")
         _refuse_not_finite(results, "it")
         return
