@@ -67,7 +67,7 @@ def settings_of(job: Job, jobs: list[Job], runs: Path) -> list[str]:
     for setting in job.settings:
         if found := re.fullmatch(r"\{best:(.+)\}", setting):
             candidates = [one for one in jobs if one.name.startswith(found[1])]
-            best = max(candidates, key=lambda one: results(runs / one.name)["accuracy"])  # type: ignore[index]
+            best = max(candidates, key=lambda one: (results(runs / one.name) or {})["accuracy"])
             made += settings_of(best, jobs, runs)
         else:
             made.append(setting.replace("{runs}", str(runs)))
