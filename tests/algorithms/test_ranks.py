@@ -43,6 +43,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "crest": ("crest", {"threshold": 0.5}),
     "crest+": ("crest+", {"threshold": 0.5}),
     "adamatch": ("adamatch", {"threshold": 0.9}),
+    "abc": ("abc", {"threshold": 0.4}),
     "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
