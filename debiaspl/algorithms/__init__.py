@@ -11,6 +11,7 @@ from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.flexmatch import FlexMatch
 from debiaspl.algorithms.freematch import FreeMatch
+from debiaspl.algorithms.graph_labels import GraphLabels
 from debiaspl.algorithms.meanteacher import MeanTeacher
 from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.algorithms.moco import MoCo
@@ -45,7 +46,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "paws": PAWS,
 }
 
-HINTED: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch, "distill": Distill}
+HINTED: dict[str, type[Algorithm]] = {"graph": GraphLabels, "taught": TaughtFixMatch, "distill": Distill}
 """Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
@@ -70,6 +71,7 @@ __all__ = [
     "FixMatch",
     "FlexMatch",
     "FreeMatch",
+    "GraphLabels",
     "MeanTeacher",
     "MixMatch",
     "MoCo",

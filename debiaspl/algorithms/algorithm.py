@@ -75,6 +75,8 @@ class Algorithm(nn.Module, ABC):
     """What to change where the features collapse, in the order to try it; it may depend on the settings."""
     gone: tuple[str, ...] = ()
     """Settings that runs of earlier versions record, and that did nothing."""
+    hints_from_graph = False
+    """Where the task has no hints, they are labels that spread over the graph of the features of the first step."""
     hard_labels = True
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"

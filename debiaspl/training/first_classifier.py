@@ -1,11 +1,11 @@
-"""A classifier to begin with, where the features are good already: from the labels alone, or spread over a graph."""
+"""What a run can begin with where the features are good already: a classifier, and labels spread over their graph."""
 
 from copy import deepcopy
 
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, ImageSet, Task
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Network, predict_set
@@ -32,17 +32,46 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
         mean = _features(seer, _some(task.unlabeled))[0].mean(0)
         head = class_means(network.head, known, labels, mean)
     else:
-        unknown, _ = _features(seer, _some(task.unlabeled))
-        features = torch.cat((known, unknown))
-        given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
-        graph = Graph.of(features)
-        spread = graph.spread(given, task.labeled.num_classes).argmax(-1).to(features.device)
-        label = torch.where(given >= 0, given, spread)
+        known_and_not, given, graph, spread = _spread(known, labels, seer, task)
+        label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
-        head = as_classifier(network.head, weights, features - graph.mean, graph.mean)
+        head = as_classifier(network.head, weights, known_and_not - graph.mean, graph.mean)
     # A class without labels gets no chance at first; a bias of minus infinity would never let it have one.
     bias = torch.where(head.bias.isfinite(), head.bias, head.bias[head.bias.isfinite()].min())
     return {"head.weight": ranks.of_first(head.weight), "head.bias": ranks.of_first(bias)}
+
+
+@torch.no_grad()
+def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
+    """A label for every unlabeled image from the graph of the network's features, and how sure it is.
+
+    Every rank computes the same, and takes what the first has found.
+    """
+    _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels that spread over a graph")
+    seer, chosen = deepcopy(network).eval(), _some(task.unlabeled)
+    known, labels = _features(seer, task.labeled)
+    _, _, graph, spread = _spread(known, labels, seer, task)
+    # Even where a file cannot be read: nothing is known of it.
+    probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
+    if len(chosen) == len(task.unlabeled):
+        places = torch.cat([seen.positions for seen in predict_set(seer, chosen, BATCH)])
+        probabilities[places.cpu()] = spread[len(known) :]
+    else:  # the graph has some of them only, and all take the labels of their neighbours there
+        for seen in predict_set(seer, task.unlabeled, BATCH):
+            probabilities[seen.positions.cpu()] = graph.carried(spread, seen.features.float())
+    confidence, label = probabilities.max(-1)
+    where = task.unlabeled.labels.device
+    return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
+
+
+def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
+    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 where there is none;
+    the graph; and the probabilities that it spreads."""
+    unknown, _ = _features(network, _some(task.unlabeled))
+    features = torch.cat((known, unknown))
+    given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
+    graph = Graph.of(features)
+    return features, given, graph, graph.spread(given, task.labeled.num_classes)
 
 
 def _features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:
@@ -63,9 +92,13 @@ def _check(recipe: Recipe, network: Network, task: Task) -> None:
             f"first_classifier is {recipe.first_classifier}, but {recipe.algorithm.name} learns features alone and "
             "trains no classifier. Leave first_classifier=random."
         )
+    _check_features(recipe, network, task, f"first_classifier is {recipe.first_classifier}")
+
+
+def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
     pretrained = type(network).load_pretrained is not Network.load_pretrained
     if not (recipe.start or task.labeled.is_encoded or pretrained):
         raise ValueError(
-            f"first_classifier is {recipe.first_classifier}, but the network begins with random weights, whose "
-            "features tell nothing. Begin with a start, --set start=RUN, or leave first_classifier=random."
+            f"{what}, but the network begins with random weights, whose features tell nothing. Begin with a start, "
+            "--set start=RUN, or with a pretrained encoder."
         )

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms import STARTS, Batch, Models
-from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
+from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
 from debiaspl.models import (
     ALGORITHM,
@@ -25,7 +25,7 @@ from debiaspl.training.classifier import finished, with_learned_head
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged, pieces
-from debiaspl.training.first_classifier import RANDOM, first_classifier
+from debiaspl.training.first_classifier import RANDOM, first_classifier, graph_hints
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
@@ -77,7 +77,8 @@ class Step:
         if fresh and recipe.first_classifier != RANDOM:
             self._begin_with(first_classifier(recipe, self.student, self.task))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
-        self.algorithm = algorithm_of(recipe, task, self.student.num_features).to(device)
+        hinted = self._with_hints(fresh)
+        self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)
         if fresh and recipe.first_classifier != RANDOM:
             for head in further_heads(self.algorithm):
                 head.begin_with(self.student.head)
@@ -113,6 +114,17 @@ class Step:
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
         recorded = record and device.type == "cuda"
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
+
+    def _with_hints(self, fresh: bool) -> Task:
+        """The task, with the graph's labels for hints where the algorithm learns from those. A run that is resumed has
+        them in its state: anything of the same shape will do."""
+        task = self.task
+        if task.hints is not None or not find("algorithm", self.recipe.algorithm.name).hints_from_graph:
+            return task
+        if fresh:
+            return replace(task, hints=graph_hints(self.recipe, self.student, task))
+        nothing = torch.zeros_like(task.unlabeled.labels)
+        return replace(task, hints=Hints(nothing, nothing.float()))
 
     def _begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """First weights; a student that begins anew begins with them again."""
@@ -286,6 +298,8 @@ class Step:
 def check(recipe: Recipe, task: Task) -> None:
     """Raise where a step of vectors would raise; nothing is computed."""
     network = _network(recipe, task, recipe.seed, fresh=False)
+    if task.hints is None and find("algorithm", recipe.algorithm.name).hints_from_graph:
+        task = replace(task, hints=Hints(torch.zeros_like(task.unlabeled.labels), torch.zeros(len(task.unlabeled))))
     algorithm = algorithm_of(recipe, task, network.num_features)
     refuse_for_vectors(recipe, algorithm)
     view_maker(recipe, task.labeled, None)
