@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from debiaspl.debias.alignment import DistributionAlignment
 from debiaspl.debias.causal_norm import CausalNorm
+from debiaspl.debias.composite import PLUS, Composite, CompositeBuilder
 from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
 from debiaspl.debias.ldam import LDAM
@@ -25,7 +26,10 @@ CORRECTIONS: dict[str, Callable[..., Correction]] = {
 __all__ = [
     "CORRECTIONS",
     "LDAM",
+    "PLUS",
     "CausalNorm",
+    "Composite",
+    "CompositeBuilder",
     "Correction",
     "Debiaser",
     "DistributionAlignment",

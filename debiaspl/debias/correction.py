@@ -24,6 +24,15 @@ class Traits:
     """Labeled and unlabeled images may have different class distributions."""
 
 
+PLACES = {
+    "labels": "probabilities",
+    "unlabeled loss": "margin",
+    "labeled loss": "labeled_margin",
+    "classifier": "classifier",
+}
+"""Where a correction can act, and the method that does it."""
+
+
 class Correction(nn.Module):
     """What stands between a model's predictions and the pseudo-labels made from them. This one changes nothing.
 
@@ -42,6 +51,14 @@ class Correction(nn.Module):
     """Does nothing where there are no pseudo-labels."""
     needs_hard_labels = False
     """Its margin belongs to one class, so that it has no meaning for soft or mixed targets."""
+    takes_out = ""
+    """The bias that it takes out, where others take out the same in other places: not with one of those."""
+
+    def places(self) -> frozenset[str]:
+        """Where it acts, of ``PLACES``: those whose method is its own."""
+        return frozenset(
+            place for place, method in PLACES.items() if getattr(type(self), method) is not getattr(Correction, method)
+        )
 
     def forward(self, weak_logits: Tensor) -> Tensor:
         """Probabilities for pseudo-labels, from what was known before this batch; then learn from the batch."""

@@ -11,6 +11,7 @@ from debiaspl.debias.correction import Correction, Traits, at_least_float32, che
 class _Adjustment(Correction):
     """``tau * log(pi)``, where ``pi`` are the shares of the classes among the labels."""
 
+    takes_out = "the shares of the classes among the labels"
     adjustment: Tensor
 
     def __init__(self, class_counts: Sequence[int], tau: float = 1.0) -> None:
