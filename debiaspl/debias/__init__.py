@@ -9,6 +9,7 @@ from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
 from debiaspl.debias.ldam import LDAM
 from debiaspl.debias.logit_adjustment import LogitAdjustment, PosthocLogitAdjustment
+from debiaspl.debias.simpro import SimPro
 from debiaspl.debias.tau_norm import TauNorm
 
 # By name; each is built with what its constructor names of the data (num_classes, class_counts), and its own settings.
@@ -19,6 +20,7 @@ CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "logit-adjustment": LogitAdjustment,
     "logit-adjustment-posthoc": PosthocLogitAdjustment,
     "ldam": LDAM,
+    "simpro": SimPro,
     "tau-norm": TauNorm,
     "causal-norm": CausalNorm,
 }
@@ -35,6 +37,7 @@ __all__ = [
     "DistributionAlignment",
     "LogitAdjustment",
     "PosthocLogitAdjustment",
+    "SimPro",
     "TauNorm",
     "Traits",
 ]

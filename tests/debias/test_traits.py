@@ -100,7 +100,7 @@ def treats_classes_alike(name: str) -> bool:
 
 def seen(name: str) -> Traits:
     plain, before, after = Correction(), made(name, UNEVEN, learned=False), made(name, UNEVEN)
-    unlabeled = on_unlabeled(after, logits(), LABELS)
+    labels = [after.probabilities(logits())]
     knows_counts = "class_counts" in inspect.signature(CORRECTIONS[name]).parameters
     return Traits(
         helps_training=not same(in_training(after), in_training(plain)),
@@ -108,8 +108,8 @@ def seen(name: str) -> Traits:
         adapts=not same(in_training(after), in_training(before)),
         works_on_balanced=not treats_classes_alike(name),
         # Bias in labels of images that are distributed otherwise is mended, and the same whatever the labeled ones are.
-        allows_shift=not same(unlabeled, on_unlabeled(plain, logits(), LABELS))
-        and same(unlabeled, on_unlabeled(made(name, OTHERWISE), logits(), LABELS)),
+        allows_shift=not same(labels, [plain.probabilities(logits())])
+        and same(labels, [made(name, OTHERWISE).probabilities(logits())]),
     )
 
 
