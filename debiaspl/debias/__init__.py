@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from debiaspl.debias.alignment import DistributionAlignment
 from debiaspl.debias.causal_norm import CausalNorm
+from debiaspl.debias.cdmad import CDMAD
 from debiaspl.debias.composite import PLUS, Composite, CompositeBuilder
 from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
@@ -21,11 +22,13 @@ CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "logit-adjustment-posthoc": PosthocLogitAdjustment,
     "ldam": LDAM,
     "simpro": SimPro,
+    "cdmad": CDMAD,
     "tau-norm": TauNorm,
     "causal-norm": CausalNorm,
 }
 
 __all__ = [
+    "CDMAD",
     "CORRECTIONS",
     "LDAM",
     "PLUS",

@@ -44,6 +44,8 @@ class Composite(Correction):
                 + (f"; {idle[0]} does nothing. Use it without {idle[0]}." if idle else ".")
             )
         self.corrects_pseudo_labels_alone = all(part.corrects_pseudo_labels_alone for part in parts.values())
+        self.looks = any(part.looks for part in parts.values())
+        self.needs_pictures = next((part.needs_pictures for part in parts.values() if part.needs_pictures), "")
         self.needs_hard_labels = any(part.needs_hard_labels for part in parts.values())
 
     def places(self) -> frozenset[str]:
@@ -58,6 +60,10 @@ class Composite(Correction):
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         return self._for("labels").probabilities(weak_logits)
+
+    def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
+        for part in self._parts():
+            part.look(network, like, progress)
 
     def learn(self, weak_logits: Tensor) -> None:
         for part in self._parts():

@@ -41,8 +41,9 @@ class Correction(nn.Module):
 
     A sibling overrides ``probabilities`` and ``margin``, and ``learn`` if it adapts. Whatever it learns is a buffer.
     Two more places are open to it: ``labeled_margin``, for the loss of labeled images, and ``classifier``, for what is
-    done to the finished classifier. What it must be told of the data it names in its constructor: ``num_classes``, and
-    ``class_counts``, the labels of each class, if it cannot do without.
+    done to the finished classifier. One that must see the network itself has ``look``. What it must be told of the
+    data it names in its constructor: ``num_classes``, and ``class_counts``, the labels of each class, if it cannot do
+    without.
     """
 
     traits: Traits | None = None
@@ -51,6 +52,10 @@ class Correction(nn.Module):
     """Does nothing where there are no pseudo-labels."""
     needs_hard_labels = False
     """Its margin belongs to one class, so that it has no meaning for soft or mixed targets."""
+    looks = False
+    """Looks at the network itself, with ``look``."""
+    needs_pictures = ""
+    """Why it has no meaning for the vectors of a frozen encoder, in a sentence; empty where it has."""
     takes_out = ""
     """The bias that it takes out, where others take out the same in other places: not with one of those."""
 
@@ -66,6 +71,10 @@ class Correction(nn.Module):
         if self.training:
             self.learn(weak_logits)
         return probabilities
+
+    def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
+        """See the network: before each step the one that labels, in the end the finished one. ``like`` are images of
+        the shape that it takes, ``progress`` is the share of the training that is done. For those with ``looks``."""
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         """Corrected probabilities. Targets, so no gradient passes; nothing is learned."""
