@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms import Algorithm
-from debiaspl.data import ImageSet, Task, in_order
-from debiaspl.models import Network, predict_set, scale
+from debiaspl.data import ImageSet, Task
+from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 
@@ -32,7 +32,7 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
     if algorithm.learns_labels:
         if correction.looks:
             correction = deepcopy(correction)  # what it sees now is not what the next step is corrected by
-            correction.look(final, _example(task.unlabeled), mean.new_ones(()))
+            correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
         final.head = correction.classifier(final.head, mean)
     else:
         final.head = nearest_class_mean(model, task.labeled, mean)
@@ -81,12 +81,6 @@ def as_classifier(like: nn.Linear, directions: Tensor, centred: Tensor, mean: Te
     head.weight.copy_(directions / (TEMPERATURE * centred.norm(dim=-1).mean().clamp_min(1e-12)))
     head.bias.copy_(-head.weight @ mean)
     return head
-
-
-def _example(images: ImageSet) -> Tensor:
-    """An image as a network takes it, (1, C, H, W): the first that can be read."""
-    drawn = next(drawn for drawn in in_order(images, 1) if len(drawn.positions))
-    return scale(drawn.pictures[0].to(images.labels.device))
 
 
 @torch.no_grad()
