@@ -33,6 +33,10 @@ PLACES = {
 """Where a correction can act, and the method that does it."""
 
 
+LABEL_SHARES = "the shares of the classes among the labels"
+"""What several corrections take out, each in its own places."""
+
+
 class Correction(nn.Module):
     """What stands between a model's predictions and the pseudo-labels made from them. This one changes nothing.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from debiaspl.debias.correction import Traits, at_least_float32, checked_counts
+from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts
 from debiaspl.debias.running import RunningPrior
 
 LEAST = 1e-12
@@ -39,6 +39,7 @@ class SimPro(RunningPrior):
     """
 
     traits = Traits(helps_training=True, adapts=True, works_on_balanced=True, allows_shift=True)
+    takes_out = LABEL_SHARES
     exact = ("prior", "joint")
     joint: Tensor
     shares: Tensor
