@@ -124,7 +124,7 @@ class ACR(Algorithm):
         """tau_t, a scalar."""
         logs, anchors = safe_log(self.shares), self.anchors.log()
         distances = ((self.shares - self.anchors) * (logs - anchors)).sum(-1) / 2
-        return torch.where(progress < self.begin, self.tau, self.tau * distances.softmax(0)[0])
+        return (self.tau * distances.softmax(0)[0]).where(progress >= self.begin, self.tau)
 
     def _estimate(self, label: Tensor, sure: Tensor, progress: Tensor) -> None:
         counts = F.one_hot(label, len(self.shares)).to(self.shares.dtype) * sure[:, None]

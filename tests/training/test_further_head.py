@@ -3,7 +3,6 @@
 import json
 from copy import deepcopy
 
-import pytest
 import torch
 from safetensors.torch import load_file
 
@@ -17,7 +16,6 @@ from debiaspl.training.classifier import with_learned_head
 from debiaspl.training.evaluate import evaluate, predict_all
 from debiaspl.training.loop import fit
 from debiaspl.training.step import Step
-from tests.ranks import on_ranks
 from tests.training.tiny import EAGER, changed
 
 CPU = torch.device("cpu")
@@ -104,16 +102,3 @@ def test_it_begins_with_the_first_classifier():
     features = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
     assert torch.equal(further(features), encoded.head(features))
     assert torch.equal(further.averaged(features), encoded.head(features))
-
-
-def two_steps() -> dict[str, torch.Tensor]:
-    step = Step(RECIPE, digits(), CPU)
-    for number in range(2):
-        step(number)
-    return {name: value.clone() for name, value in step.state().items() if name.startswith("algorithm.")}
-
-
-@pytest.mark.slow
-def test_ranks_keep_one_average():
-    first, second = on_ranks(2, two_steps)
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
