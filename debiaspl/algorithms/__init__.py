@@ -1,6 +1,7 @@
 """One file per algorithm: a batch of views in, named losses out."""
 
 from debiaspl.algorithms.abc import ABC
+from debiaspl.algorithms.acr import ACR
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.byol import BYOL
@@ -43,6 +44,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "crest+": CReSTPlus,
     "adamatch": AdaMatch,
     "abc": ABC,
+    "acr": ACR,
     "paws": PAWS,
 }
 
@@ -54,6 +56,7 @@ STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": Sw
 
 __all__ = [
     "ABC",
+    "ACR",
     "ALGORITHMS",
     "BYOL",
     "HINTED",

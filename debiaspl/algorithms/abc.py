@@ -12,7 +12,7 @@ from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.mixing import check_ramp, ramp
 from debiaspl.algorithms.predict import Logits, predict_twice
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32
 from debiaspl.models import FurtherHead
 
 
@@ -32,7 +32,7 @@ class ABC(FixMatch):
 
     The correction is that of FixMatch: its labels, both its losses, and what it learns. The auxiliary classifier is
     balanced by its masks, and a margin would balance it twice; so while it is trained, no correction acts on it. One
-    of the finished classifier does, for that is this one.
+    of the finished classifier does, for that is this one, unless it takes out the shares of the labels once more.
 
     Args:
         num_classes: number of classes (C).
@@ -63,6 +63,11 @@ class ABC(FixMatch):
             raise ValueError(
                 f"strong_share is {self.strong_share}: the auxiliary classifier of ABC has labels of its own, and "
                 "needs every strong view. Use strong_share=1."
+            )
+        if "classifier" in self.correction.places() and self.correction.takes_out == LABEL_SHARES:
+            raise ValueError(
+                f"the auxiliary classifier of ABC is balanced, and {type(self.correction).__name__} would take out "
+                f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
             )
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, check_ramp(ramp_up)
         own = self.threshold if auxiliary_threshold is None else auxiliary_threshold

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import ImageSet, Task
-from debiaspl.debias import Correction
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
@@ -26,11 +25,14 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
     The ranks of a group share the work, so all of them must ask.
     """
     correction, model = algorithm.correction, with_learned_head(model, algorithm)
-    learned = algorithm.learns_labels and type(correction).classifier is Correction.classifier
+    learned = algorithm.learns_labels and "classifier" not in correction.places()
     if learned or not task.has_labels:
         return model
     final, mean = deepcopy(model), mean_features(model, task.unlabeled, group)
     if algorithm.learns_labels:
+        if correction.looks:
+            correction = deepcopy(correction)  # what it sees now is not what the next step is corrected by
+            correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
         final.head = correction.classifier(final.head, mean)
     else:
         final.head = nearest_class_mean(model, task.labeled, mean)

@@ -29,6 +29,9 @@ class Losses(nn.Module):
         """Without a batch, a loss of 0 that every parameter is part of."""
         if batch is None:
             return {"nothing": self._nothing(list(self.parameters()))}
+        correction = self.algorithm.correction
+        if correction.looks:
+            correction.look(self._models.teacher, batch.labeled, batch.progress)
         losses = self.algorithm.losses(self._models, batch)
         if ranks.count() == 1:
             return losses

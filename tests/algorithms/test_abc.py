@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms import ABC, Batch, FixMatch, Models
 from debiaspl.algorithms.abc import chosen_with
-from debiaspl.debias import Correction
+from debiaspl.debias import Correction, PosthocLogitAdjustment
 from debiaspl.models import Network
 from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
 from tests.reference import abc as twin
@@ -127,3 +127,8 @@ def test_a_class_without_labels_counts_like_the_smallest():
 def test_wrong_settings_teach(settings, message):
     with pytest.raises(ValueError, match=message):
         made(**settings)
+
+
+def test_a_balanced_classifier_is_not_balanced_twice():
+    with pytest.raises(ValueError, match=r"PosthocLogitAdjustment would take out the shares .* a second time. Use"):
+        made(PosthocLogitAdjustment(COUNTS))

@@ -44,6 +44,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "crest+": ("crest+", {"threshold": 0.5}),
     "adamatch": ("adamatch", {"threshold": 0.9}),
     "abc": ("abc", {"threshold": 0.4}),
+    "acr": ("acr", {"threshold": 0.4, "momentum": 0.5, "strong_views": 2}),
     "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
