@@ -1,5 +1,6 @@
 """One file per algorithm: a batch of views in, named losses out."""
 
+from debiaspl.algorithms.abc import ABC
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.byol import BYOL
@@ -40,6 +41,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "crest": CReST,
     "crest+": CReSTPlus,
     "adamatch": AdaMatch,
+    "abc": ABC,
     "paws": PAWS,
 }
 
@@ -50,6 +52,7 @@ STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": Sw
 """Self-supervised algorithms: they learn features, without a label, for other runs to begin with, or beside another."""
 
 __all__ = [
+    "ABC",
     "ALGORITHMS",
     "BYOL",
     "HINTED",

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.debias import Correction
-from debiaspl.models import Network
+from debiaspl.models import FurtherHead, Network
 
 
 class Views(NamedTuple):
@@ -131,6 +131,13 @@ class Algorithm(nn.Module, ABC):
     def anew(self) -> dict[str, Tensor]:
         """What each generation begins with again, by its name in the state: parameters, which adopt cannot set."""
         return {}
+
+    def classifier(self) -> FurtherHead | None:
+        """The further head whose average is used in place of the student's own classifier, where one is: it is
+        evaluated, saved as the run's model, and asked for the probabilities of ``adopt``. None is the student's own.
+
+        A further head is trained like everything that is a parameter here; its average is kept by the training."""
+        return None
 
     def parts(self) -> tuple["Algorithm", ...]:
         """The algorithms that this one is made of."""

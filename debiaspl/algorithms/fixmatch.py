@@ -5,7 +5,7 @@ from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
 from debiaspl.algorithms.fixmatch_options import several_views, share_of_strong_views
-from debiaspl.algorithms.predict import predict
+from debiaspl.algorithms.predict import Logits, predict
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
@@ -71,11 +71,15 @@ class FixMatch(Algorithm):
         self.paired = view_labels == "paired"
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        if self.views.weak > 1 or self.cld_weight:
-            return several_views(self, models, batch)
         if self.strong_share < 1:
             return share_of_strong_views(self, models, batch)
-        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+        return self.losses_of(predict(models, batch, self.joint), batch.labels)
+
+    def losses_of(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
+        """The losses of logits, whoever has computed them; ``labels`` are those of the labeled images."""
+        if self.views.weak > 1 or self.cld_weight:
+            return several_views(self, predicted, labels)
+        logits, (logits_weak,), (logits_strong,) = predicted
         logits_weak = at_least_float32(logits_weak)
 
         # Labels with the bias taken out. The correction learns from what the model predicts, after it has been used.
@@ -92,6 +96,6 @@ class FixMatch(Algorithm):
             marginal=logits_weak.softmax(-1).mean(0),
         )
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, labels), labels),
             "unlabeled": self.unlabeled_weight * (unlabeled * kept).mean(),
         }

@@ -6,6 +6,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.models import FurtherHead
 
 PREFIX = "beside_"
 """Of the names of the other one's losses: both may call one ``contrast``."""
@@ -74,6 +75,9 @@ class Together(Algorithm):
     def anew(self) -> dict[str, Tensor]:
         """The other one's heads, and what it remembers: a new student's features have nothing to do with them."""
         return self._first
+
+    def classifier(self) -> FurtherHead | None:
+        return self.main.classifier()
 
     def parts(self) -> tuple[Algorithm, ...]:
         return self.main, self.other

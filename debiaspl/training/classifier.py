@@ -18,13 +18,14 @@ TEMPERATURE = 0.1
 
 
 def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = ALONE) -> Network:
-    """The model with the classifier that is used in the end: the one it has learned; what the correction makes of it;
+    """The model with the classifier that is used in the end: the one it has learned, which an algorithm may have
+    trained beside the network's own; what the correction makes of it;
     or, where only features were learned, the nearest class mean of the labeled images. Without labels there is none:
     the model is as it was trained.
 
     The ranks of a group share the work, so all of them must ask.
     """
-    correction = algorithm.correction
+    correction, model = algorithm.correction, with_learned_head(model, algorithm)
     learned = algorithm.learns_labels and type(correction).classifier is Correction.classifier
     if learned or not task.has_labels:
         return model
@@ -33,6 +34,16 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
         final.head = correction.classifier(final.head, mean)
     else:
         final.head = nearest_class_mean(model, task.labeled, mean)
+    return final
+
+
+def with_learned_head(model: Network, algorithm: Algorithm) -> Network:
+    """The averaged model with the classifier that the algorithm names; the model itself, where it names none."""
+    further = algorithm.classifier()
+    if further is None:
+        return model
+    final = deepcopy(model)
+    final.head = further.finished(final.head)
     return final
 
 

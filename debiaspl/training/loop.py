@@ -213,6 +213,8 @@ def _train(
     ending = options.end(predict, step.task) if labels else without_labels(predict, step.task)
     if labels and not step.algorithm.learns_labels:
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
+    elif labels and step.algorithm.classifier() is not None:
+        ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
     history = run.log() if group.first else []
     results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
     if group.first:

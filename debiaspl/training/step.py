@@ -11,9 +11,17 @@ from torch import Tensor
 from debiaspl.algorithms import STARTS, Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
-from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_weights, synchronise_norms
+from debiaspl.models import (
+    ALGORITHM,
+    Average,
+    LinearNetwork,
+    Network,
+    first_weights,
+    further_heads,
+    synchronise_norms,
+)
 from debiaspl.training.building import algorithm_of, take_over_heads
-from debiaspl.training.classifier import finished
+from debiaspl.training.classifier import finished, with_learned_head
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged, pieces
@@ -70,6 +78,9 @@ class Step:
             self._begin_with(first_classifier(recipe, self.student, self.task))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = algorithm_of(recipe, task, self.student.num_features).to(device)
+        if fresh and recipe.first_classifier != RANDOM:
+            for head in further_heads(self.algorithm):
+                head.begin_with(self.student.head)
         if fresh and recipe.start:
             take_over_heads(self.algorithm, recipe.start)
         if task.labeled.is_encoded:
@@ -196,7 +207,8 @@ class Step:
 
     def _begin_generation(self, generation: int) -> None:
         """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
-        probabilities = predict_all(self.average.model, self.task.unlabeled, self.group)
+        model = with_learned_head(self.average.model, self.algorithm)
+        probabilities = predict_all(model, self.task.unlabeled, self.group)
         # Ranks on different hardware might draw the line at another image.
         adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
         self._adopt(ranks.of_first(adopted))

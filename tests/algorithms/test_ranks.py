@@ -45,6 +45,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "crest+": ("crest+", {"threshold": 0.5}),
     "adamatch": ("adamatch", {"threshold": 0.9}),
     "adamatch, its own alignment": ("adamatch", {"threshold": 0.9, "align_to_predictions": True, "target_decay": 0.5}),
+    "abc": ("abc", {"threshold": 0.4}),
     "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
