@@ -49,6 +49,8 @@ class Batch:
     """Share of the training that is done, a scalar from 0 to below 1, for what grows as it goes on."""
     generator: torch.Generator | None = None
     """What random numbers are drawn from: the run's own generator, on the device of the images."""
+    labeled_strong: tuple[Tensor, ...] = ()
+    """Strong views of the labeled images, for an algorithm that asks for them, each (B, C, H, W)."""
 
 
 class Algorithm(nn.Module, ABC):
@@ -61,6 +63,8 @@ class Algorithm(nn.Module, ABC):
     ``unlabeled_ids`` and ``hints`` (what another model says of the unlabeled images, or None)."""
 
     views = Views()
+    labeled_strong = 0
+    """How many strong views of each labeled image it asks for, beside the weak one."""
     teacher = "student"
     """Who labels the weak views when the recipe does not say: the ``student``, or its ``average``."""
     needs_average = False
@@ -81,6 +85,8 @@ class Algorithm(nn.Module, ABC):
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"
     """The correction that its paper has built in, by name."""
+    own_settings: tuple[str, ...] = ()
+    """Settings of that correction, and of itself, that its paper has with it, as ``--set`` takes them."""
     heads: tuple[str, ...] = ()
     """Of its state, what is worth taking over into a run that begins with this one, by the first part of its names."""
     generations = 1

@@ -9,6 +9,8 @@ from debiaspl.algorithms.predict import Logits, predict
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
+VIEW_LABELS = ("three-sets", "paired")
+
 
 class FixMatch(Algorithm):
     """The label of the weak view, where it is confident, is what the strong view must learn.
@@ -20,9 +22,12 @@ class FixMatch(Algorithm):
         correction: what is done to the predictions before they become labels; nothing, if not given.
         threshold: labels less confident than this are not used (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each. Then there are three label sets, one of
-            each weak view and one of the mean of their logits, each with a mask of its own, each used for both strong
-            views; the loss is the mean of the six. The correction learns from the mean.
+        views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each.
+        view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: a label
+            set of each weak view and one of the mean of their logits, each with a mask of its own, each used for both
+            strong views; the loss is the mean of the six, and the correction learns from the mean of the logits.
+            ``paired``, as the paper says: each strong view learns the labels of one weak view; the loss is the mean of
+            the two, and the correction learns from both weak views.
         cld_weight: weight of the CLD loss, which also uses what lies below the threshold; the paper: 0.1 to 0.3.
         joint: weak views share the student's batch, and so its batch norm, with the others.
         strong_share: share of the strong views that is learned from: those whose labels are the most confident. Views
@@ -40,10 +45,19 @@ class FixMatch(Algorithm):
         cld_weight: float = 0.0,
         joint: bool = True,
         strong_share: float = 1.0,
+        view_labels: str = "three-sets",
     ) -> None:
         super().__init__(correction)
         if views not in (1, 2):
             raise ValueError(f"views is {views}, expected 1 (FixMatch) or 2 (the paper's multi-view).")
+        if view_labels not in VIEW_LABELS:
+            raise ValueError(
+                f"view_labels is {view_labels!r}, expected three-sets (the released code) or paired (the paper)."
+            )
+        if view_labels != VIEW_LABELS[0] and views == 1:
+            raise ValueError(
+                f"view_labels is {view_labels}, which is about 2 views, and views is 1. Use views=2 with it."
+            )
         if not 0 < strong_share <= 1:
             raise ValueError(f"strong_share is {strong_share}, expected a share in (0, 1]; 1 learns from all.")
         if strong_share < 1 and (joint or views > 1 or cld_weight):
@@ -54,6 +68,7 @@ class FixMatch(Algorithm):
         self.views = Views(weak=views, strong=views)
         self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
         self.cld_weight, self.joint, self.strong_share = cld_weight, joint, strong_share
+        self.paired = view_labels == "paired"
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         if self.strong_share < 1:

@@ -16,18 +16,25 @@ if TYPE_CHECKING:
 
 
 def several_views(own: "FixMatch", predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
-    """A label set of each weak view and one of the mean of their logits, each used for every strong view."""
+    """A label set of each weak view and one of the mean of their logits, each used for every strong view; or each
+    strong view with the labels of one weak view."""
     logits, logits_weak, logits_strong = predicted
     mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
 
     # Every label set is made with the correction from before this batch; only then does it learn.
-    label_sets = [own.correction.probabilities(view).max(-1) for view in logits_weak] if len(logits_weak) > 1 else []
-    label_sets.insert(0, own.correction(mean_weak).max(-1))
+    if own.paired:
+        both = own.correction(torch.cat(logits_weak)).chunk(len(logits_weak))
+        label_sets = [probabilities.max(-1) for probabilities in both]
+        learned = list(zip(label_sets, logits_strong, strict=True))
+    else:
+        several = len(logits_weak) > 1
+        label_sets = [own.correction.probabilities(view).max(-1) for view in logits_weak] if several else []
+        label_sets.insert(0, own.correction(mean_weak).max(-1))
+        learned = [(made, view) for made in label_sets for view in logits_strong]
 
     terms = [
         unlabeled_loss(own.correction, view, label, confidence >= own.threshold)
-        for confidence, label in label_sets
-        for view in logits_strong
+        for (confidence, label), view in learned
     ]
     losses = {
         "labeled": labeled_loss(own.correction, logits, labels),

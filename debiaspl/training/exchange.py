@@ -87,6 +87,7 @@ def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Ten
             labels=part(batch.labels),
             weak=tuple(map(part, batch.weak)),
             strong=tuple(map(part, batch.strong)),
+            labeled_strong=tuple(map(part, batch.labeled_strong)),
             positions=part(batch.positions),
         )
         yield piece, part(truth)

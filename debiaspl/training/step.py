@@ -100,8 +100,11 @@ class Step:
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled
+        self.labeled_views = 1 + self.algorithm.labeled_strong
         self.labeled = (
-            feed(self.labeled_images, batches[0], 1, 2 * recipe.seed, device, workers) if batches[0] else None
+            feed(self.labeled_images, batches[0], self.labeled_views, 2 * recipe.seed, device, workers)
+            if batches[0]
+            else None
         )
         seed = 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
@@ -180,7 +183,7 @@ class Step:
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
         asked = self.algorithm.views
-        known, images = self._labeled()
+        known, images, labeled_strong = self._labeled()
         weak: list[Tensor] = []
         strong: list[Tensor] = []
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
@@ -196,17 +199,19 @@ class Step:
             positions=positions,
             progress=self.inputs.progress,
             generator=self.generator,
+            labeled_strong=labeled_strong,
         )
         return batch, self.task.unlabeled.truth[positions]
 
-    def _labeled(self) -> tuple[Tensor, Tensor]:
-        """Places of the labeled images, and their views; for an algorithm that looks at no label, none of them."""
+    def _labeled(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Places of the labeled images, their weak and strong views; none of them for an algorithm that looks at no
+        label."""
         if self.labeled is None:
             shape = self.task.unlabeled.images.shape[1:]
-            return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device)
+            return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device), ()
         known, pictures = self._pictures("labeled", self.labeled)
-        (images,) = self.views.weak(pictures, self.generator)
-        return known, images
+        (images,) = self.views.weak(pictures[:1], self.generator)
+        return known, images, tuple(self.views.strong(pictures[1:], self.generator))
 
     def _pictures(self, name: str, source: Feed) -> tuple[Tensor, tuple[Tensor, ...]]:
         positions, look_up = self.inputs.positions(name), source.look_up
@@ -237,7 +242,7 @@ class Step:
             part = replace(part, labels=self.adopted[chosen.to(self.device)], truth=part.truth)
             self.labeled_images = self.task.labeled.joined(part)
         size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
-        self.labeled = feed(self.labeled_images, size, 1, seed, self.device, self.workers)
+        self.labeled = feed(self.labeled_images, size, self.labeled_views, seed, self.device, self.workers)
         if self._recording is not None:
             self._recording.forget()  # it reads the images of before
 
