@@ -1,5 +1,6 @@
 """``debiaspl train``: a recipe, or somebody's own photos."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -133,7 +134,7 @@ def _train_photos(
     if not allow_alike:
         refuse_alike(photos)
     machine = find_device(device).type
-    named = None if encoder is None else (encoder, load_named(photos, machine, encoder))
+    named = None if encoder is None else (encoder, load_named(photos, machine, encoder, settings))
     recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
@@ -155,14 +156,15 @@ def _train_photos(
     say(f"The run is in {place}; the report is {report_of(both, place)}")
 
 
-def load_named(photos: Any, machine: str, name: str) -> Any:
+def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:
     """The encoder of this name, at the size that it looks at these photos with."""
     from debiaspl.encoders import load_encoder
-    from debiaspl.photos.choose import working_size
+    from debiaspl.photos.choose import wanted_size, working_size
 
     encoder = load_encoder(name)
+    wanted = wanted_size(settings, encoder)
     if encoder.any_size:
-        encoder.image_size = working_size(photos, machine, encoder)
+        encoder.image_size = working_size(photos, machine, encoder, wanted)
     return encoder
 
 
@@ -191,10 +193,17 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
     elif machine == "cpu" and lite0_is_installed():
         hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
     return (
-        f"{features}{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. "
+        f"{features}{network}, at {size(recipe, encoder)}, {recipe.steps:,} steps. "
         f"{check.words()} "
         f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
     )
+
+
+def size(recipe: Any, encoder: Any) -> str:
+    """What the network computes with, in words."""
+    own, side = recipe.image_size, recipe.image_size if encoder is None else encoder.image_size
+    smaller = f" (photos of {own} are enlarged; faster and less accurate: --set image_size={own})"
+    return f"{side} x {side} pixels" + (smaller if own < side and encoder.any_size else "")
 
 
 def say_skipped(results: dict[str, Any]) -> None:
