@@ -6,7 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson, BeginAnew, FollowLinks, LabelTable, ParallelRuns, Resume, Seeds, Settings
+from debiaspl.cli.options import (
+    AsJson,
+    BeginAnew,
+    FollowLinks,
+    LabelTable,
+    ParallelRuns,
+    Resume,
+    Seeds,
+    Settings,
+    one_table,
+)
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_errors, print_json, progress_bar, say
 
@@ -82,7 +92,7 @@ def compare_command(
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import compare, plan
 
-        base = _base(photos, labels, encoder, data, recipe, settings or [])
+        base = _base(photos, one_table(labels), encoder, data, recipe, settings or [])
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
         planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace
+from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace, one_table
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
@@ -69,7 +69,7 @@ def next_command(
     out: Annotated[Path, typer.Option(metavar="FILE", help="A table with a column for the labels.")] = Path("next.csv"),
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     labels: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(help="Table of images that have a label; that of the run or of the folder unless given."),
     ] = None,
     file_column: FileColumn = None,
@@ -81,8 +81,8 @@ def next_command(
 ) -> None:
     """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
     with plain_errors():
-        from debiaspl.data.label_table import Columns
         from debiaspl.data.listing import list_images
+        from debiaspl.data.table_form import Columns
         from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
         from debiaspl.deploy.next import suggest
         from debiaspl.deploy.saved import load_model
@@ -91,14 +91,15 @@ def next_command(
 
         _refuse_existing(overwrite, out, page)
         columns = Columns(file_column, label_column)
-        known = labeled_files(run, photos, list_images(photos).files, labels, columns)
+        table = one_table(labels)
+        known = labeled_files(run, photos, list_images(photos).files, table, columns)
         model = load_model(run, find_device(device))
         with progress_bar("images") as show:
             found = suggest(model, photos, count, known, partial(show, "looking"))
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
-        if labels is None and learned_from_teacher(run):
+        if table is None and learned_from_teacher(run):
             say("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
         if known is None:
             say("Which images have a label already is not known: --labels FILE tells it.", err=True)

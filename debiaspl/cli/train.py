@@ -2,17 +2,38 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings, one_table
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """As a user reads them."""
+
+
+class Allowed(NamedTuple):
+    """What the user allows, and has said of folders beside a table."""
+
+    alike: bool
+    doubtful: bool
+    folders: str | None
+
+    def check(self, photos: Any) -> None:
+        """Refuse classes that are likely a mistake, and labels that would be lost."""
+        from debiaspl.photos.names import refuse_alike, refuse_doubtful, refuse_passed_over
+
+        if self.folders not in (None, "use", "ignore"):
+            raise ValueError(f"--folders is {self.folders!r}, expected use or ignore.")
+        if not self.alike:
+            refuse_alike(photos)
+        if not self.doubtful:
+            refuse_doubtful(photos)
+        if self.folders != "ignore":
+            refuse_passed_over(photos)
 
 
 def train_command(
@@ -43,6 +64,13 @@ def train_command(
     allow_alike: Annotated[
         bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
     ] = False,
+    allow_names: Annotated[
+        bool, typer.Option("--allow-names", help="Names such as 'rest' or 'owl,heron' are classes of photos, too.")
+    ] = False,
+    folders: Annotated[
+        str | None,
+        typer.Option(metavar="use|ignore", help="Beside a table: whether class folders are labels too."),
+    ] = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.
@@ -52,16 +80,17 @@ def train_command(
     with plain_errors():
         if photos is not None and recipe is None:
             refuse_for_photos(photos, root, timeout)
-            table = labels, file_column, label_column
-            _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
+            table = one_table(labels), file_column, label_column
+            names = Allowed(allow_alike, allow_names, folders)
+            _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, names)
             return
-        for_photos = (labels, file_column, label_column, encoder, allow_alike or None)
-        if recipe is None or photos is not None or any(option is not None for option in for_photos):
+        for_photos = (labels or None, file_column, label_column, encoder, allow_alike or None, allow_names or None)
+        if recipe is None or photos is not None or any(option is not None for option in (*for_photos, folders)):
             both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
             raise ValueError(
                 f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe "
-                "with the name of an experiment; --labels, --file-column, --label-column, --encoder and --allow-alike "
-                "are for photos."
+                "with the name of an experiment; --labels, --file-column, --label-column, --encoder, --allow-alike, "
+                "--allow-names and --folders are for photos."
             )
         from debiaspl.recipes import recipe as find
         from debiaspl.training import Run
@@ -115,24 +144,23 @@ def _train_photos(
     device: str | None,
     workers: int,
     eager: bool,
-    allow_alike: bool,
+    names: Allowed,
 ) -> None:
     """Choose, say what was chosen, train, and say what came out. ``table`` is where the labels are, if not in the
     folder, and what its two columns are called."""
     from rich.console import Console
 
-    from debiaspl.data.label_table import Columns
+    from debiaspl.data.table_form import Columns
     from debiaspl.photos.check import check_for
     from debiaspl.photos.describe import HEADER, caption, rows, verdict
     from debiaspl.photos.run import BASELINE, train_photos, with_check
     from debiaspl.photos.start import choose_with_start
-    from debiaspl.photos.survey import refuse_alike, survey
+    from debiaspl.photos.survey import survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
-    photos = survey(folder, table[0], Columns(*table[1:]))
-    if not allow_alike:
-        refuse_alike(photos)
+    photos = survey(folder, table[0], Columns(*table[1:]), names.folders == "use")
+    names.check(photos)
     machine = find_device(device).type
     named = None if encoder is None else (encoder, load_named(photos, machine, encoder, settings))
     recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
@@ -141,6 +169,7 @@ def _train_photos(
     checked = with_check(recipe, check)
     begun = Run.at(place, checked, resume).config_path.exists()
     say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+    say(photos.each_class())
     if resume and not begun:
         warn_of_new_run(place, checked)
     plan = f"Going on with {place}."

@@ -717,12 +717,23 @@ def test_csv_open_quote(flat: Path) -> None:
 
 @row("csv-columns")
 def test_csv_columns(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"has the columns path, label\. Expected a first line with file_name and lab"):
-        table(flat, "path,label\na.jpg,cat\n")
-    with pytest.raises(DataError, match=r"has the columns file_name;label\. .* separated by commas"):
-        table(flat, "file_name;label\na.jpg;cat\n")
+    with pytest.raises(DataError, match=r"has the columns who, label\. Expected a first line with file_name and lab"):
+        table(flat, "who,label\na.jpg,cat\n")
+    with pytest.raises(DataError, match=r"the columns image, path, label, and which of image, path is meant cannot be"):
+        table(flat, "image,path,label\na.jpg,b.jpg,cat\n")
+    with pytest.raises(DataError, match=r"has the columns who, label\. .* separated by commas"):
+        table(flat, "who;label\na.jpg;cat\n")
+    with pytest.raises(DataError, match=r"has the columns a\.jpg, b\.jpg\. Expected"):
+        table(flat, "a.jpg,b.jpg\n")
     with pytest.raises(DataError, match=r"no file name in line 2"):
         table(flat, "file_name,label\n,cat\n")
+
+
+@row("csv-other-form")
+def test_csv_other_form(flat: Path) -> None:
+    read = table(flat, "image;class\n.\\A.JPG;cat\nphotos/b.jpg;dog\n")
+    assert (read["a.jpg"], read["b.jpg"]) == ("cat", "dog")
+    assert table(flat, "a.jpg,cat\nb.jpg,dog\n")["b.jpg"] == "dog"
 
 
 @row("csv-empty")

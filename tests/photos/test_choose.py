@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 from debiaspl.cli.train import load_named, size
 from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.given import fold_of
-from debiaspl.data.label_table import Columns
+from debiaspl.data.table_form import Columns
 from debiaspl.encoders import load_encoder
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, wanted_size, working_size

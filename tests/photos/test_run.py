@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 pytest.importorskip("transformers")
 
 from debiaspl.data.decode import decode
-from debiaspl.data.label_table import Columns
+from debiaspl.data.table_form import Columns
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
 from debiaspl.photos import check, duration, run
@@ -34,7 +34,11 @@ def test_two_lines_before_and_a_table_after(trained):
     assert ran.exit_code == 0, ran.output
     said = ran.output.splitlines()
     assert said[0] == "30 images, 6 labels, 2 classes; 3 of each."
-    assert said[1].startswith("Encoder, frozen, at 24 x 24 pixels, 40 steps. Too few labels to hold any out: 6 are ")
+    assert said.pop(1) == "Classes: 'china, old' 3, flower 3."
+    assert said[1].startswith(
+        "Encoder, frozen, at 32 x 32 pixels (photos of 24 are enlarged; faster and less accurate:"
+    )
+    assert "--set image_size=24), 40 steps. Too few labels to hold any out: 6 are " in said[1]
     assert re.search(r"cross-checked in 3 folds\. About .* cores?, in 8 runs\.$", said[1])
     assert said[2].split() == ["right", "of", "accuracy", "95", "%", "interval", "worst", "class"]
     assert [line.split()[0] for line in said[3:5]] == ["supervised", "DebiasPL"]
