@@ -13,6 +13,8 @@ EXTENSIONS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"),
     *(".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"),
 )
+TO_JPEG = "photos of iPhones; convert them to JPEG: magick mogrify -format jpg *.heic, or sips -s format jpeg on a Mac"
+"""What to do about HEIC, which Pillow cannot read."""
 _UPLOADED = re.compile(r"(?:https?://[^/]+)?/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 _SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-9+.-]*://[^/]*/(.+)", re.IGNORECASE)
 

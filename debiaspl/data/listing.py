@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
 from debiaspl.data.errors import DataError, counted, shown
-from debiaspl.data.file_names import EXTENSIONS, FileNames, leads_out
+from debiaspl.data.file_names import EXTENSIONS, TO_JPEG, FileNames, leads_out
 from debiaspl.data.images import UNLABELED
 from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed
 from debiaspl.data.table_form import USUAL, Columns
@@ -152,6 +152,8 @@ def _kind(entry: os.DirEntry[str]) -> str:
             return _FOLDER
         if entry.is_file():
             extension = PurePath(entry.name).suffix
+            if extension.lower() in (".heic", ".heif"):
+                return f"{extension}: {TO_JPEG}"
             return _IMAGE if extension.lower() in EXTENSIONS else f"not an image: {extension or 'no extension'}"
     except OSError as error:
         return f"cannot be reached: {error.strerror}"
@@ -163,6 +165,8 @@ def _no_image(root: Path, others: Skipped) -> DataError:
     found = f"{counted(others, 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
     links = sum(reason == _LEAVES for _, reason in others)
     hint = f" {links:,} of them lead out of the folder by a link: --follow-links reads them." if links else ""
+    heic = sum(reason.endswith(TO_JPEG) for _, reason in others)
+    hint += f" HEIC files are {TO_JPEG}." if heic else ""
     return DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.{hint}")
 
 

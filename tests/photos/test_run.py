@@ -70,7 +70,14 @@ def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypat
     monkeypatch.setattr(frozen, "VIEWED", 0)
     ran = train(place, tmp_path / "large")
     assert ran.exit_code == 0, ran.output
-    (kept,) = (tmp_path / ".features").iterdir()
+    assert "Over 2,000 photos no augmented views are computed; " in ran.output
+    again = train(place, tmp_path / "again", "--set", "seed=1")  # the estimate knows what is kept
+    assert ", with the features that are kept, on " in again.output
+    assert ", with the features" not in ran.output
+    (kept,) = (tmp_path / ".features").glob("*.safetensors")
+    with_views = survey(place / "photos", place / "labels.csv")
+    viewed = choose(with_views, "cpu", ("x", load_encoder(str(place / "encoder"))))
+    assert viewed.with_settings(["strong=fixmatch", "flip=true"]).strong.name == "fixmatch"
     assert load_file(kept)["strong"].shape[0] == load_file(kept)["weak"].shape[0] == 0
     log = [json.loads(line) for line in (tmp_path / "large" / "log.jsonl").read_text().splitlines()]
     assert log[-1]["losses"]["unlabeled"] > 0
@@ -132,10 +139,10 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
 
 
 def test_features_are_computed_once_for_all_runs(trained, place):
-    kept = sorted(path.name for path in (place / "runs" / ".features").iterdir())
+    kept = sorted(path.name for path in (place / "runs" / ".features").glob("*.safetensors"))
     assert len(kept) == 1
     train(place, place / "runs" / "other", "--set", "seed=5")
-    assert sorted(path.name for path in (place / "runs" / ".features").iterdir()) == kept
+    assert sorted(path.name for path in (place / "runs" / ".features").glob("*.safetensors")) == kept
 
 
 def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
