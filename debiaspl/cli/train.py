@@ -196,14 +196,9 @@ def _train_photos(
 
 def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:
     """The encoder of this name, at the size that it looks at these photos with."""
-    from debiaspl.encoders import load_encoder
-    from debiaspl.photos.choose import wanted_size, working_size
+    from debiaspl.photos.api import encoder_for
 
-    encoder = load_encoder(name)
-    wanted = wanted_size(settings, encoder)
-    if encoder.any_size:
-        encoder.image_size = working_size(photos, machine, encoder, wanted)
-    return encoder
+    return encoder_for(photos, machine, name, settings)
 
 
 def _plan(

@@ -39,6 +39,11 @@ def labeled_files(
     return {file: labeled[file] for file in files if file in labeled}
 
 
+def trained_with(run: Path, photos: Path) -> set[str]:
+    """Photos of this folder that the run was trained with, with their labels; none where that is not known."""
+    return set(_of_run(run, photos) or ())
+
+
 def learned_from_teacher(run: Path) -> bool:
     """Whether the labels that the run was given are those of a zero-shot model."""
     try:
