@@ -2,12 +2,14 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.report import evaluation
+from tests.report.chromium import Chromium, needs_chromium
 
 
 def command(*arguments):
@@ -103,3 +105,18 @@ def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
     assert page.read_text().count("data:image/webp;base64,") == 24
     again = command("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
     assert "is there already. Replace it: --overwrite" in again.output
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_the_sheet_in_a_browser(run, photos, tmp_path):
+    odd = shutil.copytree(photos, tmp_path / "<b>&photos")
+    page_at = tmp_path / "sheet.html"
+    assert command("predict", run, odd, "--out", tmp_path / "labels.csv", "--page", page_at).exit_code == 0
+    with Chromium() as browser:
+        page = browser.page(page_at.as_uri())
+        assert page.evaluate("[...document.images].filter(one => one.complete && one.naturalWidth == 96).length") == 24
+        assert page.evaluate("document.querySelector('h1').textContent") == "24 predictions"
+        assert page.evaluate("document.querySelector('header code').textContent") == str(odd)
+        assert page.errors() == []
+        assert set(page.requests()) <= {page_at.as_uri()}
