@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from debiaspl.debias import Correction, Debiaser
     from debiaspl.deploy import load_model
     from debiaspl.estimator import DebiasedClassifier
+    from debiaspl.photos.api import train_photos
     from debiaspl.recipes import recipe
     from debiaspl.training import Choice, Recipe, train
     from debiaspl.zeroshot import ZeroShot
@@ -33,6 +34,7 @@ _HOMES = {
     "load_model": "debiaspl.deploy",
     "recipe": "debiaspl.recipes",
     "train": "debiaspl.training",
+    "train_photos": "debiaspl.photos.api",
 }
 
 __all__ = [
@@ -50,6 +52,7 @@ __all__ = [
     "recipe",
     "recipes",
     "train",
+    "train_photos",
 ]
 
 

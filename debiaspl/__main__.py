@@ -2,11 +2,12 @@
 
 import sys
 
-from debiaspl._processes import leave_current_folder
+from debiaspl._processes import keep_freed_memory, leave_current_folder
 
 
 def main() -> None:
     leave_current_folder()
+    keep_freed_memory()
     try:
         try:
             from debiaspl.cli import app

@@ -91,6 +91,7 @@ def accuracy(predictions: Path, truth: dict[str, str], labeled: set[str]) -> flo
 def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
     (tmp_path / "photos").mkdir()
     truth = real_or_made(tmp_path / "photos")
+    (tmp_path / "truth.csv").write_text("file_name,label\n" + "".join(f"{name},{truth[name]}\n" for name in truth))
     said = {}
     for command in COMMANDS:
         verb = command.split()[1]
@@ -100,7 +101,7 @@ def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
         ran = subprocess.run(command, shell=True, cwd=tmp_path, env=environment(), text=True, capture_output=True)
         assert ran.returncode == 0, command + ran.stdout + ran.stderr
         said[verb] = ran.stdout
-    assert list(said) == ["train", "predict", "report", "next", "export"]
+    assert list(said) == ["train", "predict", "evaluate", "report", "next", "export"]
 
     classes = len(set(truth.values()))
     assert said["train"].startswith(
@@ -110,16 +111,18 @@ def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
         labeled = {row["file_name"] for row in csv.DictReader(file)}
     with (tmp_path / "next.csv").open(newline="") as file:
         assert not {row["file_name"] for row in csv.DictReader(file)} & labeled
-    for written in ("compare.html", "next.html", "model.onnx"):
+    for written in ("compare.html", "next.html", "sheet.html", "model.onnx"):
         assert (tmp_path / written).stat().st_size > 1000
     assert json.loads((tmp_path / "runs/first/results.json").read_text())["test"] == len(labeled)
 
     ours = accuracy(tmp_path / "predicted.csv", truth, labeled)
     baseline = accuracy(tmp_path / "runs/first/supervised/predictions.csv", truth, labeled)
+    # The command leaves out what was trained with, as this test does.
+    assert f"accuracy {100 * ours:.1f} % (" in said["evaluate"]
     with capsys.disabled():
         print(f"\n{len(truth) - len(labeled)} photos without a label: DebiasPL {ours:.3f}, supervised {baseline:.3f}")
         print(said["train"])
-        print(said["predict"], said["next"], said["export"])
+        print(said["predict"], said["evaluate"], said["next"], said["export"])
     # Measured: see the page. Which labels were drawn moves both by points, and processors round differently.
     assert ours > max(baseline - 0.02, 0.65)
 

@@ -9,6 +9,7 @@ from debiaspl.cli.audit import audit_command
 from debiaspl.cli.compare import compare_command, demo_command
 from debiaspl.cli.data import data_app
 from debiaspl.cli.deploy import export_command, next_command, predict_command
+from debiaspl.cli.evaluate import evaluate_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import corrections_command, recipes_command, results_command, settings_command
 from debiaspl.cli.pretrain import pretrain_command
@@ -60,6 +61,7 @@ app.command("watch")(watch_command)
 app.command("results")(results_command)
 app.command("zeroshot")(zeroshot_command)
 app.command("predict")(predict_command)
+app.command("evaluate")(evaluate_command)
 app.command("export")(export_command)
 app.command("next")(next_command)
 app.add_typer(data_app)

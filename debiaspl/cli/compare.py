@@ -6,7 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson, BeginAnew, FollowLinks, LabelTable, ParallelRuns, Resume, Seeds, Settings
+from debiaspl.cli.options import (
+    AsJson,
+    BeginAnew,
+    FollowLinks,
+    LabelTable,
+    ParallelRuns,
+    Resume,
+    Seeds,
+    Settings,
+    one_table,
+)
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_errors, print_json, progress_bar, say
 
@@ -82,7 +92,7 @@ def compare_command(
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import compare, plan
 
-        base = _base(photos, labels, encoder, data, recipe)
+        base = _base(photos, one_table(labels), encoder, data, recipe, settings or [])
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
         planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
@@ -103,7 +113,14 @@ def compare_command(
         say(f"Runs, table.md and results.json are in {folder}")
 
 
-def _base(photos: Path | None, labels: Path | None, encoder: str | None, data: str | None, recipe: str | None) -> Any:
+def _base(
+    photos: Path | None,
+    labels: Path | None,
+    encoder: str | None,
+    data: str | None,
+    recipe: str | None,
+    settings: list[str],
+) -> Any:
     """What all runs have in common."""
     from debiaspl.recipes.compare import base_recipe
 
@@ -118,7 +135,7 @@ def _base(photos: Path | None, labels: Path | None, encoder: str | None, data: s
     from debiaspl.photos.survey import survey
 
     found = survey(photos, labels)
-    return base_on_photos(found, None if encoder is None else (encoder, load_named(found, "cpu", encoder)))
+    return base_on_photos(found, None if encoder is None else (encoder, load_named(found, "cpu", encoder, settings)))
 
 
 def _names(text: str) -> list[str]:

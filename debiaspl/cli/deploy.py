@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace
+from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace, one_table
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
@@ -16,8 +16,10 @@ MOST_NAMED = 10
 
 def predict_command(
     run: EndedRun,
-    photos: Images,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="What to write; its ending tells the format.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images, at any depth; or one image.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What to write; its ending tells the format. Not for one image.")
+    ] = None,
     format_: Annotated[
         str | None, typer.Option("--format", help="csv, jsonl, parquet or label-studio; else by the ending.")
     ] = None,
@@ -32,10 +34,13 @@ def predict_command(
         str | None,
         typer.Option(metavar="URL", help="label-studio: where it finds the images; local files unless given."),
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a page of small pictures by class (HTML).")
+    ] = None,
     device: Device = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Predict the class of every photo in a folder."""
+    """Predict the class of every photo in a folder, or of one photo."""
     with plain_errors():
         from debiaspl.data.errors import shown
         from debiaspl.deploy.predict import predict_folder
@@ -43,24 +48,50 @@ def predict_command(
         from debiaspl.deploy.tables import format_of
         from debiaspl.training.device import find_device
 
+        if out is None and photos.is_file():
+            say(_one_photo(load_model(run, find_device(device)), photos))
+            return
+        if out is None:
+            raise ValueError(f"{photos} is no single photo: say where the predictions go, --out labels.csv.")
         chosen = format_of(out, format_)
-        _refuse_existing(overwrite, out, skipped)
+        _refuse_existing(overwrite, out, skipped, page)
         model = load_model(run, find_device(device))
+        rows: list[Any] = []
+        watch = rows.extend if page is not None else lambda made: None
         try:
             with progress_bar("images") as show:
                 progress = partial(show, "predicting")
-                found = predict_folder(model, photos, out, chosen, probabilities, overwrite, image_prefix, progress)
+                found = predict_folder(
+                    model, photos, out, chosen, probabilities, overwrite, image_prefix, progress, watch
+                )
         except KeyboardInterrupt:
             say(f"stopped; {out} was not written", err=True)
             raise typer.Exit(130) from None
         classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
         say(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
         say(f"Their labels are in {out}")
+        if page is not None:
+            from debiaspl.files import write_text
+            from debiaspl.report.sheet import sheet_page
+
+            write_text(page, sheet_page(rows, run, photos))
+            say(f"The page is {page}")
         _warn_of_bad(found.bad)
         if found.others:
             say(f"{_counted(len(found.others), 'other file')} left aside: not images", err=True)
         if skipped is not None:
             _write_skipped(found, skipped)
+
+
+def _one_photo(model: Any, photo: Path) -> str:
+    """The class of a photo, and the classes that come next."""
+    probabilities = model.probabilities([photo])[0]
+    sure, label = probabilities.topk(min(3, len(model.classes)))
+    first, *others = [
+        f"{printable(model.classes[number])} {100 * share:.0f} %"
+        for share, number in zip(sure.tolist(), label.tolist(), strict=True)
+    ]
+    return f"{printable(str(photo))}: {first} ({', '.join(others)})"
 
 
 def next_command(
@@ -69,7 +100,7 @@ def next_command(
     out: Annotated[Path, typer.Option(metavar="FILE", help="A table with a column for the labels.")] = Path("next.csv"),
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     labels: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(help="Table of images that have a label; that of the run or of the folder unless given."),
     ] = None,
     file_column: FileColumn = None,
@@ -81,8 +112,8 @@ def next_command(
 ) -> None:
     """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
     with plain_errors():
-        from debiaspl.data.label_table import Columns
         from debiaspl.data.listing import list_images
+        from debiaspl.data.table_form import Columns
         from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
         from debiaspl.deploy.next import suggest
         from debiaspl.deploy.saved import load_model
@@ -91,14 +122,15 @@ def next_command(
 
         _refuse_existing(overwrite, out, page)
         columns = Columns(file_column, label_column)
-        known = labeled_files(run, photos, list_images(photos).files, labels, columns)
+        table = one_table(labels)
+        known = labeled_files(run, photos, list_images(photos).files, table, columns)
         model = load_model(run, find_device(device))
         with progress_bar("images") as show:
             found = suggest(model, photos, count, known, partial(show, "looking"))
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
-        if labels is None and learned_from_teacher(run):
+        if table is None and learned_from_teacher(run):
             say("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
         if known is None:
             say("Which images have a label already is not known: --labels FILE tells it.", err=True)

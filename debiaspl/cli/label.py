@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
+from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port, one_table
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def label_command(
     ] = None,
     classes_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Names, one per line.")] = None,
     labels: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="Where answers go; PHOTOS/labels.csv unless given.")
+        list[Path] | None, typer.Option(metavar="TABLE", help="Where answers go; PHOTOS/labels.csv unless given.")
     ] = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
@@ -35,18 +35,19 @@ def label_command(
     """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
     with plain_errors():
         from debiaspl.data.class_names import class_names_in, read_class_names
-        from debiaspl.data.label_table import Columns
+        from debiaspl.data.table_form import Columns
         from debiaspl.files import refuse_missing_folder
         from debiaspl.label import LabelServer, open_session
         from debiaspl.training import RunError
 
-        if labels is not None:
-            refuse_missing_folder(labels)
+        table = one_table(labels)
+        if table is not None:
+            refuse_missing_folder(table)
         if classes is not None and classes_file is not None:
             raise ValueError("--classes and --classes-file are both given, expected one of the two.")
         named = read_class_names(classes) if classes is not None else None
         named = class_names_in(classes_file) if classes_file is not None else named
-        with open_session(photos, named, labels, run, Columns(file_column, label_column)) as session:
+        with open_session(photos, named, table, run, Columns(file_column, label_column)) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:

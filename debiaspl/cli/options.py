@@ -18,7 +18,10 @@ FollowLinks = Annotated[
 ]
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
 Images = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")]
-LabelTable = Annotated[Path | None, Option(help="The table of labels (file_name,label), if it lies elsewhere.")]
+LabelTable = Annotated[
+    list[Path] | None,
+    Option(metavar="FILE", help="The table of labels (file_name,label), if it lies elsewhere."),
+]
 FileColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names the image; file_name.")]
 LabelColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names its class; label.")]
 Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")]
@@ -30,3 +33,15 @@ ParallelRuns = Annotated[int | None, Option(min=1, help="Runs at a time; as many
 Device = Annotated[str | None, Option(help="cuda or cpu; a GPU if there is one.")]
 Port = Annotated[int, Option(min=0, max=65535, help="0: any that is free.")]
 AsJson = Annotated[bool, Option("--json", help="Print all of it as JSON.")]
+
+
+def one_table(tables: list[Path] | None) -> Path | None:
+    """The table that ``--labels`` names. Of two, the last alone would count, and nobody would notice."""
+    if not tables:
+        return None
+    if len(tables) > 1:
+        names = " and ".join(map(str, tables))
+        raise ValueError(
+            f"--labels is given {len(tables)} times: {names}. Expected one table; put their rows into one."
+        )
+    return tables[0]

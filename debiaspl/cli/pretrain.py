@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings, one_table
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
 from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
@@ -58,10 +58,10 @@ def pretrain_command(
         options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
         if is_folder_of_images(data):
             refuse_for_photos(Path(data), root, timeout)
-            table = labels, file_column, label_column
+            table = one_table(labels), file_column, label_column
             _of_photos(Path(data), table, no_labels, settings or [], out, options)
             return
-        if any(option is not None for option in (labels, file_column, label_column, no_labels or None)):
+        if any(option is not None for option in (labels or None, file_column, label_column, no_labels or None)):
             raise ValueError(
                 f"{data} is a known set, whose labels are known too; --labels, --file-column, --label-column and "
                 "--no-labels are for a folder of photos."
@@ -86,7 +86,7 @@ def _of_photos(
     out: Path | None,
     options: "RunOptions",
 ) -> None:
-    from debiaspl.data.label_table import Columns
+    from debiaspl.data.table_form import Columns
     from debiaspl.photos.duration import estimate_start
     from debiaspl.photos.start import choose_start, start_name, train_start
     from debiaspl.photos.survey import survey_for_start

@@ -1,17 +1,43 @@
 """``debiaspl train``: a recipe, or somebody's own photos."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings, one_table
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """As a user reads them."""
+VIEWS = (
+    " Over 2,000 photos no augmented views are computed; five times slower and often 1 to 2 points better: "
+    "--set strong=fixmatch --set flip=true."
+)
+
+
+class Allowed(NamedTuple):
+    """What the user allows, and has said of folders beside a table."""
+
+    alike: bool
+    doubtful: bool
+    folders: str | None
+
+    def check(self, photos: Any) -> None:
+        """Refuse classes that are likely a mistake, and labels that would be lost."""
+        from debiaspl.photos.names import refuse_alike, refuse_doubtful, refuse_passed_over
+
+        if self.folders not in (None, "use", "ignore"):
+            raise ValueError(f"--folders is {self.folders!r}, expected use or ignore.")
+        if not self.alike:
+            refuse_alike(photos)
+        if not self.doubtful:
+            refuse_doubtful(photos)
+        if self.folders != "ignore":
+            refuse_passed_over(photos)
 
 
 def train_command(
@@ -42,6 +68,13 @@ def train_command(
     allow_alike: Annotated[
         bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
     ] = False,
+    allow_names: Annotated[
+        bool, typer.Option("--allow-names", help="Names such as 'rest' or 'owl,heron' are classes of photos, too.")
+    ] = False,
+    folders: Annotated[
+        str | None,
+        typer.Option(metavar="use|ignore", help="Beside a table: whether class folders are labels too."),
+    ] = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.
@@ -51,16 +84,17 @@ def train_command(
     with plain_errors():
         if photos is not None and recipe is None:
             refuse_for_photos(photos, root, timeout)
-            table = labels, file_column, label_column
-            _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, allow_alike)
+            table = one_table(labels), file_column, label_column
+            names = Allowed(allow_alike, allow_names, folders)
+            _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, names)
             return
-        for_photos = (labels, file_column, label_column, encoder, allow_alike or None)
-        if recipe is None or photos is not None or any(option is not None for option in for_photos):
+        for_photos = (labels or None, file_column, label_column, encoder, allow_alike or None, allow_names or None)
+        if recipe is None or photos is not None or any(option is not None for option in (*for_photos, folders)):
             both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
             raise ValueError(
                 f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe "
-                "with the name of an experiment; --labels, --file-column, --label-column, --encoder and --allow-alike "
-                "are for photos."
+                "with the name of an experiment; --labels, --file-column, --label-column, --encoder, --allow-alike, "
+                "--allow-names and --folders are for photos."
             )
         from debiaspl.recipes import recipe as find
         from debiaspl.training import Run
@@ -114,39 +148,44 @@ def _train_photos(
     device: str | None,
     workers: int,
     eager: bool,
-    allow_alike: bool,
+    names: Allowed,
 ) -> None:
     """Choose, say what was chosen, train, and say what came out. ``table`` is where the labels are, if not in the
     folder, and what its two columns are called."""
     from rich.console import Console
 
-    from debiaspl.data.label_table import Columns
+    from debiaspl.data.table_form import Columns
+    from debiaspl.files import write_bytes
     from debiaspl.photos.check import check_for
     from debiaspl.photos.describe import HEADER, caption, rows, verdict
+    from debiaspl.photos.duration import mark_of_features
     from debiaspl.photos.run import BASELINE, train_photos, with_check
     from debiaspl.photos.start import choose_with_start
-    from debiaspl.photos.survey import refuse_alike, survey
+    from debiaspl.photos.survey import survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
+    from debiaspl.training.frozen import is_frozen
 
-    photos = survey(folder, table[0], Columns(*table[1:]))
-    if not allow_alike:
-        refuse_alike(photos)
+    photos = survey(folder, table[0], Columns(*table[1:]), names.folders == "use")
+    names.check(photos)
     machine = find_device(device).type
-    named = None if encoder is None else (encoder, load_named(photos, machine, encoder))
+    named = None if encoder is None else (encoder, load_named(photos, machine, encoder, settings))
     recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
     begun = Run.at(place, checked, resume).config_path.exists()
     say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+    say(photos.each_class())
     if resume and not begun:
         warn_of_new_run(place, checked)
     plan = f"Going on with {place}."
     if not begun:
-        plan = _plan(recipe, photos, check, machine, named and named[1], eager, start)
+        plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
     say(plan)
     outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
+    if is_frozen(recipe):
+        write_bytes(mark_of_features(recipe, machine, place), b"")
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome))
@@ -155,24 +194,31 @@ def _train_photos(
     say(f"The run is in {place}; the report is {report_of(both, place)}")
 
 
-def load_named(photos: Any, machine: str, name: str) -> Any:
+def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:
     """The encoder of this name, at the size that it looks at these photos with."""
-    from debiaspl.encoders import load_encoder
-    from debiaspl.photos.choose import working_size
+    from debiaspl.photos.api import encoder_for
 
-    encoder = load_encoder(name)
-    if encoder.any_size:
-        encoder.image_size = working_size(photos, machine, encoder)
-    return encoder
+    return encoder_for(photos, machine, name, settings)
 
 
-def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eager: bool, start: Any = None) -> str:
+def _plan(
+    recipe: Any,
+    photos: Any,
+    check: Any,
+    machine: str,
+    encoder: Any,
+    eager: bool,
+    start: Any = None,
+    place: Path | None = None,
+) -> str:
     """The second line: what will be trained, how it is checked and how long it takes."""
     from dataclasses import replace
 
     from debiaspl.encoders import lite0_is_installed
-    from debiaspl.photos.duration import cores, estimate, estimate_start, in_words
+    from debiaspl.photos.duration import cores, estimate, estimate_start, in_words, mark_of_features
     from debiaspl.photos.run import count_runs
+    from debiaspl.recipes.frozen import VIEWED
+    from debiaspl.training.frozen import BY_HIDING, is_frozen
 
     runs = count_runs(recipe, check)
     seconds, features = 0.0, ""
@@ -183,18 +229,29 @@ def _plan(recipe: Any, photos: Any, check: Any, machine: str, encoder: Any, eage
         )
         # It is not there yet, nor is a classifier that begins with its features; neither changes the time of a step.
         recipe = replace(recipe, start="", first_classifier="random")
-    took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager))
+    kept = place is not None and is_frozen(recipe) and mark_of_features(recipe, machine, place).exists()
+    took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager, kept))
+    took += ", with the features that are kept," if kept else ""
     network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
+    if is_frozen(recipe) and recipe.strong.name == BY_HIDING and len(photos.labels) > VIEWED:
+        hint = VIEWS
     if encoder is not None:
         name = f"{encoder.name}, {'frozen' if recipe.network.settings.get('frozen') else 'fine-tuned'}"
         network = name[0].upper() + name[1:]
     elif machine == "cpu" and lite0_is_installed():
         hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
     return (
-        f"{features}{network}, at {recipe.image_size} x {recipe.image_size} pixels, {recipe.steps:,} steps. "
+        f"{features}{network}, at {size(recipe, encoder)}, {recipe.steps:,} steps. "
         f"{check.words()} "
         f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
     )
+
+
+def size(recipe: Any, encoder: Any) -> str:
+    """What the network computes with, in words."""
+    own, side = recipe.image_size, recipe.image_size if encoder is None else encoder.image_size
+    smaller = f" (photos of {own} are enlarged; faster and less accurate: --set image_size={own})"
+    return f"{side} x {side} pixels" + (smaller if own < side and encoder.any_size else "")
 
 
 def say_skipped(results: dict[str, Any]) -> None:

@@ -52,7 +52,7 @@ def zeroshot_command(
     learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
     with plain_errors():
         from debiaspl.data.class_names import read_class_names
-        from debiaspl.data.label_table import Columns
+        from debiaspl.data.table_form import Columns
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
         from debiaspl.training.device import find_device

@@ -1,5 +1,6 @@
 """Class names as they are typed, stand in a file or come in a list: all commands read them by the same rules."""
 
+import re
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,8 +9,14 @@ from debiaspl.data.csv_text import CsvError, csv_rows
 from debiaspl.data.errors import DataError
 
 UNLABELED_NAME = "unlabeled"
-"""A class folder, or a label in a table, with this name means: no label."""
+"""A class folder, or a label in a table, with this name means: no label. So do other spellings of it."""
+_ALSO_UNLABELED = frozenset(("unlabeled", "unlabelled", "nolabel", "notlabeled", "notlabelled"))
 TYPED = "--classes"
+
+
+def means_no_label(name: str) -> bool:
+    """Whether a name is no class but another spelling of ``unlabeled``, such as ``Unlabelled`` or ``no_label``."""
+    return re.sub(r"[\W_]+", "", name.casefold()) in _ALSO_UNLABELED
 
 
 def read_class_names(text: str) -> tuple[str, ...]:
@@ -66,7 +73,7 @@ def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool
             f"{origin}: class {classes.index('') + 1} of {len(classes)} has no name. Expected names with single commas "
             'between: "river,forest,highway".'
         )
-    broken = [name for name in classes if name == UNLABELED_NAME or not _fits_a_line(name)]
+    broken = [name for name in classes if means_no_label(name) or not _fits_a_line(name)]
     if broken:
         raise DataError(
             f"{origin} contains {broken[0]!r}. Expected names in one line of UTF-8, none of them {UNLABELED_NAME!r}, "

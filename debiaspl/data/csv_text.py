@@ -32,11 +32,12 @@ class CsvError(DataError):
         self.line = line
 
 
-def csv_rows(text: str, strict: bool = False) -> list[CsvRow]:
+def csv_rows(text: str, strict: bool = False, separator: str = ",") -> list[CsvRow]:
     """All rows, blank ones too; their raw texts together are the text. ``strict`` refuses quotes in odd places."""
     rows: list[CsvRow] = []
     taken: list[str] = []
-    reader, line = csv.reader(_remembered(text, taken), skipinitialspace=True, strict=strict), 1
+    reader = csv.reader(_remembered(text, taken), skipinitialspace=True, strict=strict, delimiter=separator)
+    line = 1
     try:
         for cells in reader:
             rows.append(CsvRow("".join(taken), line, tuple(cells)))
@@ -47,22 +48,22 @@ def csv_rows(text: str, strict: bool = False) -> list[CsvRow]:
     return rows
 
 
-def is_open(raw: str) -> bool:
+def is_open(raw: str, separator: str = ",") -> bool:
     """Whether a row ends inside quotes: it would then go on in a further line."""
     lines = [*io.StringIO(raw if raw.endswith("\n") else raw + "\n", newline=""), "further"]
-    return len(list(csv.reader(lines, skipinitialspace=True))) < 2
+    return len(list(csv.reader(lines, skipinitialspace=True, delimiter=separator))) < 2
 
 
-def csv_line(cells: Sequence[str], end: str = "\n") -> str:
+def csv_line(cells: Sequence[str], end: str = "\n", separator: str = ",") -> str:
     """A row as text."""
-    return ",".join(map(cell, cells)) + end
+    return separator.join(cell(text, separator) for text in cells) + end
 
 
-def cell(text: str) -> str:
+def cell(text: str, separator: str = ",") -> str:
     """A cell that no spreadsheet runs. Quoted also where Python's csv would not: a lone carriage return ends a line for
     many readers, and spaces at an end are lost."""
     text = guarded(text)
-    plain = text == text.strip() and not any(letter in text for letter in ',"\r\n')
+    plain = text == text.strip() and not any(letter in text for letter in separator + '"\r\n')
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 

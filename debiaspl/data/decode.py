@@ -23,6 +23,7 @@ from PIL import (
 from torch import Tensor
 
 from debiaspl.data.errors import DataError
+from debiaspl.data.file_names import TO_JPEG
 from debiaspl.data.room import room
 from debiaspl.files import memory
 
@@ -46,6 +47,7 @@ _READERS: tuple[tuple[re.Pattern[bytes], type[ImageFile.ImageFile]], ...] = tupl
     )
 )
 
+_HEIC = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 _ORIENTATION_TAG = 0x0112
 _TO_UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -132,6 +134,8 @@ def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
     if not start:
         raise BadImage("the file is empty (zero bytes)")
     reader = next((reader for signature, reader in _READERS if signature.match(start)), None)
+    if reader is None and _HEIC.match(start):
+        raise BadImage(f"its content is HEIC: {TO_JPEG}")
     if reader is None:
         raise BadImage("its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM")
     image = reader(stream)

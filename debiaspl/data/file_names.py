@@ -13,6 +13,8 @@ EXTENSIONS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"),
     *(".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"),
 )
+TO_JPEG = "photos of iPhones; convert them to JPEG: magick mogrify -format jpg *.heic, or sips -s format jpeg on a Mac"
+"""What to do about HEIC, which Pillow cannot read."""
 _UPLOADED = re.compile(r"(?:https?://[^/]+)?/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 _SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-9+.-]*://[^/]*/(.+)", re.IGNORECASE)
 
@@ -40,18 +42,49 @@ class FileNames:
 
     def locate(self, name: str) -> str | None:
         """The file, relative to root; None if there is none. A file named in a table needs no image extension."""
+        return self.found(name)[0]
+
+    def found(self, name: str) -> tuple[str | None, tuple[str, ...]]:
+        """The same, and how the name was read where it is not spelled as usual."""
         if name in self._known:  # nearly always, and it spares a look at the disk
-            return self._known[name]
+            return self._known[name], ()
         inside = self.below(name)
         if inside is None:
-            return None
+            return None, ()
         for spelled in (PurePosixPath(inside).as_posix(), PurePosixPath(inside.strip()).as_posix()):
             file = self._known.get(spelled) or self._known.get(composed(spelled))
             if file is not None:
-                return file
+                return file, ()
             if os.path.isfile(self.root / spelled) and not leads_out(self.root, self.root / spelled):
-                return spelled
-        return None
+                return spelled, ()
+        return self._otherwise(inside.strip())
+
+    def _otherwise(self, name: str) -> tuple[str | None, tuple[str, ...]]:
+        """By the ways of other systems and programs, each only where it leads to one file."""
+        how: tuple[str, ...] = ("\\ as /",) if "\\" in name else ()
+        plain = composed(PurePosixPath(name.replace("\\", "/")).as_posix())
+        if plain in self._known:
+            return self._known[plain], how
+        inner = self._below_root_name(plain)
+        exact = {self._known[each] for each in inner if each in self._known}
+        if len(exact) == 1:
+            return exact.pop(), (*how, f"paths that begin with {self._roots[0].name}/")
+        folded = {file for each in (plain, *inner) for file in self._folded.get(each.casefold(), ())}
+        return (folded.pop(), (*how, "names in another case")) if len(folded) == 1 and not exact else (None, ())
+
+    def _below_root_name(self, path: str) -> list[str]:
+        """What is left of a path that begins with the last folders of root, as it is seen from above."""
+        parts = PurePosixPath(path).parts
+        counts = range(1, len(parts))
+        return ["/".join(parts[n:]) for n in counts if any(parts[:n] == root.parts[-n:] for root in self._roots)]
+
+    @cached_property
+    def _folded(self) -> dict[str, list[str]]:
+        """Names without regard to capitals -> the files; several where they differ in capitals alone."""
+        found: dict[str, list[str]] = {}
+        for file in self._files:
+            found.setdefault(composed(file).casefold(), []).append(file)
+        return found
 
     def below(self, name: str) -> str | None:
         """The same path relative to root; None if it leads out of it."""

@@ -11,9 +11,9 @@ import torch
 from debiaspl.data.errors import DataError, shown
 from debiaspl.data.feed import loaded
 from debiaspl.data.images import UNLABELED, ImageSet
-from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.lazy import FolderFiles, LazyImages
 from debiaspl.data.listing import Listing, Skipped, list_folder
+from debiaspl.data.table_form import USUAL, Columns
 
 _log = logging.getLogger("debiaspl")
 
@@ -27,13 +27,15 @@ def read_folder(
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     columns: Columns = USUAL,
+    folders: bool = False,
 ) -> tuple[ImageSet, Skipped]:
     """Every image of a folder at ``size`` (height, width), and what was skipped: (file, reason).
 
-    ``labels``, ``classes`` and ``columns`` as in ``list_folder``; what becomes of odd and damaged files stands in
-    docs/bad-files.md. ``workers`` are threads; ``progress(done, total)`` is called from the calling thread.
+    ``labels``, ``classes``, ``columns`` and ``folders`` as in ``list_folder``; what becomes of odd and damaged files
+    stands in docs/bad-files.md. ``workers`` are threads; ``progress(done, total)`` is called from the calling thread.
     """
-    return read_listing(list_folder(root, labels, classes, columns=columns), size, channels, workers, progress)
+    listing = list_folder(root, labels, classes, columns=columns, folders=folders)
+    return read_listing(listing, size, channels, workers, progress)
 
 
 def read_listing(

@@ -12,9 +12,9 @@ from torch import Tensor, from_numpy
 from debiaspl.data.errors import DataError
 from debiaspl.data.folder import left_in_files, read_folder
 from debiaspl.data.images import UNLABELED, ImageSet
-from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.data.splits import Split
+from debiaspl.data.table_form import Columns
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class GivenLabels:
     """What the table calls the column of images, if not file_name."""
     label_column: str = ""
     """What it calls the column of classes, if not label."""
+    folders: bool = False
+    """Whether class folders are labels too, for images that the table does not name."""
     labeled_also_unlabeled: bool = False
     """Whether labeled images also serve as unlabeled ones."""
 
@@ -52,8 +54,9 @@ class GivenLabels:
         """The folder's images with the labels given, at this size; those of a stream stay in their files."""
         place, table, columns = Path(data).expanduser(), self.table or None, self.columns
         if stream:
-            return left_in_files(list_folder(place, table, columns=columns), image_size)
-        return read_folder(place, (image_size, image_size), table, progress=progress, columns=columns)[0]
+            return left_in_files(list_folder(place, table, columns=columns, folders=self.folders), image_size)
+        size = image_size, image_size
+        return read_folder(place, size, table, progress=progress, columns=columns, folders=self.folders)[0]
 
     @property
     def columns(self) -> Columns:

@@ -1,33 +1,22 @@
 """The one reader of label tables: CSV of ``file_name,label``, and exports of Label Studio (.json)."""
 
+import logging
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from multiprocessing import parent_process
 from pathlib import Path
 
-from debiaspl.data.class_names import UNLABELED_NAME, composed
-from debiaspl.data.csv_text import CsvError, CsvRow, csv_rows
+from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
+from debiaspl.data.csv_text import CsvError, CsvRow
 from debiaspl.data.errors import DataError, counted, shown
 from debiaspl.data.file_names import EXTENSIONS, FileNames
 from debiaspl.data.label_studio import read_tasks
+from debiaspl.data.table_form import USUAL, Columns, Form, form_of, refuse_form
 from debiaspl.files import unguarded
 
-
-@dataclass(frozen=True)
-class Columns:
-    """What a table calls the two columns that count; None: the usual name."""
-
-    file: str | None = None
-    """The image; usually ``file_name``."""
-    label: str | None = None
-    """Its class; usually ``label``."""
-
-    @property
-    def names(self) -> tuple[str, str]:
-        return self.file or "file_name", self.label or "label"
-
-
-USUAL = Columns()
+_log = logging.getLogger("debiaspl")
+_TOLD: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True)
@@ -47,27 +36,22 @@ class LabelText:
     """A CSV table as it stands in its file: what does not change can be written back byte for byte."""
 
     table: Path
-    header: CsvRow
-    rows: tuple[CsvRow, ...]
-    """Blank ones too."""
-    columns: Columns = USUAL
+    form: Form
 
-    @cached_property
+    @property
+    def rows(self) -> tuple[CsvRow, ...]:
+        """Blank ones too."""
+        return self.form.rows
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Of all columns."""
-        return tuple(map(_column, self.header.cells))
+        return self.form.names
 
-    @cached_property
+    @property
     def places(self) -> tuple[int, int]:
         """Of the columns of files and of labels."""
-        wanted = tuple(map(_column, self.columns.names))
-        if not set(wanted) <= set(self.names):
-            found = f"has the columns {shown(self.names)}" if self.names else "is empty"
-            raise DataError(
-                f"{self.table} {found}. Expected a first line with {' and '.join(self.columns.names)}, separated by "
-                "commas; columns of other names: --file-column, --label-column."
-            )
-        return self.names.index(wanted[0]), self.names.index(wanted[1])
+        return self.form.places
 
     def cells(self, row: CsvRow) -> tuple[str, str]:
         """The cells of the file and of the label, which may be missing at the end of a row."""
@@ -84,7 +68,7 @@ class LabelText:
                 'first line. A name that holds a comma is written in quotes: "a, b.jpg".'
             )
         name, label = self.cells(row)
-        if not name.strip() or _holds_rows(label):
+        if not name.strip() or _holds_rows(label, self.form.separator):
             found = "a label that runs over several lines" if name.strip() else "no file name"
             raise DataError(f"{self.table} has {found} in line {row.line}. Is a quote left open, or a cell left out?")
         return LabelRow(f"line {row.line}", name, class_name(label))
@@ -92,11 +76,31 @@ class LabelText:
 
 def read_label_rows(table: Path, columns: Columns = USUAL) -> list[LabelRow]:
     """All rows that name an image. Whether the images are there is not asked here."""
+    return read_label_table(table, columns)[0]
+
+
+def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelRow], tuple[str, ...]]:
+    """The same, and what was assumed to understand the table."""
     if table.suffix.lower() == ".json":
-        tasks = read_tasks(table, columns.file, columns.label)
-        return [LabelRow(place, name, class_name(label.strip())) for place, name, label in tasks]
+        tasks = list(read_tasks(table, columns.file, columns.label))
+        rows = [LabelRow(place, name, class_name(label.strip())) for place, name, label in tasks]
+        return rows, _assumed_unlabeled(label.strip() for _, _, label in tasks)
     text = split_table(read_text(table), table, columns)
-    return [found for row in text.rows if (found := text.understood(row)) is not None]
+    rows = [found for row in text.rows if (found := text.understood(row)) is not None]
+    return rows, text.form.assumed + _assumed_unlabeled(text.cells(row)[1] for row in text.rows)
+
+
+def tell_assumed(table: Path, assumed: Iterable[str]) -> None:
+    """Say in one line how a table was understood, once, and not by every process that reads it."""
+    line = "; ".join(assumed)
+    if line and (str(table), line) not in _TOLD and parent_process() is None:
+        _TOLD.add((str(table), line))
+        _log.warning("%s was read like this: %s.", table, line)
+
+
+def _assumed_unlabeled(labels: Iterable[str]) -> tuple[str, ...]:
+    found = sorted({label for label in labels if means_no_label(label) and label != UNLABELED_NAME})
+    return (f"{shown(found)} means no label",) if found else ()
 
 
 def read_text(table: Path) -> str:
@@ -116,24 +120,32 @@ def read_text(table: Path) -> str:
 def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
     """Header and rows; the columns are checked."""
     try:
-        rows = csv_rows(text)
+        return LabelText(table, form_of(text, columns))
     except CsvError as error:
         raise DataError(f"{table} cannot be read from line {error.line} on: {error}. Is a quote left open?") from error
-    first = next((number for number, row in enumerate(rows) if not row.is_blank), len(rows))
-    header, *others = rows[first:] or [CsvRow("", 1, ())]
-    found = LabelText(table, header, tuple(others), columns)
-    _ = found.places  # refuses a table without them
-    return found
+    except ValueError as error:
+        raise refuse_form(table, str(error), columns) from error
 
 
-def match_files(
-    table: Path, rows: Iterable[LabelRow], names: FileNames, allow_absent: bool = False
-) -> tuple[dict[str, str | None], tuple[str, ...]]:
-    """File -> label, and what the table names that is not there. Two labels for a file are refused; so are files that
-    are not there, unless they are allowed and some are."""
+@dataclass(frozen=True)
+class Matched:
+    """What a table says of the files of a folder."""
+
+    labels: dict[str, str | None]
+    """File -> label, None for no label."""
+    absent: tuple[str, ...]
+    """What the table names that is not there."""
+    assumed: tuple[str, ...]
+    """How names were understood that are not the usual ones."""
+
+
+def match_files(table: Path, rows: Iterable[LabelRow], names: FileNames, allow_absent: bool = False) -> Matched:
+    """The labels of the files. Two labels for a file are refused; so are files that are not there, unless they are
+    allowed and some are."""
     labels: dict[str, str | None] = {}
     places: dict[str, str] = {}
-    missing = []
+    missing: list[str] = []
+    read_as: Counter[str] = Counter()
     for row in rows:
         if names.below(row.name) is None:
             raise DataError(
@@ -141,7 +153,8 @@ def match_files(
                 f"below {names.root}, relative to it or absolute; for images elsewhere, link them into it and use "
                 "--follow-links."
             )
-        file = names.locate(row.name)
+        file, how = names.found(row.name)
+        read_as.update(how)
         if file is None:
             missing.append(row.name)
         elif labels.setdefault(file, row.label) != row.label:
@@ -156,19 +169,20 @@ def match_files(
             f"{table} names {counted(missing, 'file')} not in {names.root}: {shown(missing)}. "
             f"Paths are relative to {names.root} and written with /."
         )
-    return labels, tuple(dict.fromkeys(missing))
+    assumed = tuple(f"{how} ({counted_rows(count)})" for how, count in read_as.items())
+    return Matched(labels, tuple(dict.fromkeys(missing)), assumed)
+
+
+def counted_rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def class_name(name: str) -> str | None:
     """A label as it counts; None for one that means: no label."""
-    return None if name in ("", UNLABELED_NAME) else composed(name)
+    return None if not name or means_no_label(name) else composed(name)
 
 
-def _column(name: str) -> str:
-    return name.strip().casefold()
-
-
-def _holds_rows(label: str) -> bool:
+def _holds_rows(label: str, separator: str) -> bool:
     """Whether a quote that was left open has made other rows a part of this label. A line break alone is none: class
     names may hold one."""
-    return any(Path(line.partition(",")[0]).suffix.lower() in EXTENSIONS for line in label.splitlines()[1:])
+    return any(Path(line.partition(separator)[0]).suffix.lower() in EXTENSIONS for line in label.splitlines()[1:])

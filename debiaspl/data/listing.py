@@ -8,11 +8,12 @@ from pathlib import Path, PurePath
 import torch
 from torch import Tensor
 
-from debiaspl.data.class_names import UNLABELED_NAME, composed
+from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
 from debiaspl.data.errors import DataError, counted, shown
-from debiaspl.data.file_names import EXTENSIONS, FileNames, leads_out
+from debiaspl.data.file_names import EXTENSIONS, TO_JPEG, FileNames, leads_out
 from debiaspl.data.images import UNLABELED
-from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_rows
+from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed
+from debiaspl.data.table_form import USUAL, Columns
 
 Skipped = tuple[tuple[str, str], ...]
 
@@ -39,6 +40,8 @@ class Listing:
     """What is no image, or cannot be reached: (file, reason), sorted by name."""
     absent: tuple[str, ...] = ()
     """Files that the table names and that are not there, as it names them."""
+    passed_over: tuple[str, ...] = ()
+    """Images in folders called like a class of the table, which the table does not name: they have no label."""
 
 
 def list_folder(
@@ -48,6 +51,7 @@ def list_folder(
     allow_absent: bool = False,
     columns: Columns = USUAL,
     needs_classes: bool = True,
+    folders: bool = False,
 ) -> Listing:
     """Class folders, or any folder with a table of labels.
 
@@ -55,16 +59,21 @@ def list_folder(
     that lies in it at any depth. ``classes`` gives the names in their order; without it they are sorted.
     ``allow_absent`` lets a table name files that are not there, as long as some are; ``columns`` says what its columns
     are called. Where fewer than two classes have a label, that is an error, unless ``needs_classes`` is False: then no
-    image has one.
+    image has one. With ``folders``, an image that the table does not name has its class folder as label.
     """
     root = Path(root)
     files, skipped = _find_images(root)
     table = root / "labels.csv" if labels is None else Path(labels)
     absent: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
     if labels is not None or table.is_file():
-        rows = read_label_rows(table, columns)
-        given, absent = match_files(table, rows, FileNames(root, files), allow_absent)
-        named: dict[str, str | None] = dict.fromkeys(files) | given  # what has no row has no label
+        rows, assumed = read_label_table(table, columns)
+        matched = match_files(table, rows, FileNames(root, files), allow_absent)
+        tell_assumed(table, assumed + matched.assumed)
+        given, absent = matched.labels, matched.absent
+        lies_in = {file: class_name(file.split("/")[0]) if folders and "/" in file else None for file in files}
+        named: dict[str, str | None] = lies_in | given  # what has no row, nor a class folder that counts, has no label
+        passed_over = _passed_over(named, given)
         itself = os.path.abspath(table)
         others = ((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
@@ -80,7 +89,14 @@ def list_folder(
     order = _class_order(root, found, classes)
     number: dict[str | None, int] = {name: position for position, name in enumerate(order)}
     numbers = torch.tensor([number.get(named[file], UNLABELED) for file in files], dtype=torch.int64)
-    return Listing(root, files, numbers, order, skipped, absent)
+    return Listing(root, files, numbers, order, skipped, absent, passed_over)
+
+
+def _passed_over(named: dict[str, str | None], given: dict[str, str | None]) -> tuple[str, ...]:
+    """Of the files that have no label and no row: those in a folder called like a label that there is."""
+    classes = {name.casefold() for name in given.values() if name is not None}
+    rest = (file for file, label in named.items() if label is None and file not in given and "/" in file)
+    return tuple(sorted(file for file in rest if composed(file.split("/")[0]).casefold() in classes))
 
 
 def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
@@ -136,6 +152,8 @@ def _kind(entry: os.DirEntry[str]) -> str:
             return _FOLDER
         if entry.is_file():
             extension = PurePath(entry.name).suffix
+            if extension.lower() in (".heic", ".heif"):
+                return f"{extension}: {TO_JPEG}"
             return _IMAGE if extension.lower() in EXTENSIONS else f"not an image: {extension or 'no extension'}"
     except OSError as error:
         return f"cannot be reached: {error.strerror}"
@@ -147,6 +165,8 @@ def _no_image(root: Path, others: Skipped) -> DataError:
     found = f"{counted(others, 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
     links = sum(reason == _LEAVES for _, reason in others)
     hint = f" {links:,} of them lead out of the folder by a link: --follow-links reads them." if links else ""
+    heic = sum(reason.endswith(TO_JPEG) for _, reason in others)
+    hint += f" HEIC files are {TO_JPEG}." if heic else ""
     return DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.{hint}")
 
 
@@ -169,7 +189,7 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     folders = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)} | used
     if classes is None:
         refuse_parts(root, folders, files)
-    empty = sorted(folders - used - {UNLABELED_NAME})
+    empty = sorted(name for name in folders - used if not means_no_label(name))
     if files and empty:
         links = [name for name in empty if leads_out(root, root / name)]
         hint = f" {shown(links)}: {_LEAVES}." if links else ""
@@ -177,6 +197,8 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
             f"{root} has {counted(empty, 'class folder')} without an image: {shown(empty)}. "
             f"Add images, which end in {' '.join(EXTENSIONS)}, or remove the folder.{hint}"
         )
+    also = sorted(name for name in used if means_no_label(name) and name != UNLABELED_NAME)
+    tell_assumed(root, [f"{shown([f'{name}/' for name in also])} holds photos without a label"] if also else [])
     return {file: class_name(file.split("/")[0]) for file in files}
 
 
@@ -186,7 +208,7 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
     They cannot be classes where all folders are named like parts of a data set, and one or more of them hold nothing
     but folders, two or more. ``files`` are relative to root.
     """
-    names = sorted(set(folders) - {UNLABELED_NAME})
+    names = sorted(name for name in set(folders) if not means_no_label(name))
     if not all(name.casefold() in _PARTS for name in names):
         return
     inner = {name: {file.split("/")[1] for file in files if file.startswith(f"{name}/")} for name in names}
@@ -207,7 +229,9 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
 def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> tuple[str, ...]:
     order = tuple(sorted(found)) if classes is None else tuple(composed(name.strip()) for name in classes)
     # Lone surrogates stand for bytes that are no UTF-8; no report or table could be written with such a class.
-    broken = [name for name in order if name in ("", UNLABELED_NAME) or any("\ud800" <= c <= "\udfff" for c in name)]
+    broken = [
+        name for name in order if not name or means_no_label(name) or any("\ud800" <= c <= "\udfff" for c in name)
+    ]
     if classes is None and len(order) < 2 and not broken:
         raise DataError(
             f"{f'the classes of {root} are {shown(order)}' if order else f'no image of {root} has a label'}. "

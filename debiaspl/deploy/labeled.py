@@ -6,8 +6,9 @@ from pathlib import Path
 
 from debiaspl.data import UNLABELED, GivenLabels
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import USUAL, Columns, read_label_rows
+from debiaspl.data.label_table import read_label_table, tell_assumed
 from debiaspl.data.listing import list_folder
+from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import parse_json
 from debiaspl.training import Recipe, Run, RunError
 
@@ -32,9 +33,15 @@ def labeled_files(
         if not beside.is_file() or known:
             return None if known is None else {file: known[file] for file in files if file in known}
     names = FileNames(photos, files)
-    rows = read_label_rows(table or beside, columns)
+    rows, assumed = read_label_table(table or beside, columns)
+    tell_assumed(table or beside, assumed)
     labeled = {names.locate(row.name): row.label for row in rows if row.label is not None}
     return {file: labeled[file] for file in files if file in labeled}
+
+
+def trained_with(run: Path, photos: Path) -> set[str]:
+    """Photos of this folder that the run was trained with, with their labels; none where that is not known."""
+    return set(_of_run(run, photos) or ())
 
 
 def learned_from_teacher(run: Path) -> bool:
@@ -73,7 +80,7 @@ def _of_run(run: Path, photos: Path) -> dict[str, str] | None:
         if learned_from_teacher(run):
             return {}
         given = GivenLabels(**recipe.protocol.settings)
-        listing = list_folder(photos, given.table or None, columns=given.columns)
+        listing = list_folder(photos, given.table or None, columns=given.columns, folders=given.folders)
     except (RunError, TypeError, ValueError, OSError):
         return None
     labels = listing.labels.tolist()

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+import torch
 from torch import Tensor
 
-from debiaspl.data import DataError
+from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.errors import shown
-from debiaspl.data.listing import list_images
+from debiaspl.data.listing import Listing, list_images
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
 from debiaspl.files import refuse_missing_folder, write_whole
 from debiaspl.training import RunError
 
 Progress = Callable[[int, int], None]
+Watch = Callable[[list[Prediction]], None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ def predict_folder(
     overwrite: bool = False,
     image_prefix: str | None = None,
     progress: Progress = lambda done, total: None,
+    watch: Watch = lambda rows: None,
 ) -> Predicted:
     """Predict every image of a folder into one file, which is there whole or not at all.
 
@@ -51,19 +54,20 @@ def predict_folder(
 
     Args:
         model: what ``load_model`` gives.
-        photos: a folder; images in its sub-folders too.
+        photos: a folder; images in its sub-folders too. Or one image.
         out: the file to be made.
         format_name: ``csv``, ``jsonl``, ``parquet`` or ``label-studio``.
         probabilities: write those of every class too.
         overwrite: replace a file that is there.
         image_prefix: what Label Studio finds the images under; local files unless given.
         progress: told how many images are done, and of how many.
+        watch: is given the rows as they are written.
     """
     out = Path(out)
     refuse_existing(out, overwrite)
     if probabilities and format_name == "label-studio":
         raise ValueError("Label Studio's predictions have no place for probabilities of every class; leave them out.")
-    found = list_images(Path(photos))
+    found = _images(Path(photos))
     # Label Studio serves files below the folder that it may serve, here the one that holds the photos.
     local = f"/data/local-files/?d={quote(found.root.resolve().name)}/"
     prefix = local if image_prefix is None else image_prefix
@@ -77,6 +81,7 @@ def predict_folder(
             files = [found.files[position] for position in seen.positions.tolist()]
             made = _rows(files, seen.probabilities, settings)
             made = [row for row in made if _can_hold(format_name, row.file_name, bad)]
+            watch(made)
             yield made
             counts.update(row.label for row in made)
             bad.update({found.files[position]: reason for position, reason in seen.skipped.items()})
@@ -88,6 +93,13 @@ def predict_folder(
 
     write_whole(out, lambda file: TABLES[format_name](file, settings, rows()))
     return Predicted(dict(counts.most_common()), bad, found.skipped)
+
+
+def _images(photos: Path) -> Listing:
+    """Those of a folder, or the one that is named."""
+    if not photos.is_file():
+        return list_images(photos)
+    return Listing(photos.parent, (photos.name,), torch.full((1,), UNLABELED), (), ())
 
 
 def refuse_existing(out: Path, overwrite: bool) -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
+from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.encoders.trained import load_trained
 from debiaspl.models import Network, Seen, predict_set
@@ -52,20 +53,31 @@ class SavedModel:
 
     def features(self, images: Any) -> Tensor:
         """What the classifier sees of images, as ``predict`` takes them: float32, (N, D)."""
-        return torch.cat([seen.features for seen in self.see(self._set(images))])
+        return torch.cat([seen.features for seen in self._seen(images)])
 
     def probabilities(self, images: Any) -> Tensor:
         """Of every class, for images as ``predict`` takes them: float32, (N, classes)."""
-        return torch.cat([seen.probabilities for seen in self.see(self._set(images))])
+        return torch.cat([seen.probabilities for seen in self._seen(images)])
 
     def predict(self, images: Any) -> list[str]:
-        """The class of each image, by name. Images are bytes of the size it was trained with, (N, H, W), (N, H, W, C)
-        or (N, C, H, W), as a tensor or an array; ``read(file)`` gives one of a file of any size."""
+        """The class of each image, by name. Images are a list of files, of any size; or bytes of the size it was
+        trained with, (N, H, W), (N, H, W, C) or (N, C, H, W), as a tensor or an array."""
         return [self.classes[label] for label in self.probabilities(images).argmax(-1).tolist()]
 
+    def _seen(self, images: Any) -> Iterator[Seen]:
+        for seen in self.see(made := self._set(images)):
+            if seen.skipped:  # rows would no longer stand where their images do
+                bad = [f"{made.ids[place]} ({reason})" for place, reason in seen.skipped.items()]
+                raise DataError(f"{shown(bad)}: no prediction. Leave these files out.")
+            yield seen
+
     def _set(self, images: Any) -> ImageSet:
+        if isinstance(images, (str, Path)):
+            raise ValueError(f"images is the path {images}, expected a list of files: [{str(images)!r}].")
         if not len(images):
             raise ValueError("there are no images, expected one or more.")
+        if isinstance(images, Sequence) and all(isinstance(image, (str, Path)) for image in images):
+            return self.photos(Path(), [str(image) for image in images])
         made = ImageSet.of(images, torch.full((len(images),), UNLABELED), self.classes)
         expected = (self.channels, *self.size)
         if tuple(made.images.shape[1:]) != expected:

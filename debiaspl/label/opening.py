@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from debiaspl.data.class_names import UNLABELED_NAME, check_class_names, composed
+from debiaspl.data.class_names import check_class_names, composed, means_no_label
 from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_images, refuse_parts
+from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import Busy, remove_leftovers
 from debiaspl.files import locked as lock_file
 from debiaspl.label.guide import RunGuide
@@ -81,7 +81,7 @@ def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[
     found = table.classes_found()
     if found:
         return check_class_names(found, str(table.path), alike=True)
-    folders = sorted({file.split("/")[0] for file in files if "/" in file} - {UNLABELED_NAME})
+    folders = sorted(name for name in {file.split("/")[0] for file in files if "/" in file} if not means_no_label(name))
     if len(folders) < 2 or any("/" not in file for file in files):
         raise DataError(
             f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes-file '

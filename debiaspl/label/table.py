@@ -13,7 +13,8 @@ from debiaspl.data.class_names import composed
 from debiaspl.data.csv_text import CsvRow, csv_line, is_open
 from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import FileNames, leaves
-from debiaspl.data.label_table import USUAL, Columns, LabelText, match_files, read_text, split_table
+from debiaspl.data.label_table import LabelText, match_files, read_text, split_table, tell_assumed
+from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import unguarded, write_whole
 
 
@@ -94,7 +95,7 @@ class Table:
         kept = old.others if old is not None else ()
         others, values = iter(kept), dict(zip(self._text.places, (file, label or ""), strict=True))
         cells = [values[place] if place in values else next(others, "") for place in range(len(self._text.names))]
-        return Entry(csv_line(cells, _line_end(self._text)), file, label, kept)
+        return Entry(csv_line(cells, _line_end(self._text), self._text.form.separator), file, label, kept)
 
     def refresh(self) -> None:
         """Take over what another program has written. A file that is gone is written again from what is known."""
@@ -111,7 +112,7 @@ class Table:
 
     def _write(self, entries: Iterable[Entry]) -> None:
         entries = tuple(entries)
-        content = (self._text.header.raw + "".join(entry.raw for entry in entries)).encode()
+        content = (self._text.form.header.raw + "".join(entry.raw for entry in entries)).encode()
 
         def write(file: BinaryIO) -> None:
             file.write(content)
@@ -147,10 +148,11 @@ def _read_entries(
             cut = rows.pop().raw
         else:
             rows[-1] = replace(rows[-1], raw=rows[-1].raw + _line_end(text))
-    if rows and is_open(rows[-1].raw):
+    if rows and is_open(rows[-1].raw, text.form.separator):
         raise DataError(f"{path} has a quote left open in line {rows[-1].line}. Close it, or remove it.")
     understood = [(row, text.understood(row)) for row in rows]
-    match_files(path, (said for _, said in understood if said is not None), names)
+    matched = match_files(path, (said for _, said in understood if said is not None), names)
+    tell_assumed(path, text.form.assumed + matched.assumed)
     entries = []
     for row, said in understood:
         file, label = (None, None) if said is None else (names.locate(said.name), said.label)
@@ -162,7 +164,8 @@ def _read_entries(
 
 
 def _line_end(text: LabelText) -> str:
-    return "\r\n" if text.header.raw.endswith("\r\n") else "\n"
+    first = text.form.header.raw or "".join(row.raw for row in text.rows[:1])
+    return "\r\n" if first.endswith("\r\n") else "\n"
 
 
 def why_unnameable(file: str) -> str | None:
@@ -181,14 +184,15 @@ def _text(path: Path, columns: Columns) -> LabelText:
     text = read_text(path) if path.exists() else ""
     begun = csv_line(columns.names)
     found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
-    if found.header.raw.endswith(("\n", "\r")):
+    header = found.form.header
+    if not header.raw or header.raw.endswith(("\n", "\r")):
         return found
-    return replace(found, header=replace(found.header, raw=found.header.raw + "\n"))
+    return replace(found, form=replace(found.form, header=replace(header, raw=header.raw + "\n")))
 
 
 def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[str]) -> bool:
     """Whether a row without a line end cannot be trusted to be whole: "owl" may have been going to be "owlet"."""
-    if row.is_blank or is_open(row.raw) or len(row.cells) < len(text.names):
+    if row.is_blank or is_open(row.raw, text.form.separator) or len(row.cells) < len(text.names):
         return True
     name, label = text.cells(row)
     begun = any(each != composed(label) and each.startswith(composed(label)) for each in classes)

@@ -1,19 +1,24 @@
 """How long training on photos will take: a few real steps are timed."""
 
+import hashlib
+import json
+import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 
 from debiaspl.augment import RandAugment, Weak
 from debiaspl.data import GivenLabels, ImageSet, NoLabels, Task, Vectors, loaded
+from debiaspl.data.listing import list_images
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.models import scale
 from debiaspl.photos.check import Check
 from debiaspl.photos.survey import Photos
 from debiaspl.training import Recipe
-from debiaspl.training.frozen import BY_HIDING, is_frozen
+from debiaspl.training.frozen import BY_HIDING, FEATURES, is_frozen
 from debiaspl.training.step import Step
 
 AROUND = 2.0
@@ -23,9 +28,15 @@ FEW = 32
 
 
 def estimate(
-    recipe: Recipe, photos: Photos, check: Check, device: str, encoder: Encoder | None = None, eager: bool = False
+    recipe: Recipe,
+    photos: Photos,
+    check: Check,
+    device: str,
+    encoder: Encoder | None = None,
+    eager: bool = False,
+    kept: bool = False,
 ) -> float:
-    """Seconds that all runs together will take, about."""
+    """Seconds that all runs together will take, about; ``kept``: the features of a frozen encoder are there already."""
     runs = 1 + (check.folds if check.all_in_turn else 0)
     batch = recipe.labeled_batch, recipe.unlabeled_batch
     # A run of the baseline sees the labeled images alone.
@@ -35,8 +46,28 @@ def estimate(
         views = len(photos.labels) * each
         task = _vectors(encoder.num_features, len(photos.classes), each)
         fits = runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, task, torch.device(device), eager)
-        return views * _seconds_a_view(recipe, encoder) + fits + 2 * runs * AROUND
+        features = 0.0 if kept else views * _seconds_a_view(recipe, encoder)
+        return features + fits + 2 * runs * AROUND
     return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, _few(recipe), torch.device(device), eager)
+
+
+def mark_of_features(recipe: Recipe, device: str, run: Path) -> Path:
+    """A file that is there once a run beside this one has computed the features of these very files: names, sizes and
+    times tell them apart. It is for the estimate alone; the features themselves are found by what the photos show."""
+    root = Path(recipe.data).expanduser()
+    facts = [(name, stat.st_size, stat.st_mtime_ns) for name in list_images(root).files if (stat := _stat(root / name))]
+    whole = recipe.to_json()
+    views = [whole[name] for name in ("image_size", "strong", "flip", "network")]
+    told = json.dumps([str(root.resolve()), views, device, facts], sort_keys=True)
+    digest = hashlib.sha256(told.encode()).hexdigest()
+    return run.resolve().parent / FEATURES / f"{digest}.seen"
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
 
 
 def estimate_start(recipe: Recipe, device: str, eager: bool = False, task: Task | None = None) -> float:

@@ -8,16 +8,14 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.class_names import UNLABELED_NAME
 from debiaspl.data.decode import BadImage, open_image
-from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.errors import shown
 from debiaspl.data.listing import Listing, list_folder, list_images
+from debiaspl.data.table_form import USUAL, Columns
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32
 """Photos that are opened to see how large they are."""
-NAMED = 5
-"""Groups of classes that a message names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +31,17 @@ class Photos:
     """The shorter side of a usual photo, in pixels."""
     columns: Columns = USUAL
     """What the table calls its columns."""
+    folders: bool = False
+    """Whether class folders count too, where the table says nothing."""
+    passed_over: tuple[str, ...] = ()
+    """Photos that lie in a folder called like a class and that the table leaves without a label."""
 
     @property
-    def protocol(self) -> dict[str, str]:
+    def protocol(self) -> dict[str, str | bool]:
         """Settings of ``GivenLabels`` that find these labels again."""
         given = {"table": self.table, "file_column": self.columns.file, "label_column": self.columns.label}
-        return {name: str(value) for name, value in given.items() if value}
+        found: dict[str, str | bool] = {name: str(value) for name, value in given.items() if value}
+        return found | {"folders": True} if self.folders else found
 
     @property
     def counts(self) -> list[int]:
@@ -58,6 +61,12 @@ class Photos:
         spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
         return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
 
+    def each_class(self) -> str:
+        """The classes with their labels, in a line: what is no class is noticed there."""
+        named = [repr(name) if "," in name else name for name in self.classes]
+        told = [f"{name} {count:,}" for name, count in zip(named, self.counts, strict=True)]
+        return f"Classes: {shown(told, limit=30)}."
+
     @property
     def source(self) -> Path:
         """Where the labels come from: a table, or the folder with a folder for each class."""
@@ -69,9 +78,9 @@ class Photos:
         return self.source == self.folder
 
 
-def survey(folder: Path, table: Path | None, columns: Columns = USUAL) -> Photos:
-    """Look at a folder; no photo is read but a few, for their size."""
-    return _surveyed(list_folder(folder, table, columns=columns), table, columns)
+def survey(folder: Path, table: Path | None, columns: Columns = USUAL, folders: bool = False) -> Photos:
+    """Look at a folder; no photo is read but a few, for their size. ``folders`` as in ``list_folder``."""
+    return _surveyed(list_folder(folder, table, columns=columns, folders=folders), table, columns, folders)
 
 
 def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL, no_labels: bool = False) -> Photos:
@@ -90,7 +99,7 @@ def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL,
         return _surveyed(list_images(folder), None)
 
 
-def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL) -> Photos:
+def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL, folders: bool = False) -> Photos:
     folder = listing.root
     if len(listing.files) < FEWEST_IMAGES:
         raise DataError(
@@ -101,7 +110,8 @@ def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL) ->
     sides = [side for name in listing.files[::step] if (side := _side(folder / name))]
     if not sides:
         raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were looked at can be read.")
-    return Photos(folder, table, listing.labels, listing.classes, int(median(sides)), columns)
+    side, passed_over = int(median(sides)), listing.passed_over
+    return Photos(folder, table, listing.labels, listing.classes, side, columns, folders, passed_over)
 
 
 def _side(path: Path) -> int | None:
@@ -109,41 +119,3 @@ def _side(path: Path) -> int | None:
         return min(open_image(path, None).size)
     except BadImage:
         return None
-
-
-def refuse_alike(photos: Photos) -> None:
-    """Raise where names of classes differ in capital letters and spaces alone: nearly always one class and a slip."""
-    groups = alike(photos.classes)
-    if not groups:
-        return
-    counts = dict(zip(photos.classes, photos.counts, strict=True))
-    told = "; ".join(" and ".join(_told(name, counts) for name in group) for group in groups[:NAMED])
-    more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
-    todo = ", ".join(_todo(group, counts, photos.in_folders) for group in groups[:NAMED])
-    how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
-    raise DataError(
-        f"{photos.source} has names that differ in capital letters or spaces alone: {told}{more}. Each would be "
-        f"learned as a class of its own. If they are one, {how}: {todo}. If they are not, allow it: --allow-alike."
-    )
-
-
-def alike(classes: tuple[str, ...]) -> list[list[str]]:
-    """Names that are one, but for their case and spaces; among them the one that means: no label."""
-    groups: dict[str, list[str]] = {}
-    for name in (UNLABELED_NAME, *classes):
-        groups.setdefault(" ".join(name.casefold().split()), []).append(name)
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _told(name: str, counts: dict[str, int]) -> str:
-    if name == UNLABELED_NAME:
-        return f"{name!r} (which means: no label)"
-    return f"{name!r} ({counts[name]:,} photo{'' if counts[name] == 1 else 's'})"
-
-
-def _todo(group: list[str], counts: dict[str, int], in_folders: bool) -> str:
-    """The spelling to keep: the one that means no label, or else one without odd spaces that most photos have."""
-    tidy = {name: " ".join(name.split()) == name for name in group}
-    right = max(group, key=lambda name: (name == UNLABELED_NAME, tidy[name], counts.get(name, 0)))
-    wrong = " and ".join(repr(name) for name in group if name != right)
-    return f"{wrong} to {right!r}" if in_folders else f"{right!r} instead of {wrong}"

@@ -16,12 +16,12 @@ SIDE = 128
 def next_page(found: Suggestions, run: Path, photos: Path, table: Path, labeled: int | None) -> str:
     """One self-contained HTML page; ``labeled`` is how many photos were left out, None where that is not known."""
     names = [one.file_name for one in found.picked]
-    pictures = thumbnails(names, _photos_in(photos))
+    pictures = thumbnails(names, photos_in(photos))
     values = {
         "kind": "next",
-        "run": _text(run),
-        "folder": _text(photos),
-        "table": _text(table),
+        "run": path_text(run),
+        "folder": path_text(photos),
+        "table": path_text(table),
         "unlabeled": found.unlabeled,
         "labeled": labeled,
         "picked": [
@@ -38,18 +38,18 @@ def next_page(found: Suggestions, run: Path, photos: Path, table: Path, labeled:
     return build_page(f"To label next in {photos}", values)
 
 
-def _photos_in(folder: Path) -> Find:
+def photos_in(folder: Path, side: int = SIDE) -> Find:
     """Larger than those of an audit: a person must tell the class from them."""
     from debiaspl.data.decode import BadImage, open_image
 
     def find(name: str) -> "Image.Image | None":
         try:
-            return open_image(folder / name, (SIDE, SIDE))
+            return open_image(folder / name, (side, side))
         except BadImage:
             return None
 
     return find
 
 
-def _text(path: Path) -> str:
+def path_text(path: Path) -> str:
     return str(path).encode(errors="replace").decode()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data import DataError, ImageSet
-from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.files import write_bytes, write_json, write_text

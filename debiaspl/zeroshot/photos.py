@@ -10,8 +10,8 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.errors import shown
 from debiaspl.data.folder import left_in_files
-from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder, list_images
+from debiaspl.data.table_form import USUAL, Columns
 
 
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:

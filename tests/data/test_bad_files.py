@@ -20,6 +20,7 @@ from torch import Tensor
 
 from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
+from debiaspl.data.file_names import TO_JPEG
 from debiaspl.data.folder import read_folder
 from debiaspl.data.listing import Listing, list_folder
 from debiaspl.files import memory
@@ -153,6 +154,8 @@ def test_text_as_image(root: Path, text: str) -> None:
 def test_other_format(root: Path, format: str) -> None:
     (root / "cat/icon.jpg").write_bytes(encoded(photo().resize((32, 32)), format))
     assert skipped(root, "cat/icon.jpg") == "its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM"
+    (root / "cat/icon.jpg").write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+    assert skipped(root, "cat/icon.jpg").startswith("its content is HEIC: photos of iPhones; convert them to JPEG: ")
 
 
 def deep() -> Image.Image:
@@ -513,7 +516,7 @@ def test_not_images(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert reasons == (
         ("README", f"{reason}no extension"),
         ("cat/notes.txt", f"{reason}.txt"),
-        ("dog/raw.HEIC", f"{reason}.HEIC"),
+        ("dog/raw.HEIC", f".HEIC: {TO_JPEG}"),
     )
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("debiaspl", "WARNING")
@@ -526,7 +529,8 @@ def test_no_images(tmp_path: Path) -> None:
         list_folder(tmp_path)
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/a.heic").touch()
-    with pytest.raises(DataError, match=r"holds no image and 1 other file: cat/a.heic\. Images end in \.jpg"):
+    words = r"holds no image and 1 other file: cat/a.heic\. Images end in \.jpg .* HEIC files are .* to JPEG: "
+    with pytest.raises(DataError, match=words):
         list_folder(tmp_path)
 
 
@@ -717,12 +721,23 @@ def test_csv_open_quote(flat: Path) -> None:
 
 @row("csv-columns")
 def test_csv_columns(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"has the columns path, label\. Expected a first line with file_name and lab"):
-        table(flat, "path,label\na.jpg,cat\n")
-    with pytest.raises(DataError, match=r"has the columns file_name;label\. .* separated by commas"):
-        table(flat, "file_name;label\na.jpg;cat\n")
+    with pytest.raises(DataError, match=r"has the columns who, label\. Expected a first line with file_name and lab"):
+        table(flat, "who,label\na.jpg,cat\n")
+    with pytest.raises(DataError, match=r"the columns image, path, label, and which of image, path is meant cannot be"):
+        table(flat, "image,path,label\na.jpg,b.jpg,cat\n")
+    with pytest.raises(DataError, match=r"has the columns who, label\. .* separated by commas"):
+        table(flat, "who;label\na.jpg;cat\n")
+    with pytest.raises(DataError, match=r"has the columns a\.jpg, b\.jpg\. Expected"):
+        table(flat, "a.jpg,b.jpg\n")
     with pytest.raises(DataError, match=r"no file name in line 2"):
         table(flat, "file_name,label\n,cat\n")
+
+
+@row("csv-other-form")
+def test_csv_other_form(flat: Path) -> None:
+    read = table(flat, "image;class\n.\\A.JPG;cat\nphotos/b.jpg;dog\n")
+    assert (read["a.jpg"], read["b.jpg"]) == ("cat", "dog")
+    assert table(flat, "a.jpg,cat\nb.jpg,dog\n")["b.jpg"] == "dog"
 
 
 @row("csv-empty")

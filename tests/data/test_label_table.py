@@ -10,8 +10,9 @@ import pytest
 from debiaspl.data import DataError, GivenLabels
 from debiaspl.data.csv_text import csv_line, csv_rows, is_open
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import Columns, LabelRow, read_label_rows
+from debiaspl.data.label_table import LabelRow, read_label_rows
 from debiaspl.data.listing import list_folder
+from debiaspl.data.table_form import Columns
 from tests.data.photos import jpeg, patch
 
 FILES = ("a.jpg", "day 1/été.jpg", "day 1/c.jpg", "d,e.jpg")
@@ -55,6 +56,47 @@ def test_columns_of_any_name(photos, tmp_path):
     message = r"has the columns species, who, path, label\. Expected a first line with kind and label.*--file-column"
     with pytest.raises(DataError, match=message):
         labels(photos, table, Columns("kind"))
+
+
+OTHER_FORMS = {
+    "image,class\na.jpg,cat\nday 1/c.jpg,dog\n": "files in the column image and labels in class",
+    "who,Filename,label\nme,a.jpg,cat\nme,day 1/c.jpg,dog\n": "files in the column filename and labels in label",
+    "file_name;label\na.jpg;cat\nday 1/c.jpg;dog\n": "separated by semicolons",
+    "label\tphoto\ncat\ta.jpg\ndog\tday 1/c.jpg\n": "separated by tabs; files in the column photo and labels in label",
+    "file_name,label\na.jpg,cat\nday 1\\c.jpg,dog\n": "\\ as / (1 row)",
+    "file_name,label\nphotos/a.jpg,cat\n./photos/day 1/c.jpg,dog\n": "paths that begin with photos/ (2 rows)",
+    "file_name,label\nA.JPG,cat\nphotos\\Day 1\\C.jpg,dog\n": ("names in another case (2 rows); \\ as / (1 row)"),
+    "a.jpg,cat\nday 1/c.jpg,dog\n": "no line of column names; files in column 1, labels in column 2",
+    "cat;a.jpg\ndog;day 1/c.jpg\n": (
+        "separated by semicolons; no line of column names; files in column 2, labels in column 1"
+    ),
+    "file_name,label\na.jpg,cat\nday 1/c.jpg,dog\nd,e.jpg,\n".replace("d,e.jpg,", '"d,e.jpg",Un-labelled'): (
+        "Un-labelled means no label"
+    ),
+}
+"""Tables that have one meaning only -> what is said of them."""
+
+
+@pytest.mark.parametrize("text", OTHER_FORMS)
+def test_what_has_one_meaning_is_read_and_told_once(photos, tmp_path, caplog, text):
+    table = tmp_path / "t.csv"
+    table.write_text(text)
+    assert labels(photos, table) == {"a.jpg": "cat", "d,e.jpg": None, "day 1/c.jpg": "dog", "day 1/été.jpg": None}
+    labels(photos, table)
+    assert [record.message for record in caplog.records] == [f"{table} was read like this: {OTHER_FORMS[text]}."]
+
+
+def test_names_that_could_be_two_files_are_refused(photos, tmp_path):
+    (photos / "A.jpg").write_bytes(b"")
+    (photos / "photos").mkdir()
+    for name in ("a.JPG", "PHOTOS/a.jpg"):
+        table = tmp_path / "t.csv"
+        table.write_text(f"file_name,label\n{name},cat\nday 1/c.jpg,dog\n")
+        with pytest.raises(DataError, match="names 1 file not in"):
+            labels(photos, table)
+    (photos / "photos" / "a.jpg").write_bytes(b"")
+    table.write_text("file_name,label\nphotos/a.jpg,cat\nday 1/c.jpg,dog\n")
+    assert labels(photos, table)["photos/a.jpg"] == "cat"  # relative to the folder, as always
 
 
 def test_a_protocol_reads_its_own_columns(photos, tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.data.label_table import Columns
+from debiaspl.data.table_form import Columns
 from debiaspl.deploy import pick_next
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.next import suggest, uncertainty, with_given_labels

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from debiaspl.data import DataError
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
+from debiaspl.data.table_form import Columns
 from debiaspl.files import FileError, whole
 from debiaspl.label.opening import locked
 from debiaspl.label.table import Table
@@ -319,3 +319,15 @@ def test_planted_links_beside_the_table_are_not_followed(photos, tmp_path_factor
     opened(photos).answer("a.jpg", "owl")
     assert victim.read_text() == "mine"
     assert not (photos / "labels.csv").is_symlink()
+
+
+@pytest.mark.parametrize("text", ["image;class\r\na.jpg;owl\r\n", "a.jpg\towl\r\n"])
+def test_a_table_of_another_form_keeps_it(photos, text):
+    (photos / "labels.csv").write_bytes(text.encode())
+    table = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES)
+    assert table.answers == {"a.jpg": "owl"}
+    other = next(file for file in FILES if file != "a.jpg")
+    table.answer(other, "owl")
+    row = f"{other}{';' if ';' in text else chr(9)}owl\r\n"
+    assert (photos / "labels.csv").read_bytes().decode() == text + row
+    assert Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES).answers == {"a.jpg": "owl", other: "owl"}

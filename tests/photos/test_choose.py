@@ -10,12 +10,13 @@ import torch
 
 pytest.importorskip("transformers")
 
+from debiaspl.cli.train import load_named, size
 from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.given import fold_of
-from debiaspl.data.label_table import Columns
+from debiaspl.data.table_form import Columns
 from debiaspl.encoders import load_encoder
 from debiaspl.photos.check import Check, check_for
-from debiaspl.photos.choose import choose, working_size
+from debiaspl.photos.choose import choose, wanted_size, working_size
 from debiaspl.photos.survey import Photos, survey
 from tests.photos.user import SIDE
 
@@ -116,10 +117,28 @@ def test_the_chosen_network_takes_the_chosen_size(device):
 
 @pytest.mark.parametrize(
     ("side", "device", "size"),
-    [(64, "cpu", 64), (20, "cpu", 64), (100, "cpu", 128), (3000, "cpu", 224), (64, "cuda", 224)],
+    [(64, "cpu", 160), (20, "cpu", 160), (170, "cpu", 192), (3000, "cpu", 224), (64, "cuda", 224)],
 )
-def test_an_encoder_computes_with_no_more_than_the_photos_show(side, device, size):
-    assert working_size(made(2, 2, side=side), device, SimpleNamespace(image_size=224)) == size
+def test_small_photos_are_enlarged_for_an_encoder(side, device, size):
+    photos, encoder = made(2, 2, side=side), SimpleNamespace(image_size=224)
+    assert working_size(photos, device, encoder) == size
+    assert working_size(photos, device, encoder, wanted=96) == 96
+    assert working_size(photos, device, SimpleNamespace(image_size=32)) == 32
+
+
+def test_an_image_size_acts_or_is_refused(place):
+    photos, folder = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
+    encoder = load_named(photos, "cpu", folder, ["image_size=48"])
+    recipe = choose(photos, "cpu", (folder, encoder)).with_settings(["image_size=48"])
+    assert encoder.image_size == recipe.image_size == recipe.network.settings["architecture"]["image_size"] == 48
+    small = choose(photos, "cpu", (folder, encoder))
+    assert size(recipe, encoder) == "48 x 48 pixels"
+    assert size(small, encoder).startswith(f"48 x 48 pixels (photos of {SIDE} are enlarged; faster")
+    fixed = SimpleNamespace(image_size=224, any_size=False, name="vit")
+    with pytest.raises(ValueError, match="image_size is 448, but vit takes images of 224 x 224 only"):
+        wanted_size(["steps=3", "image_size=448"], fixed)
+    assert wanted_size(["image_size=64"], fixed) == 64
+    assert wanted_size(["image_size=x"], fixed) == wanted_size(["steps=3"], fixed) == 0
 
 
 def test_the_size_is_that_of_a_usual_photo(place):

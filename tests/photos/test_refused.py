@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("transformers")
 
 from debiaspl.photos import duration
-from debiaspl.photos.survey import alike
+from debiaspl.photos.names import alike, refuse_doubtful, refuse_passed_over
+from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch
 from tests.photos.user import SIDE, debiaspl, train
 
@@ -44,8 +45,16 @@ def an_empty_folder(root):
         path.unlink()
 
 
-def no_header(root):
-    (root / "labels.csv").write_text("00.jpg,owl\n01.jpg,heron\n")
+def odd_columns(root):
+    (root / "labels.csv").write_text("a,b,c\n00.jpg,owl,1\n01.jpg,heron,2\n")
+
+
+def two_classes_for_a_photo(root):
+    (root / "labels.csv").write_text('file_name,label\n00.jpg,owl\n01.jpg,heron\n02.jpg,"owl,heron"\n')
+
+
+def photos_that_wait(root):
+    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n02.jpg,To do\n")
 
 
 def contradictory_rows(root):
@@ -73,7 +82,11 @@ def nothing_readable(root):
         bad(a_label_for_a_missing_file)("names 1 file not in PHOTOS: 99.jpg. Paths are relative to PHOTOS"),
         bad(two_images)("PHOTOS holds 2 images, expected 10 or more. Put the photos that have no label there too"),
         bad(an_empty_folder)("names 6 files not in PHOTOS"),
-        bad(no_header)("has the columns 00.jpg, owl. Expected a first line with file_name and label"),
+        bad(odd_columns)("has the columns a, b, c. Expected a first line with file_name and label"),
+        bad(two_classes_for_a_photo)("labels.csv has 'owl,heron' (1 photo) beside heron, owl: is that several classes"),
+        bad(photos_that_wait)(
+            "has the class 'To do' (1 photo). If these photos have no label yet, leave the label empty"
+        ),
         bad(contradictory_rows)("says owl for 00.jpg in line 2 and heron in line 4. Keep one of the two."),
         bad(no_table)("labels.csv cannot be read: No such file or directory"),
         bad(no_folder)("PHOTOS does not exist. Expected a folder of images."),
@@ -138,7 +151,6 @@ def test_a_bad_encoder_leaves_nothing(place, tmp_path):
     [
         (("Owl", "owl", "heron"), [["Owl", "owl"]]),
         (("grey  owl", "grey owl", "Grey owl "), [["grey  owl", "grey owl", "Grey owl "]]),
-        (("Unlabeled", "owl", "heron"), [["unlabeled", "Unlabeled"]]),
         (("Straße", "STRASSE", "a", "A"), [["Straße", "STRASSE"], ["a", "A"]]),
         (("owl", "owls", "grey owl", "greyowl"), []),
     ],
@@ -156,16 +168,15 @@ def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allo
     ran = debiaspl(*asked)
     assert ran.exit_code == 1
     assert ran.output == (
-        f"error: {table} has names that differ in capital letters or spaces alone: 'unlabeled' (which means: no label) "
-        "and 'Unlabeled' (1 photo); 'Owl' (2 photos) and 'owl' (1 photo); 'grey  owl' (1 photo) and 'grey owl' (1 "
-        "photo). Each would be learned as a class of its own. If they are one, write: 'unlabeled' instead of "
-        "'Unlabeled', 'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: "
+        f"error: {table} has names that differ in capital letters or spaces alone: 'Owl' (2 photos) and 'owl' (1 "
+        "photo); 'grey  owl' (1 photo) and 'grey owl' (1 photo). Each would be learned as a class of its own. If they "
+        "are one, write: 'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: "
         "--allow-alike.\n"
     )
     assert not out.exists()
     allowed = debiaspl(*asked, "--allow-alike")
     assert allowed.exit_code == 0, allowed.output
-    assert "30 images, 6 labels, 5 classes; rarest: Unlabeled (1)." in allowed.output
+    assert "30 images, 5 labels, 4 classes; rarest: grey  owl (1).\nClasses: Owl 2, grey  owl 1" in allowed.output
 
 
 def test_class_folders_that_are_alike_are_moved_together(tmp_path):
@@ -178,3 +189,43 @@ def test_class_folders_that_are_alike_are_moved_together(tmp_path):
         "photos from one folder to the other and remove the empty one: 'owl' to 'Owl'. If they are not"
     ) in ran.output
     assert not (tmp_path / "run").exists()
+
+
+def in_folders(root, *names):
+    for number, name in enumerate(names):
+        (root / name).mkdir(parents=True, exist_ok=True)
+        (root / name / f"{number:02d}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
+    return root
+
+
+def test_folders_that_may_be_no_class(tmp_path, caplog):
+    photos = in_folders(tmp_path / "photos", *["owl"] * 3, *["heron"] * 3, *["Unlabelled"] * 3, *["rest"] * 3)
+    found = survey(photos, None)
+    assert found.classes == ("heron", "owl", "rest")
+    assert "Unlabelled/ holds photos without a label." in caplog.text
+    words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
+    with pytest.raises(ValueError, match=words):
+        refuse_doubtful(found)
+
+
+def test_class_folders_beside_a_table_are_asked_about(tmp_path):
+    photos = in_folders(tmp_path / "photos", *["owl"] * 4, *["heron"] * 4, *["day 1"] * 4)
+    (tmp_path / "t.csv").write_text("file_name,label\nowl/00.jpg,\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
+    found = survey(photos, tmp_path / "t.csv")
+    with pytest.raises(
+        ValueError, match=r"no label to 7 photos in folders .* like its classes: heron, owl\. .*--folders use"
+    ):
+        refuse_passed_over(found)
+    both = survey(photos, tmp_path / "t.csv", folders=True)
+    refuse_passed_over(both)
+    assert both.classes == ("day 1", "heron", "owl")
+    assert (both.counts, both.unlabeled) == ([2, 5, 4], 1)
+    assert both.protocol["folders"] is True
+    ran = debiaspl("train", photos, "--labels", tmp_path / "t.csv", "--folders", "maybe", "--out", tmp_path / "run")
+    assert ran.output == "error: --folders is 'maybe', expected use or ignore.\n"
+
+
+def test_two_tables_are_refused(place, tmp_path):
+    for command in ("train", "compare", "pretrain"):
+        ran = debiaspl(command, place / "photos", "--labels", "a.csv", "--labels", "b.csv", "--out", tmp_path / "run")
+        assert ran.output.startswith("error: --labels is given 2 times: a.csv and b.csv. Expected one table")

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 pytest.importorskip("transformers")
 
 from debiaspl.data.decode import decode
-from debiaspl.data.label_table import Columns
+from debiaspl.data.table_form import Columns
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
 from debiaspl.photos import check, duration, run
@@ -34,7 +34,11 @@ def test_two_lines_before_and_a_table_after(trained):
     assert ran.exit_code == 0, ran.output
     said = ran.output.splitlines()
     assert said[0] == "30 images, 6 labels, 2 classes; 3 of each."
-    assert said[1].startswith("Encoder, frozen, at 24 x 24 pixels, 40 steps. Too few labels to hold any out: 6 are ")
+    assert said.pop(1) == "Classes: 'china, old' 3, flower 3."
+    assert said[1].startswith(
+        "Encoder, frozen, at 32 x 32 pixels (photos of 24 are enlarged; faster and less accurate:"
+    )
+    assert "--set image_size=24), 40 steps. Too few labels to hold any out: 6 are " in said[1]
     assert re.search(r"cross-checked in 3 folds\. About .* cores?, in 8 runs\.$", said[1])
     assert said[2].split() == ["right", "of", "accuracy", "95", "%", "interval", "worst", "class"]
     assert [line.split()[0] for line in said[3:5]] == ["supervised", "DebiasPL"]
@@ -66,7 +70,14 @@ def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypat
     monkeypatch.setattr(frozen, "VIEWED", 0)
     ran = train(place, tmp_path / "large")
     assert ran.exit_code == 0, ran.output
-    (kept,) = (tmp_path / ".features").iterdir()
+    assert "Over 2,000 photos no augmented views are computed; " in ran.output
+    again = train(place, tmp_path / "again", "--set", "seed=1")  # the estimate knows what is kept
+    assert ", with the features that are kept, on " in again.output
+    assert ", with the features" not in ran.output
+    (kept,) = (tmp_path / ".features").glob("*.safetensors")
+    with_views = survey(place / "photos", place / "labels.csv")
+    viewed = choose(with_views, "cpu", ("x", load_encoder(str(place / "encoder"))))
+    assert viewed.with_settings(["strong=fixmatch", "flip=true"]).strong.name == "fixmatch"
     assert load_file(kept)["strong"].shape[0] == load_file(kept)["weak"].shape[0] == 0
     log = [json.loads(line) for line in (tmp_path / "large" / "log.jsonl").read_text().splitlines()]
     assert log[-1]["losses"]["unlabeled"] > 0
@@ -128,10 +139,10 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
 
 
 def test_features_are_computed_once_for_all_runs(trained, place):
-    kept = sorted(path.name for path in (place / "runs" / ".features").iterdir())
+    kept = sorted(path.name for path in (place / "runs" / ".features").glob("*.safetensors"))
     assert len(kept) == 1
     train(place, place / "runs" / "other", "--set", "seed=5")
-    assert sorted(path.name for path in (place / "runs" / ".features").iterdir()) == kept
+    assert sorted(path.name for path in (place / "runs" / ".features").glob("*.safetensors")) == kept
 
 
 def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):

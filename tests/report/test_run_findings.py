@@ -7,7 +7,7 @@ import pytest
 
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import RunRecord
-from debiaspl.report.runs.findings import MUCH, _pseudo_labels, run_findings
+from debiaspl.report.runs.findings import MUCH, _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs.methods import Method
 from tests.report.test_fairness import RESULTS
 
@@ -39,6 +39,24 @@ def test_a_best_one_without_pseudo_labels_is_not_said_to_have_fine_ones():
     (found,) = _pseudo_labels(best, [best, method("FixMatch", 56.5)])
     assert found.fact.endswith("FixMatch 56.5.")
     assert found.todo == "supervised, the best one, learns from none of them: the others' do not help yet."
+
+
+@pytest.mark.parametrize(
+    ("results", "fact"),
+    [
+        (
+            {"confusion": [[0, 5], [1, 4]], "check": {}},
+            "'a' is recognised least by m: 0 of 5 labels; 5 are taken for 'b'.",
+        ),
+        ({"confusion": [[4, 1], [0, 5]]}, "'a' is recognised least by m: 4 of 5 images; 1 is taken for 'b'."),
+        (
+            {"confusion": [[0, 80], [0, 80]]},
+            "'a' is recognised least by m: 0 % of its images; 100 % are taken for 'b'.",
+        ),
+    ],
+)
+def test_a_few_labels_are_counted_and_not_told_as_a_share(results, fact):
+    assert _worst(SimpleNamespace(title="m", ended=lambda: [results]), ["a", "b"]).fact == fact
 
 
 def methods(*accuracies: list[float]) -> list[Method]:

@@ -3,7 +3,7 @@
 import pytest
 
 from debiaspl.data import DataError
-from debiaspl.data.label_table import Columns
+from debiaspl.data.table_form import Columns
 from debiaspl.zeroshot.photos import read_labels, read_truth
 from tests.data.photos import jpeg, patch
 

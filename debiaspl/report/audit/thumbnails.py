@@ -17,7 +17,7 @@ Find = Callable[[str], "Image.Image | None"]
 """From the name of an image to the image; None if there is none."""
 
 
-def thumbnails(names: Iterable[str], find: Find) -> dict[str, str]:
+def thumbnails(names: Iterable[str], find: Find, most_bytes: int = MOST_BYTES) -> dict[str, str]:
     """Pictures as data URIs, by name, as many as fit."""
     made: dict[str, str] = {}
     used = 0
@@ -29,7 +29,7 @@ def thumbnails(names: Iterable[str], find: Find) -> dict[str, str]:
         image.save(content, "WEBP", quality=75)
         uri = "data:image/webp;base64," + base64.b64encode(content.getvalue()).decode()
         used += len(uri)
-        if used > MOST_BYTES:
+        if used > most_bytes:
             break
         made[name] = uri
     return made

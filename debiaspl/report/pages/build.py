@@ -24,6 +24,7 @@ SCRIPTS = (
     "runs.js",
     "runs_training.js",
     "next.js",
+    "sheet.js",
     "main.js",
 )
 LONGEST_NAME = 120

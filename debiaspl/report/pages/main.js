@@ -7,7 +7,8 @@ const place = document.getElementById("main");
 function show(values) {
   redrawn.clear();
   tables = 0;
-  const parts = values.kind === "audit" ? auditPage(values) : values.kind === "next" ? nextPage(values) : runsPage(values);
+  const pages = { audit: auditPage, next: nextPage, sheet: sheetPage };
+  const parts = (pages[values.kind] || runsPage)(values);
   place.replaceChildren(...parts.flat(Infinity).filter((part) => part));
   // A finding may speak of a part that this page does not have.
   place.querySelectorAll(".findings a").forEach((link) => document.getElementById(link.hash.slice(1)) || link.remove());

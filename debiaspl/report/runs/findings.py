@@ -9,6 +9,8 @@ from debiaspl.report.confusion import Cells
 from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested
 
+FEW = 50
+"""Images of a class up to which they are counted, and not told as a share."""
 MUCH = 3
 """Pseudo-labels of the most used class for each one of the least used from which on they are called biased."""
 
@@ -124,14 +126,25 @@ def _worst(best: Method, names: list[str]) -> Finding:
     cells = Cells.of_dense(matrix.tolist())
     recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), np.inf)
     worst = int(recall.argmin())
-    fact = f"'{names[worst]}' is recognised least by {best.title}: {100 * recall[worst]:.0f} % of its images"
+    right, total = int(cells.right[worst]), int(cells.of_true[worst])
+    share = f"{100 * recall[worst]:.0f} % of its images"
+    if total <= FEW:  # a share of five labels would be taken for one of all photos
+        checked = any("check" in one for one in best.ended())
+        share = f"{right} of {total} {'labels' if checked else 'images'}"
+    fact = f"'{names[worst]}' is recognised least by {best.title}: {share}"
     row = matrix[worst].copy()
     row[worst] = 0
     if not row.any():
         return Finding(f"{fact}.", "Nothing to mend here.", "recall")
     taken = int(row.argmax())
     return Finding(
-        f"{fact}; {100 * row[taken] / matrix[worst].sum():.0f} % are taken for '{names[taken]}'.",
+        f"{fact}; {_taken(int(row[taken]), total)} taken for '{names[taken]}'.",
         f"Label a few images of '{names[worst]}' and '{names[taken]}'.",
         "confusion",
     )
+
+
+def _taken(count: int, total: int) -> str:
+    if total <= FEW:
+        return f"{count} {'is' if count == 1 else 'are'}"
+    return f"{100 * count / total:.0f} % are"

@@ -1,0 +1,56 @@
+"""``debiaspl evaluate``: how right the model of a run is, where the truth is known."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from debiaspl._printable import printable
+from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, LabelColumn, LabelTable, Replace, one_table
+from debiaspl.cli.terminal import filled_table, plain_errors, print_table, progress_bar, say
+
+
+def evaluate_command(
+    run: EndedRun,
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder: class folders, or any, with --labels.")],
+    labels: LabelTable = None,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write all numbers as JSON.")] = None,
+    every: Annotated[bool, typer.Option("--every", help="Also count photos that the run has learned from.")] = False,
+    overwrite: Replace = False,
+    device: Device = None,
+    follow_links: FollowLinks = False,
+) -> None:
+    """Compare a model with the true classes of photos: accuracy, each class, and what is mistaken for what."""
+    with plain_errors():
+        from debiaspl.data.table_form import Columns
+        from debiaspl.deploy.predict import refuse_existing
+        from debiaspl.deploy.saved import load_model
+        from debiaspl.files import write_json
+        from debiaspl.report.evaluation import HEADER, evaluate_folder
+        from debiaspl.training.device import find_device
+
+        if out is not None:
+            refuse_existing(out, overwrite)
+        table, columns = one_table(labels), Columns(file_column, label_column)
+        model = load_model(run, find_device(device))
+        with progress_bar("images") as show:
+            found = evaluate_folder(model, run, photos, table, columns, every, partial(show, "evaluating"))
+        rows = [tuple(map(printable, row)) for row in found.rows()]
+        print_table(filled_table(HEADER, rows, box=None, pad_edge=False, padding=(0, 2, 0, 0)))
+        for line in found.lines():
+            say(printable(line))
+        if found.trained_with:
+            say(f"{found.trained_with:,} photos that the run has learned from are left out; with them: --every.")
+        if found.absent:
+            say(f"{found.absent:,} photos that the table names are not there.")
+        if found.without_label:
+            say(f"{found.without_label:,} photos without a known class are left out.")
+        if found.bad:
+            say(f"warning: {len(found.bad):,} photos could not be read: {printable(', '.join(found.bad))}", err=True)
+        if out is not None:
+            told = {"run": str(run), "photos": str(photos), "labels": None if table is None else str(table)}
+            write_json(out, {**told, **found.to_json()})
+            say(f"All numbers are in {out}")

@@ -1,0 +1,128 @@
+"""How a label table is laid out. What has one meaning only is understood, and named as assumed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from debiaspl.data.csv_text import CsvError, CsvRow, csv_rows
+from debiaspl.data.errors import DataError, shown
+from debiaspl.data.file_names import EXTENSIONS
+
+FILE, LABEL = "file_name", "label"
+FILE_ALSO = frozenset(
+    (
+        *("filename", "file", "file_path", "filepath", "path", "image", "image_name", "image_file", "image_path"),
+        *("img", "photo", "picture"),
+    )
+)
+LABEL_ALSO = frozenset(["class", "class_name", "category", "choice", "labels"])
+"""What else the two columns are called in tables of other programs."""
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a table calls the two columns that count; None: the usual name."""
+
+    file: str | None = None
+    """The image; usually ``file_name``."""
+    label: str | None = None
+    """Its class; usually ``label``."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.file or FILE, self.label or LABEL
+
+
+USUAL = Columns()
+
+
+@dataclass(frozen=True)
+class Form:
+    """The layout of one table."""
+
+    header: CsvRow
+    """Without text where the table has no line of names."""
+    rows: tuple[CsvRow, ...]
+    """All others, blank ones too."""
+    names: tuple[str, ...]
+    """Of all columns."""
+    places: tuple[int, int]
+    """Of the columns of files and of labels."""
+    separator: str = ","
+    assumed: tuple[str, ...] = ()
+    """What is not as usual, in words."""
+
+
+def form_of(text: str, columns: Columns) -> Form:
+    """The one layout that the text can have; ValueError says why there is none. CsvError: the text is not CSV."""
+    first, reason = _form(text, columns, ","), ""
+    if isinstance(first, Form):
+        return first
+    reason = first
+    others = []
+    for separator in (";", "\t"):
+        try:
+            other = _form(text, columns, separator)
+        except CsvError:
+            continue
+        if isinstance(other, Form):
+            others.append(other)
+        elif separator in text.partition("\n")[0]:
+            reason = other
+    if len(others) != 1:
+        raise ValueError(reason)
+    return others[0]
+
+
+def _form(text: str, columns: Columns, separator: str) -> Form | str:
+    rows = csv_rows(text, separator=separator)
+    first = next((number for number, row in enumerate(rows) if not row.is_blank), len(rows))
+    header, *others = rows[first:] or [CsvRow("", 1, ())]
+    names = tuple(map(_column, header.cells))
+    assumed: tuple[str, ...] = () if separator == "," else (f"separated by {SEPARATORS[separator]}",)
+    file = _place(names, columns.file, FILE, FILE_ALSO)
+    label = _place(names, columns.label, LABEL, LABEL_ALSO)
+    if isinstance(file, int) and isinstance(label, int):
+        if (names[file], names[label]) != tuple(map(_column, columns.names)):
+            assumed += (f"files in the column {names[file]} and labels in {names[label]}",)
+        return Form(header, tuple(others), names, (file, label), separator, assumed)
+    bare = _without_header(header.cells) if columns == USUAL else None
+    if bare is not None:
+        assumed += (f"no line of column names; files in column {bare[0] + 1}, labels in column {bare[1] + 1}",)
+        nameless = (FILE, LABEL) if bare == (0, 1) else (LABEL, FILE)
+        return Form(CsvRow("", 1, ()), tuple(rows), nameless, bare, separator, assumed)
+    if not names:
+        return "is empty"
+    several = next((found for found in (file, label) if isinstance(found, list) and found), None)
+    if several:
+        return f"has the columns {shown(names)}, and which of {shown(several)} is meant cannot be told"
+    return f"has the columns {shown(names)}"
+
+
+def _place(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> int | list[str]:
+    """Where the column is, or the names that it could have here."""
+    if _column(typed or usual) in names:
+        return names.index(_column(typed or usual))
+    found = [] if typed else [name for name in names if name.replace(" ", "_").replace("-", "_") in also]
+    return names.index(found[0]) if len(found) == 1 else found
+
+
+def _without_header(cells: Sequence[str]) -> tuple[int, int] | None:
+    """Places of the file and of the label in a first line that is a row already: two cells, one of them an image."""
+    images = [PurePath(cell.strip()).suffix.lower() in EXTENSIONS for cell in cells]
+    if len(cells) != 2 or sum(images) != 1 or not all(cell.strip() for cell in cells):
+        return None
+    return (0, 1) if images[0] else (1, 0)
+
+
+def _column(name: str) -> str:
+    return name.strip().casefold()
+
+
+def refuse_form(table: object, why: str, columns: Columns) -> DataError:
+    """What to say of a table whose layout is not known."""
+    return DataError(
+        f"{table} {why}. Expected a first line with {' and '.join(columns.names)}, separated by commas; columns of "
+        "other names: --file-column, --label-column."
+    )

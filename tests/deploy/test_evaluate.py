@@ -1,0 +1,122 @@
+"""``debiaspl evaluate``: numbers against plain counting."""
+
+import csv
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.report import evaluation
+from tests.report.chromium import Chromium, needs_chromium
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def truth(photos, tmp_path):
+    """Three of china, one of them labelled wrongly, and one of flower; and a file that is gone."""
+    table = tmp_path / "truth.csv"
+    rows = [("china/0000.jpg", "china"), ("china/0001.jpg", "china"), ("china/0002.jpg", "flower")]
+    rows += [("flower/0003.jpg", "flower"), ("gone.jpg", "china")]
+    with table.open("w", newline="") as file:
+        csv.writer(file).writerows([("file_name", "label"), *rows])
+    return table
+
+
+def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path):
+    out = tmp_path / "numbers.json"
+    ran = command("evaluate", run, photos, "--labels", truth, "--out", out)
+    assert ran.exit_code == 0, ran.output
+    with truth.open(newline="") as file:
+        true = {row["file_name"]: row["label"] for row in csv.DictReader(file) if row["file_name"] != "gone.jpg"}
+    found = dict(zip(true, model.predict([photos / name for name in true]), strict=True))
+    right = sum(found[name] == true[name] for name in true)
+    recall = {one: [found[name] == one for name in true if true[name] == one] for one in model.classes}
+    shares = {one: sum(hits) / len(hits) for one, hits in recall.items()}
+    told = json.loads(out.read_text())
+    assert (told["images"], told["right"], told["absent"], told["without_label"]) == (4, right, 1, 20)
+    assert told["accuracy"] == right / 4
+    assert told["macro_recall"] == pytest.approx(sum(shares.values()) / 2)
+    assert told["worst_class"] == min(shares, key=shares.__getitem__)
+    assert {name: one["recall"] for name, one in told["classes"].items()} == shares
+    wrong = sum(one["images"] for one in told["mistakes"])
+    assert wrong == 4 - right
+    said = ran.output.splitlines()
+    assert said[0].split() == ["class", "right", "of", "recall", "95", "%", "interval", "most", "often", "taken", "for"]
+    assert f"accuracy {25 * right:.1f} % ({right} of 4; 95 % interval " in ran.output
+    assert "1 photos that the table names are not there." in ran.output
+    assert f"All numbers are in {out}" in ran.output
+
+
+def test_class_folders_are_truth_and_what_was_trained_with_is_left_out(run, model, photos, monkeypatch):
+    found = evaluation.evaluate_folder(model, run, photos)
+    assert (found.images, found.trained_with, found.without_label) == (24, 0, 0)
+    monkeypatch.setattr(evaluation, "trained_with", lambda run, photos: {"china/0000.jpg", "flower/0001.jpg"})
+    fewer = evaluation.evaluate_folder(model, run, photos)
+    assert (fewer.images, fewer.trained_with) == (22, 2)
+    assert evaluation.evaluate_folder(model, run, photos, every=True).images == 24
+    every = {path.relative_to(photos).as_posix() for path in photos.rglob("*.jpg")}
+    monkeypatch.setattr(evaluation, "trained_with", lambda run, photos: every)
+    with pytest.raises(ValueError, match=r"learned from all 24 photos of .* whose class is known, .*: --every\."):
+        evaluation.evaluate_folder(model, run, photos)
+
+
+def test_a_class_that_the_model_does_not_know_is_refused(run, photos, truth, tmp_path):
+    truth.write_text("file_name,label\nchina/0000.jpg,owl\n")
+    ran = command("evaluate", run, photos, "--labels", truth)
+    assert ran.exit_code == 1
+    assert "1 label not among the classes given: owl" in ran.output
+
+
+def test_one_photo(run, model, photos, tmp_path):
+    photo = photos / "china" / "0000.jpg"
+    ran = command("predict", run, photo)
+    label = model.predict([photo])[0]
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.startswith(f"{photo}: {label} ")
+    assert command("predict", run, photo, "--out", tmp_path / "one.csv").exit_code == 0
+    assert (tmp_path / "one.csv").read_text().splitlines()[1].startswith(f"0000.jpg,{label},")
+    ran = command("predict", run, photos)
+    assert "is no single photo: say where the predictions go, --out labels.csv." in ran.output
+    ran = command("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
+    assert "none.jpg does not exist" in ran.output
+
+
+def test_predict_takes_files(model, photos, tmp_path):
+    files = [str(photos / "china" / "0000.jpg"), photos / "flower" / "0000.jpg"]
+    singly = [model.classes[int(model.probabilities(model.read(file)[None]).argmax())] for file in files]
+    assert model.predict(files) == singly
+    (tmp_path / "bad.jpg").write_bytes(b"no photo")
+    with pytest.raises(ValueError, match=r"bad\.jpg \(its content is not JPEG.*: no prediction\. Leave these"):
+        model.predict([*files, tmp_path / "bad.jpg"])
+    with pytest.raises(ValueError, match=r"images is the path a\.jpg, expected a list of files"):
+        model.predict("a.jpg")
+
+
+def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
+    page = tmp_path / "sheet.html"
+    ran = command("predict", run, photos, "--out", tmp_path / "labels.csv", "--page", page)
+    assert ran.exit_code == 0, ran.output
+    assert f"The page is {page}" in ran.output
+    assert page.read_text().count("data:image/webp;base64,") == 24
+    again = command("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
+    assert "is there already. Replace it: --overwrite" in again.output
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_the_sheet_in_a_browser(run, photos, tmp_path):
+    odd = shutil.copytree(photos, tmp_path / "<b>&photos")
+    page_at = tmp_path / "sheet.html"
+    assert command("predict", run, odd, "--out", tmp_path / "labels.csv", "--page", page_at).exit_code == 0
+    with Chromium() as browser:
+        page = browser.page(page_at.as_uri())
+        assert page.evaluate("[...document.images].filter(one => one.complete && one.naturalWidth == 96).length") == 24
+        assert page.evaluate("document.querySelector('h1').textContent") == "24 predictions"
+        assert page.evaluate("document.querySelector('header code').textContent") == str(odd)
+        assert page.errors() == []
+        assert set(page.requests()) <= {page_at.as_uri()}
