@@ -87,11 +87,16 @@ def zeroshot_command(
         if resume:
             warn_of_new_experiment(out, "zeroshot", "zero-shot run")
         with progress_bar("images") as show:
-            rows = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
-        _print(rows, teacher, evaluate)
-        runs = [out / name for name in ("fixmatch", "debiaspl", *(["taught"] if labels else []))]
-        say(f"Labels of every photo: {out / 'predictions.csv'}; the model: {runs[-1]}")
-        say(f"The report is {write_report(runs, out / 'report.html', RECIPES)}")
+            found = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
+        _print(found.rows, teacher, evaluate)
+        if found.checked:
+            _print_check(found)
+        if found.model is None:
+            where = f"they are the teacher's own, which is no run. The student that it taught: {found.models[-1]}"
+        else:
+            where = f"the model: {found.model}"
+        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
+        say(f"The report is {write_report(found.models, out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
@@ -107,3 +112,14 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     )
     caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
     Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
+
+
+def _print_check(found: Any) -> None:
+    """With given labels: who was right on them, and whose predictions are handed out."""
+    from rich.console import Console
+
+    from debiaspl.zeroshot.check import HEADER
+
+    cells = [row.cells() for row in found.checked]
+    Console().print(filled_table(HEADER, cells, "Each label was predicted by a student that did not learn from it."))
+    say(f"{found.why[0].upper()}{found.why[1:]}.")

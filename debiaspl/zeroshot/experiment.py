@@ -1,8 +1,9 @@
 """From a folder without labels to a trained student, and to the table that compares it with its teacher."""
 
 import json
+import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,42 @@ from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.files import write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
-from debiaspl.training import RunError
+from debiaspl.training import Choice, Recipe, RunError
+from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
+from debiaspl.zeroshot import check
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
-from debiaspl.zeroshot.student import Student, labels_table, on_every_image, student_task, taught_by
-from debiaspl.zeroshot.table import Row, to_json, to_markdown
+from debiaspl.zeroshot.student import (
+    Student,
+    labels_table,
+    on_every_image,
+    student_images,
+    student_task,
+    taught_by,
+)
+from debiaspl.zeroshot.table import Row, markdown, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
+
+CHECKS = "check"
+"""Folder of the runs that the given labels are cross-checked with."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment ends with, beside its folder."""
+
+    rows: list[Row]
+    """The teacher, then its students."""
+    models: list[Path]
+    """The runs that stay, in the order of their rows."""
+    model: Path | None
+    """The one that is handed out; None where that is the teacher itself."""
+    checked: list[check.Checked]
+    """With given labels: how often each was right on those that it did not learn from."""
+    why: str
+    """Why this model, in one sentence; empty where there was no choice."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +92,8 @@ class Experiment:
         say: Callable[[str], None] = lambda line: None,
         progress: Progress = no_progress,
         go_on: str = "run(..., resume=True)",
-    ) -> list[Row]:
-        """Fill the folder ``out`` and give the rows of its table. ``say`` is told what to know before the training.
+    ) -> Outcome:
+        """Fill the folder ``out`` and tell what came out. ``say`` is told what to know before the training.
 
         ``evaluate`` is a table of true labels. It is checked first, so that a slip in it costs no training, and thrown
         away; it is read again when everything else is done and written, for the table alone.
@@ -85,24 +114,75 @@ class Experiment:
                 say(line)
         else:
             labels = folder_of_photos.as_tensor(given, predictions.ids)
+            say(check.against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
         side = min(images.images.shape[2:])
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(labels), side)
         self._write_teacher(out, predictions, labels)
 
-        found = {f"{self.teacher.name} alone": predictions.label}
-        places = {f"+ {method}": (recipe, out / method.lower()) for method, recipe in recipes.items()}
-        if given is not None:
-            taught = taught_by(recipes["DebiasPL"], self.confidence)
-            places[f"+ DebiasPL + {self.teacher.name}"] = taught, out / "taught"
+        places = self._places(out, recipes)
         whose = TEACHER if self.labels is None else PERSON
-        options = RunOptions(resume, device, go_on=go_on, end=partial(on_every_image, whose))
-        task = student_task(recipes["DebiasPL"], images, labels, predictions)
+        # Whether there may be a run already was checked with the folder; features are kept once for all students.
+        features = out.resolve() / FEATURES
+        options = RunOptions(True, device, go_on=go_on, end=partial(on_every_image, whose), features=features)
+        own = student_images(recipes["DebiasPL"], images, predictions)
+
+        def trained(recipe: Recipe, place: Path, labels: Tensor) -> Tensor:
+            """The student's label of each image."""
+            train_as(options, recipe, place, student_task(own, labels, predictions))
+            return self._labels_of(place, predictions)
+
+        found = {f"{self.teacher.name} alone": predictions.label}
         for method, (recipe, place) in places.items():
             progress(f"training {method}", 0, None)
-            train_as(options, recipe, place, task)
-            found[method] = self._labels_of(place, predictions)
-        write_bytes(out / "predictions.csv", (place / "predictions.csv").read_bytes())
-        return self._finish(out, predictions, found, evaluate)
+            found[method] = trained(recipe, place, labels)
+        checked: list[check.Checked] = []
+        decision = check.Decision(list(places)[-1], "")
+        if given is not None:
+            checked, decision = self._checked(out, places, predictions, labels, trained, progress)
+        model = places[decision.method][1] if decision.method in places else None
+        handed_out = out / "zeroshot.csv" if model is None else model / "predictions.csv"
+        write_bytes(out / "predictions.csv", handed_out.read_bytes())
+        rows = self._finish(out, predictions, found, evaluate, checked, decision)
+        return Outcome(rows, [place for _, place in places.values()], model, checked, decision.why)
+
+    def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
+        """Each student's recipe and folder, by what the table calls it."""
+        if self.labels is None:
+            return {f"+ {method}": (recipe, out / method.lower()) for method, recipe in recipes.items()}
+        found = {f"{method}, labels alone": (recipe, out / method.lower()) for method, recipe in recipes.items()}
+        taught = taught_by(recipes["DebiasPL"], self.confidence)
+        return found | {f"DebiasPL, labels + {self.teacher.name}": (taught, out / "taught")}
+
+    def _checked(
+        self,
+        out: Path,
+        places: dict[str, tuple[Recipe, Path]],
+        predictions: Predictions,
+        labels: Tensor,
+        trained: Callable[[Recipe, Path, Tensor], Tensor],
+        progress: Progress,
+    ) -> tuple[list[check.Checked], check.Decision]:
+        """How often teacher and students are right on labels that they did not learn from, and what follows."""
+        parts = check.folds(labels, self.student.seed)
+        held_out = torch.stack([part < 0 for part in parts]).any(0) & (labels >= 0) if parts else labels != labels
+        checked = [check.Checked(f"{self.teacher.name} alone", (predictions.label == labels)[held_out])]
+        for method, (recipe, place) in list(places.items())[-2:]:  # FixMatch is there to be compared with
+
+            def of_fold(number: int, part: Tensor, recipe: Recipe = recipe, place: Path = place) -> Tensor:
+                below = out / CHECKS / f"{place.name}-fold{number}"
+                progress(f"checking {place.name}, fold {number + 1} of {len(parts)}", 0, None)
+                settings = {**recipe.protocol.settings, "folds": len(parts), "fold": number}
+                found = trained(replace(recipe, protocol=Choice(recipe.protocol.name, settings)), below, part)
+                # Models of folds are of no use, and may be large.
+                (below / "model.safetensors").unlink(missing_ok=True)
+                shutil.rmtree(below / "checkpoint", ignore_errors=True)
+                return found
+
+            own = check.cross_checked(labels, parts, of_fold)
+            checked.append(check.Checked(method, (own == labels)[held_out]))
+        clear = check.is_clear(predictions.label, labels, len(self.classes))
+        teacher, alone, taught = checked
+        return checked, check.decide(teacher, alone, taught, clear)
 
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:
@@ -137,18 +217,38 @@ class Experiment:
         return torch.tensor([own.get(name, label) for name, label in pairs])
 
     def _finish(
-        self, out: Path, predictions: Predictions, found: dict[str, Tensor], evaluate: Path | None
+        self,
+        out: Path,
+        predictions: Predictions,
+        found: dict[str, Tensor],
+        evaluate: Path | None,
+        checked: list[check.Checked],
+        decision: check.Decision,
     ) -> list[Row]:
-        truth, told, notes = None, {}, [self.teacher.note]
+        truth, told, notes = None, self._told(checked, decision), [self.teacher.note]
         if evaluate is not None:
             known = self._truth(evaluate)
             truth = folder_of_photos.as_tensor(known.labels, predictions.ids)
-            told = {"absent from the folder": list(known.absent)} if known.absent else {}
+            told |= {"absent from the folder": list(known.absent)} if known.absent else {}
             notes += [*known.left_out(), *known.unread(predictions.skipped)]
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
-        write_text(out / "table.md", "\n".join([to_markdown(rows), *notes, ""]))
+        tables = [to_markdown(rows)]
+        if checked:
+            tables += [markdown(check.HEADER, [row.cells() for row in checked]), f"{decision.why}.\n"]
+        write_text(out / "table.md", "\n".join([*tables, *notes, ""]))
         write_json(out / "results.json", self._results(predictions, rows) | told)
         return rows
+
+    def _told(self, checked: list[check.Checked], decision: check.Decision) -> dict[str, Any]:
+        """For results.json: whose predictions these are, and by which evidence."""
+        if not checked:
+            return {}
+        right = {row.method: int(row.right.sum()) for row in checked}
+        return {
+            "handed out": decision.method,
+            "why": decision.why,
+            "checked": {"labels": len(checked[0].right), "right": right},
+        }
 
     def _results(self, predictions: Predictions, rows: list[Row]) -> dict[str, Any]:
         return {
