@@ -89,8 +89,8 @@ def zeroshot_command(
         with progress_bar("images") as show:
             found = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
         _print(found.rows, teacher, evaluate)
-        if found.checked:
-            _print_check(found)
+        if found.check is not None:
+            _print_check(found.check)
         if found.model is None:
             where = f"they are the teacher's own, which is no run. The student that it taught: {found.models[-1]}"
         else:
@@ -114,12 +114,12 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
 
 
-def _print_check(found: Any) -> None:
+def _print_check(check: Any) -> None:
     """With given labels: who was right on them, and whose predictions are handed out."""
     from rich.console import Console
 
     from debiaspl.zeroshot.check import HEADER
 
-    cells = [row.cells() for row in found.checked]
+    cells = [row.cells() for row in check.rows]
     Console().print(filled_table(HEADER, cells, "Each label was predicted by a student that did not learn from it."))
-    say(f"{found.why[0].upper()}{found.why[1:]}.")
+    say(f"{check.decision.why[0].upper()}{check.decision.why[1:]}.")

@@ -4,17 +4,15 @@ Students are cross-checked: each label is predicted by a student that did not le
 from none of them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED
-from debiaspl.data.given import fold_of
 from debiaspl.report.chance import LEVEL, at_least, either_way, wilson
+from debiaspl.zeroshot.table import markdown
 
-FOLDS = 3
 TOLD_APART = 0.05
 """Two models differ where chance alone would show as much less often than this."""
 ENOUGH_TO_TEST = 20
@@ -46,26 +44,21 @@ class Decision:
     why: str
 
 
-def folds(labels: Tensor, seed: int) -> list[Tensor]:
-    """For each fold the labels to learn from: those that it is checked with are -1. None where no class has two."""
-    known, counts = labels[labels >= 0], torch.bincount(labels[labels >= 0])
-    again = int((counts[known] > 1).sum())
-    if again < 2:
-        return []
-    fold = fold_of(labels, min(FOLDS, again), seed)
-    return [torch.where(fold == number, UNLABELED, labels) for number in range(int(fold.max()) + 1)]
+@dataclass(frozen=True)
+class Check:
+    """All that the given labels have shown."""
 
+    rows: tuple[Checked, ...]
+    decision: Decision
 
-def cross_checked(labels: Tensor, parts: list[Tensor], trained: Callable[[int, Tensor], Tensor]) -> Tensor:
-    """The label of each image by the student that did not learn from it, (N,); -1 where none was held out.
+    def to_json(self) -> dict[str, Any]:
+        """Whose predictions are handed out, and by which evidence."""
+        right = {row.method: int(row.right.sum()) for row in self.rows}
+        checked = {"labels": len(self.rows[0].right), "right": right}
+        return {"handed out": self.decision.method, "why": self.decision.why, "checked": checked}
 
-    ``trained(fold, labels)`` gives all labels of a student that was taught these.
-    """
-    found = torch.full_like(labels, UNLABELED)
-    for number, part in enumerate(parts):
-        held_out = (labels >= 0) & (part < 0)
-        found[held_out] = trained(number, part)[held_out]
-    return found
+    def to_markdown(self) -> str:
+        return f"{markdown(HEADER, [row.cells() for row in self.rows])}\n{self.decision.why}.\n"
 
 
 def decide(teacher: Checked, alone: Checked, taught: Checked, clear: bool) -> Decision:
@@ -109,6 +102,8 @@ def against_labels(name: str, label: Tensor, truth: Tensor, classes: int) -> str
     """One line for the user: how often the teacher is right on true labels (-1: not known), and whether that is
     anything."""
     right, total, best = _against(label, truth, classes)
+    if not total:
+        return f"{name} cannot be tested: no photo that has a label can be read."
     low, high = wilson(right, total)
     chance, largest = 1 / classes, best_share(truth)
     found = (

@@ -13,9 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._extras import extra
-from debiaspl.data import ImageSet
+from debiaspl.data import ImageSet, in_order
 from debiaspl.encoders import EncodedViews, cached_features, fingerprint, load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
+from debiaspl.models import scale
+from debiaspl.zeroshot.looking import Looking, in_parts
 from debiaspl.zeroshot.photos import sized
 from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
@@ -25,11 +27,13 @@ TOP = 10
 """Classes that are averaged; the paper's ConSE(10)."""
 BATCH = 128
 """Texts at a time."""
+MIRRORED_BATCH = 16
+"""Images at a time, where they are mirrored."""
 TEMPERATURE = 0.05
 """What sentence encoders of this family compare texts with when they are trained: a scale of 20."""
 
 
-class ConseTeacher:
+class ConseTeacher(Looking):
     """``softmax(cos(mean of the top classes, class) / temperature)``.
 
     Features of the images are kept in the folder ``features``; with those of ``views``, a frozen student finds all it
@@ -61,6 +65,7 @@ class ConseTeacher:
         self.top, self.features, self.views = top, features, views
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.sentences = SentenceEncoder()
+        self._sources: tuple[Tensor, Any] | None = None
         self.encoder = load_encoder(NAME, image_size=image_size).to(self.device)
 
     def identity(self) -> dict[str, Any]:
@@ -74,15 +79,12 @@ class ConseTeacher:
         }
 
     @torch.no_grad()
-    def predict(
-        self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
+    def look(
+        self, images: ImageSet, progress: Progress = no_progress, mirrored: bool = False
     ) -> tuple[Tensor, dict[int, str]]:
         assert self.size is not None
-        progress("reading the class names", 0, None)
-        targets = torch.stack(
-            [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
-        )
-        sources = self.sentences(imagenet_names())
+        if mirrored:
+            return self._mirrored(sized(images, self.size))
         found = cached_features(
             self.encoder,
             sized(images, self.size),
@@ -90,10 +92,28 @@ class ConseTeacher:
             self.views,
             lambda done, total: progress(f"{NAME} looks", done, total),
         )
-        classifier = imagenet_classifier()
-        parts = torch.split(found.plain, 4096)
-        cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in parts]
-        return torch.cat(cosines).div(TEMPERATURE).softmax(-1), dict(found.skipped)
+        return found.plain, dict(found.skipped)
+
+    @torch.no_grad()
+    def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
+        targets = torch.stack(
+            [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
+        )
+        if self._sources is None:
+            self._sources = self.sentences(imagenet_names()), imagenet_classifier()
+        sources, classifier = self._sources
+        cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in in_parts(vectors)]
+        return torch.cat(cosines).div(TEMPERATURE).softmax(-1)
+
+    def _mirrored(self, images: ImageSet) -> tuple[Tensor, dict[int, str]]:
+        found = torch.zeros((len(images), self.encoder.num_features))
+        skipped: dict[int, str] = {}
+        for drawn in in_order(images, MIRRORED_BATCH):
+            skipped |= drawn.skipped
+            if len(drawn.positions):
+                pictures = scale(drawn.pictures[0].to(self.device).flip(-1))
+                found[drawn.positions] = self.encoder.embed(pictures).float().cpu()
+        return found, skipped
 
 
 class SentenceEncoder:

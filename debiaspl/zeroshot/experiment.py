@@ -1,9 +1,8 @@
 """From a folder without labels to a trained student, and to the table that compares it with its teacher."""
 
 import json
-import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,14 @@ from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.files import write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
-from debiaspl.training import Choice, Recipe, RunError
+from debiaspl.training import Recipe, RunError
 from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
-from debiaspl.zeroshot import check
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
+from debiaspl.zeroshot.check import ENOUGH_TO_TEST, Check, against_labels
+from debiaspl.zeroshot.folds import check_with_labels
+from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
 from debiaspl.zeroshot.student import (
     Student,
@@ -33,11 +34,9 @@ from debiaspl.zeroshot.student import (
     student_task,
     taught_by,
 )
-from debiaspl.zeroshot.table import Row, markdown, to_json, to_markdown
+from debiaspl.zeroshot.table import Row, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
-
-CHECKS = "check"
-"""Folder of the runs that the given labels are cross-checked with."""
+from debiaspl.zeroshot.verdict import Verdict, judge
 
 
 @dataclass(frozen=True)
@@ -50,10 +49,8 @@ class Outcome:
     """The runs that stay, in the order of their rows."""
     model: Path | None
     """The one that is handed out; None where that is the teacher itself."""
-    checked: list[check.Checked]
-    """With given labels: how often each was right on those that it did not learn from."""
-    why: str
-    """Why this model, in one sentence; empty where there was no choice."""
+    check: Check | None
+    """What given labels have shown: how often each was right on those that it did not learn from."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,12 @@ class Experiment:
                 say(line)
         else:
             labels = folder_of_photos.as_tensor(given, predictions.ids)
-            say(check.against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
+            say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
+        verdict = None
+        if given is None or len(given) < ENOUGH_TO_TEST:
+            verdict = self._verdict(images, predictions, progress)
+        if verdict is not None:
+            say(verdict.line(self.teacher.name, self.photos, self.classes))
         side = min(images.images.shape[2:])
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(labels), side)
         self._write_teacher(out, predictions, labels)
@@ -135,15 +137,16 @@ class Experiment:
         for method, (recipe, place) in places.items():
             progress(f"training {method}", 0, None)
             found[method] = trained(recipe, place, labels)
-        checked: list[check.Checked] = []
-        decision = check.Decision(list(places)[-1], "")
+        shown, handed_out = None, list(places)[-1]
         if given is not None:
-            checked, decision = self._checked(out, places, predictions, labels, trained, progress)
-        model = places[decision.method][1] if decision.method in places else None
-        handed_out = out / "zeroshot.csv" if model is None else model / "predictions.csv"
-        write_bytes(out / "predictions.csv", handed_out.read_bytes())
-        rows = self._finish(out, predictions, found, evaluate, checked, decision)
-        return Outcome(rows, [place for _, place in places.values()], model, checked, decision.why)
+            two = dict(list(places.items())[-2:])  # FixMatch is there to be compared with
+            shown = check_with_labels(out, two, predictions, labels, trained, progress)
+            handed_out = shown.decision.method
+        model = places[handed_out][1] if handed_out in places else None
+        source = out / "zeroshot.csv" if model is None else model / "predictions.csv"
+        write_bytes(out / "predictions.csv", source.read_bytes())
+        rows = self._finish(out, predictions, found, evaluate, shown, verdict)
+        return Outcome(rows, [place for _, place in places.values()], model, shown)
 
     def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
         """Each student's recipe and folder, by what the table calls it."""
@@ -153,36 +156,13 @@ class Experiment:
         taught = taught_by(recipes["DebiasPL"], self.confidence)
         return found | {f"DebiasPL, labels + {self.teacher.name}": (taught, out / "taught")}
 
-    def _checked(
-        self,
-        out: Path,
-        places: dict[str, tuple[Recipe, Path]],
-        predictions: Predictions,
-        labels: Tensor,
-        trained: Callable[[Recipe, Path, Tensor], Tensor],
-        progress: Progress,
-    ) -> tuple[list[check.Checked], check.Decision]:
-        """How often teacher and students are right on labels that they did not learn from, and what follows."""
-        parts = check.folds(labels, self.student.seed)
-        held_out = torch.stack([part < 0 for part in parts]).any(0) & (labels >= 0) if parts else labels != labels
-        checked = [check.Checked(f"{self.teacher.name} alone", (predictions.label == labels)[held_out])]
-        for method, (recipe, place) in list(places.items())[-2:]:  # FixMatch is there to be compared with
-
-            def of_fold(number: int, part: Tensor, recipe: Recipe = recipe, place: Path = place) -> Tensor:
-                below = out / CHECKS / f"{place.name}-fold{number}"
-                progress(f"checking {place.name}, fold {number + 1} of {len(parts)}", 0, None)
-                settings = {**recipe.protocol.settings, "folds": len(parts), "fold": number}
-                found = trained(replace(recipe, protocol=Choice(recipe.protocol.name, settings)), below, part)
-                # Models of folds are of no use, and may be large.
-                (below / "model.safetensors").unlink(missing_ok=True)
-                shutil.rmtree(below / "checkpoint", ignore_errors=True)
-                return found
-
-            own = check.cross_checked(labels, parts, of_fold)
-            checked.append(check.Checked(method, (own == labels)[held_out]))
-        clear = check.is_clear(predictions.label, labels, len(self.classes))
-        teacher, alone, taught = checked
-        return checked, check.decide(teacher, alone, taught, clear)
+    def _verdict(self, images: ImageSet, predictions: Predictions, progress: Progress) -> Verdict | None:
+        """What can be said of the teacher without labels; nothing of one that does not look at the photos."""
+        if not isinstance(self.teacher, Looking):
+            return None
+        found = judge(self.teacher, images, predictions, self.templates, progress)
+        self.teacher.forget()
+        return found
 
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:
@@ -222,33 +202,22 @@ class Experiment:
         predictions: Predictions,
         found: dict[str, Tensor],
         evaluate: Path | None,
-        checked: list[check.Checked],
-        decision: check.Decision,
+        shown: Check | None,
+        verdict: Verdict | None,
     ) -> list[Row]:
-        truth, told, notes = None, self._told(checked, decision), [self.teacher.note]
+        truth, told, notes = None, {} if shown is None else shown.to_json(), [self.teacher.note]
+        told |= {} if verdict is None else {"verdict": verdict.to_json()}
         if evaluate is not None:
             known = self._truth(evaluate)
             truth = folder_of_photos.as_tensor(known.labels, predictions.ids)
             told |= {"absent from the folder": list(known.absent)} if known.absent else {}
             notes += [*known.left_out(), *known.unread(predictions.skipped)]
+            notes.append(against_labels(self.teacher.name, predictions.label, truth, len(self.classes)))
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
-        tables = [to_markdown(rows)]
-        if checked:
-            tables += [markdown(check.HEADER, [row.cells() for row in checked]), f"{decision.why}.\n"]
+        tables = [to_markdown(rows), *([] if shown is None else [shown.to_markdown()])]
         write_text(out / "table.md", "\n".join([*tables, *notes, ""]))
         write_json(out / "results.json", self._results(predictions, rows) | told)
         return rows
-
-    def _told(self, checked: list[check.Checked], decision: check.Decision) -> dict[str, Any]:
-        """For results.json: whose predictions these are, and by which evidence."""
-        if not checked:
-            return {}
-        right = {row.method: int(row.right.sum()) for row in checked}
-        return {
-            "handed out": decision.method,
-            "why": decision.why,
-            "checked": {"labels": len(checked[0].right), "right": right},
-        }
 
     def _results(self, predictions: Predictions, rows: list[Row]) -> dict[str, Any]:
         return {

@@ -9,8 +9,9 @@ import torch
 
 from debiaspl.zeroshot import experiment as module
 from debiaspl.zeroshot.arrays import ArraysTeacher
-from debiaspl.zeroshot.check import Checked, against_labels, cross_checked, decide, folds, is_clear
+from debiaspl.zeroshot.check import Checked, against_labels, decide, is_clear
 from debiaspl.zeroshot.experiment import Experiment
+from debiaspl.zeroshot.folds import cross_checked, folds
 from debiaspl.zeroshot.student import Student
 from tests.data.photos import jpeg, patch
 

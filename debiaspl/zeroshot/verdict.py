@@ -1,0 +1,160 @@
+"""Does the teacher see anything in these photos? A verdict without labels, from four signs.
+
+* prompts: it says the same when the class names are put into other sentences.
+* views: it says the same of mirrored photos.
+* clusters: photos that look alike get the same class, and photos that do not get different ones.
+* decided: it is sure of each photo, and of different classes for different photos.
+
+They were measured where the truth is known (results/zeroshot/verdict.json). They cannot notice a teacher that is wrong
+in the same way every time, for example because a class name means something else; labels can: ``zeroshot/check.py``.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import ImageSet
+from debiaspl.graph import directions
+from debiaspl.graph.clusters import clusters
+from debiaspl.zeroshot.looking import Looking
+from debiaspl.zeroshot.predictions import Predictions
+from debiaspl.zeroshot.teacher import Progress, no_progress
+from debiaspl.zeroshot.templates import TEMPLATES
+
+SAMPLE, MIRRORED = 2000, 400
+"""Images that are looked at, at equal distances; and those of them that are mirrored, which costs a second look."""
+LEAST = 50
+"""Images below which there is no verdict."""
+PROMPTS = ("name", "general", "satellite", "texture")
+"""Sets of templates that the predictions are compared with, but for the one that they are made with."""
+GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
+NEEDED = {"prompts": 0.6, "views": 0.7, "clusters": 0.25, "decided": 0.35}
+"""What each sign must reach."""
+MISSING = 3
+"""Signs that are missing where the verdict is "at chance"; with fewer, but one, it is "doubtful"."""
+EXPECTED = 10
+"""Images per class from which on a class that is never predicted counts as a missing sign."""
+PER_CLUSTER, TRIES, SHUFFLES, SEED = 20, 3, 5, 0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The signs, each 0 by chance and 1 at best, and what they mean."""
+
+    prompts: float
+    views: float
+    clusters: float
+    decided: float
+    never: tuple[str, ...]
+    """Classes that are never predicted."""
+    images: int
+    """Looked at."""
+
+    @property
+    def word(self) -> str:
+        missing = sum(getattr(self, name) < needed for name, needed in NEEDED.items()) + bool(self.never)
+        return GOOD if not missing else DOUBTFUL if missing < MISSING else CHANCE
+
+    def to_json(self) -> dict[str, Any]:
+        signs = {name: round(getattr(self, name), 3) for name in NEEDED}
+        return {"verdict": self.word, **signs, "never": list(self.never), "images": self.images}
+
+    def line(self, teacher: str, photos: Path, classes: Sequence[str]) -> str:
+        """One line for the user, with what to do."""
+        signs = ", ".join(f"{name} {getattr(self, name):.2f} of {needed:g}" for name, needed in NEEDED.items())
+        found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what is needed: {signs}"
+        found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
+        if self.word == GOOD:
+            return f"{found} It is consistent, which does not prove that it is right: 20 labels test it (--labels)."
+        rely = "Do not rely on it" if self.word == CHANCE else "Check it before you rely on it"
+        return (
+            f'{found} {rely}: label five photos a class (debiaspl label {photos} --classes "{",".join(classes)}"), '
+            "then give them with --labels, or train on them alone (debiaspl train)."
+        )
+
+
+@torch.no_grad()
+def judge(
+    teacher: Looking,
+    images: ImageSet,
+    predictions: Predictions,
+    templates: Sequence[str],
+    progress: Progress = no_progress,
+) -> Verdict | None:
+    """The verdict on ``predictions``, which the teacher has made of ``images`` with these templates; None where there
+    are too few."""
+    read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
+    if len(read) < LEAST:
+        return None
+    rows, classes, count = evenly(read, SAMPLE), predictions.classes, len(predictions.classes)
+    vectors = teacher.vectors_of(images, rows, progress)
+    probabilities = teacher.read(vectors, classes, templates)
+    labels = probabilities.argmax(-1)
+    others = [TEMPLATES[name] for name in PROMPTS if tuple(templates) != TEMPLATES[name]]
+    prompts = [agreement(labels, teacher.read(vectors, classes, other).argmax(-1), count) for other in others]
+    some = evenly(torch.arange(len(rows)), MIRRORED)
+    turned, _ = teacher.look(images.select(rows[some]), progress, mirrored=True)
+    mirrored = teacher.read(turned, classes, templates).argmax(-1)
+    never = tuple(name for name, found in zip(classes, predictions.counts(), strict=True) if not found)
+    return Verdict(
+        sum(prompts) / len(prompts),
+        agreement(labels[some], mirrored, count),
+        cluster_agreement(vectors, labels, count),
+        decidedness(probabilities),
+        never if len(predictions) >= EXPECTED * count else (),
+        len(rows),
+    )
+
+
+def agreement(one: Tensor, other: Tensor, classes: int) -> float:
+    """Cohen's kappa of two labels for each image: (observed - expected) / (1 - expected), where the agreement that is
+    expected is that of labels drawn with the same shares. 0 where all labels are the same."""
+    shares = [torch.bincount(labels, minlength=classes).double() / len(labels) for labels in (one, other)]
+    observed, expected = float((one == other).double().mean()), float((shares[0] * shares[1]).sum())
+    return (observed - expected) / (1 - expected) if expected < 1 else 0.0
+
+
+def decidedness(probabilities: Tensor) -> float:
+    """(H(mean of the rows) - mean of H(row)) / log C: 1 for rows that are certain and name all classes equally often, 0
+    for rows that are all alike, sure or not. It is the mutual information of image and class."""
+    shares = probabilities.double()
+    found = _entropy(shares.mean(0)) - _entropy(shares).mean()
+    return float(found) / math.log(shares.shape[1])
+
+
+def cluster_agreement(vectors: Tensor, labels: Tensor, classes: int) -> float:
+    """How much the labels tell of the clusters of the vectors: mutual information over the entropy of the clusters,
+    beyond what shuffled labels tell. There are as many clusters as classes, fewer where there are few images (k-means
+    on unit vectors, seen from their mean); the mean of three clusterings."""
+    units = directions(vectors, vectors.mean(0))
+    count = max(min(classes, len(units) // PER_CLUSTER), 2)
+    generator = torch.Generator().manual_seed(SEED)
+    found = []
+    for seed in range(TRIES):
+        home = clusters(units, count, seed)
+        shuffled = [labels[torch.randperm(len(labels), generator=generator)] for _ in range(SHUFFLES)]
+        chance = sum(_shared(other, home, classes, count) for other in shuffled) / SHUFFLES
+        most = float(_entropy(torch.bincount(home, minlength=count).double() / len(home)))
+        found.append((_shared(labels, home, classes, count) - chance) / (most - chance) if most > chance else 0.0)
+    return sum(found) / TRIES
+
+
+def _shared(one: Tensor, other: Tensor, rows: int, columns: int) -> float:
+    """Mutual information of two labels for each image, in nats."""
+    joint = torch.bincount(one * columns + other, minlength=rows * columns).double().reshape(rows, columns) / len(one)
+    return float(_entropy(joint.sum(1)) + _entropy(joint.sum(0)) - _entropy(joint.flatten()))
+
+
+def _entropy(shares: Tensor) -> Tensor:
+    found: Tensor = -torch.special.xlogy(shares, shares).sum(-1)
+    return found
+
+
+def evenly(rows: Tensor, count: int) -> Tensor:
+    """At most so many of the rows, at equal distances."""
+    return rows if len(rows) <= count else rows[torch.arange(count) * len(rows) // count]
