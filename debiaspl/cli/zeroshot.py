@@ -53,6 +53,7 @@ def zeroshot_command(
     with plain_errors():
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.label_table import Columns
+        from debiaspl.encoders.templates import read_templates
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
         from debiaspl.training.device import find_device
@@ -61,7 +62,6 @@ def zeroshot_command(
         from debiaspl.zeroshot.photos import open_photos
         from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.teacher import find_teacher
-        from debiaspl.zeroshot.templates import read_templates
 
         columns = Columns(file_column, label_column)
         if columns != Columns() and labels is None and evaluate is None:

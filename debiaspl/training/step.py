@@ -11,6 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms import STARTS, Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
+from debiaspl.encoders import Encoded
 from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_weights, synchronise_norms
 from debiaspl.training.building import algorithm_of, take_over_heads
 from debiaspl.training.classifier import finished
@@ -42,7 +43,8 @@ class Step:
     bit for bit: one's state is everybody's, and that of any other number of ranks.
 
     One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with. The
-    ranks of its ``group`` share what is computed for a whole set; without one, each computes it.
+    ranks of its ``group`` share what is computed for a whole set; without one, each computes it. ``vectors`` is where
+    the vectors of the task come from, if a frozen encoder has made them.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Step:
         record: bool = True,
         fresh: bool = True,
         group: Group = ALONE,
+        vectors: Encoded | None = None,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
         self.group = group
@@ -67,7 +70,7 @@ class Step:
         self._begin_with(self.start)
         self.student.to(device)
         if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(first_classifier(recipe, self.student, self.task))
+            self._begin_with(first_classifier(recipe, self.student, self.task, vectors))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         self.algorithm = algorithm_of(recipe, task, self.student.num_features).to(device)
         if fresh and recipe.start:

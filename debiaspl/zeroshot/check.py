@@ -21,7 +21,7 @@ HEADER = ("on labels that it did not learn from", "right", "of", "accuracy", "95
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class CheckedMethod:
     """One model, and which of the checked labels it predicts right. Of all models, for the same images."""
 
     method: str
@@ -45,10 +45,10 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Check:
+class LabelCheck:
     """All that the given labels have shown."""
 
-    rows: tuple[Checked, ...]
+    rows: tuple[CheckedMethod, ...]
     decision: Decision
 
     def to_json(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Check:
         return f"{markdown(HEADER, [row.cells() for row in self.rows])}\n{self.decision.why}.\n"
 
 
-def decide(teacher: Checked, alone: Checked, taught: Checked, clear: bool) -> Decision:
+def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, clear: bool) -> Decision:
     """What the labels support.
 
     Of the two students, the better one where a paired test (McNemar, exact) tells them apart. Where it does not: the
@@ -132,11 +132,11 @@ def _against(label: Tensor, truth: Tensor, classes: int) -> tuple[int, int, floa
     return int((label == truth)[known].sum()), total, max(1 / classes, best_share(truth)) if total else 1.0
 
 
-def _apart(one: Checked, other: Checked) -> tuple[int, int]:
+def _apart(one: CheckedMethod, other: CheckedMethod) -> tuple[int, int]:
     """Labels that only the first predicts right, and those that only the second does."""
     return int((one.right & ~other.right).sum()), int((other.right & ~one.right).sum())
 
 
-def _of(checked: Checked) -> str:
+def _of(checked: CheckedMethod) -> str:
     total = len(checked.right)
     return f"a check with {total} label{'' if total == 1 else 's'}" if total else "a check without labels"

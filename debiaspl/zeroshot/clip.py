@@ -8,21 +8,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet, in_order
+from debiaspl.encoders.pretrained import Pretrained
+from debiaspl.encoders.text import KINDS, class_directions, load_both_sides
 from debiaspl.zeroshot.looking import Looking, in_parts
 from debiaspl.zeroshot.photos import sized
-from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
-from debiaspl.zeroshot.templates import filled
 
 # CLIP's own, for folders that do not say; the model decides for all others.
 MEAN, STD = (0.4815, 0.4578, 0.4082), (0.2686, 0.2613, 0.2758)
-KINDS = ("clip", "siglip")
 
 
 class ClipTeacher(Looking):
     """``softmax(scale * cos(image, class))``, with the model's own scale.
 
-    A class is the mean of the normalised features of its templates, normalised again. SigLIP gives each pair a
+    Classes are read as ``debiaspl.encoders.text`` does it. SigLIP gives each pair a
     probability of its own, ``sigmoid(scale * cos + bias)``; given that exactly one class is true, the probabilities of
     the classes are the softmax of those logits, in which the bias cancels.
     """
@@ -52,29 +51,13 @@ class ClipTeacher(Looking):
     @property
     def model(self) -> Any:
         if self._model is None:
-            kind = "CLIPModel" if self.config.model_type == "clip" else "SiglipModel"
-            self._model = self.source.model(getattr(self.source.transformers, kind)).to(self.device, self.dtype)
+            self._model = load_both_sides(self.source, self.config.model_type).to(self.device, self.dtype)
         return self._model
 
     @torch.no_grad()
     def class_features(self, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
         """(C, D), each of length 1."""
-        tokenizer, length = self.source.tokenizer(), self.config.text_config.max_position_embeddings
-        # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
-        padding: Any = "max_length" if self.config.model_type == "siglip" else True
-        features = []
-        for name in classes:
-            texts = filled(templates, name)
-            told = tokenizer(texts, padding=padding, truncation=True, max_length=length, return_tensors="pt")
-            ids = told["input_ids"].to(self.device)
-            if self.config.model_type == "clip":
-                mask = told["attention_mask"].to(self.device)
-                pooled = self.model.text_model(input_ids=ids, attention_mask=mask).pooler_output
-                pooled = self.model.text_projection(pooled)
-            else:
-                pooled = self.model.text_model(input_ids=ids).pooler_output
-            features.append(F.normalize(F.normalize(pooled.float(), dim=-1).mean(0), dim=-1))
-        return torch.stack(features)
+        return class_directions(self.model, self.source.tokenizer(), self.config, classes, templates)
 
     @torch.no_grad()
     def image_features(self, images: Tensor) -> Tensor:

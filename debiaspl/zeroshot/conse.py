@@ -13,22 +13,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._extras import extra
-from debiaspl.data import ImageSet, in_order
+from debiaspl.data import ImageSet
 from debiaspl.encoders import EncodedViews, cached_features, fingerprint, load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
-from debiaspl.models import scale
+from debiaspl.encoders.encoder import Encoder
+from debiaspl.encoders.pretrained import Pretrained
+from debiaspl.encoders.templates import filled
 from debiaspl.zeroshot.looking import Looking, in_parts
 from debiaspl.zeroshot.photos import sized
-from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
-from debiaspl.zeroshot.templates import filled
 
 TOP = 10
 """Classes that are averaged; the paper's ConSE(10)."""
 BATCH = 128
 """Texts at a time."""
-MIRRORED_BATCH = 16
-"""Images at a time, where they are mirrored."""
 TEMPERATURE = 0.05
 """What sentence encoders of this family compare texts with when they are trained: a scale of 20."""
 
@@ -83,13 +81,12 @@ class ConseTeacher(Looking):
         self, images: ImageSet, progress: Progress = no_progress, mirrored: bool = False
     ) -> tuple[Tensor, dict[int, str]]:
         assert self.size is not None
-        if mirrored:
-            return self._mirrored(sized(images, self.size))
+        encoder, views = (Mirrored(self.encoder).eval(), None) if mirrored else (self.encoder, self.views)
         found = cached_features(
-            self.encoder,
+            encoder,
             sized(images, self.size),
             self.features,
-            self.views,
+            views,
             lambda done, total: progress(f"{NAME} looks", done, total),
         )
         return found.plain, dict(found.skipped)
@@ -105,15 +102,21 @@ class ConseTeacher(Looking):
         cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in in_parts(vectors)]
         return torch.cat(cosines).div(TEMPERATURE).softmax(-1)
 
-    def _mirrored(self, images: ImageSet) -> tuple[Tensor, dict[int, str]]:
-        found = torch.zeros((len(images), self.encoder.num_features))
-        skipped: dict[int, str] = {}
-        for drawn in in_order(images, MIRRORED_BATCH):
-            skipped |= drawn.skipped
-            if len(drawn.positions):
-                pictures = scale(drawn.pictures[0].to(self.device).flip(-1))
-                found[drawn.positions] = self.encoder.embed(pictures).float().cpu()
-        return found, skipped
+
+class Mirrored(Encoder):
+    """An encoder that is shown the mirrored images, for features that are kept under a key of their own."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.name, encoder.num_features, encoder.image_size, encoder.mean, encoder.std)
+        self.encoder = encoder
+        self.to(next(encoder.parameters()).device)
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        return {**self.encoder.architecture, "mirrored": True}
+
+    def features(self, images: Tensor) -> Tensor:
+        return self.encoder.features(images.flip(-1))
 
 
 class SentenceEncoder:

@@ -22,7 +22,7 @@ from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
-from debiaspl.zeroshot.check import ENOUGH_TO_TEST, Check, against_labels
+from debiaspl.zeroshot.check import ENOUGH_TO_TEST, LabelCheck, against_labels
 from debiaspl.zeroshot.folds import check_with_labels
 from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
@@ -36,11 +36,11 @@ from debiaspl.zeroshot.student import (
 )
 from debiaspl.zeroshot.table import Row, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
-from debiaspl.zeroshot.verdict import Verdict, judge
+from debiaspl.zeroshot.verdict import TeacherVerdict, judge
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ZeroShotOutcome:
     """What an experiment ends with, beside its folder."""
 
     rows: list[Row]
@@ -49,7 +49,7 @@ class Outcome:
     """The runs that stay, in the order of their rows."""
     model: Path | None
     """The one that is handed out; None where that is the teacher itself."""
-    check: Check | None
+    check: LabelCheck | None
     """What given labels have shown: how often each was right on those that it did not learn from."""
 
 
@@ -89,7 +89,7 @@ class Experiment:
         say: Callable[[str], None] = lambda line: None,
         progress: Progress = no_progress,
         go_on: str = "run(..., resume=True)",
-    ) -> Outcome:
+    ) -> ZeroShotOutcome:
         """Fill the folder ``out`` and tell what came out. ``say`` is told what to know before the training.
 
         ``evaluate`` is a table of true labels. It is checked first, so that a slip in it costs no training, and thrown
@@ -146,7 +146,7 @@ class Experiment:
         source = out / "zeroshot.csv" if model is None else model / "predictions.csv"
         write_bytes(out / "predictions.csv", source.read_bytes())
         rows = self._finish(out, predictions, found, evaluate, shown, verdict)
-        return Outcome(rows, [place for _, place in places.values()], model, shown)
+        return ZeroShotOutcome(rows, [place for _, place in places.values()], model, shown)
 
     def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
         """Each student's recipe and folder, by what the table calls it."""
@@ -156,7 +156,7 @@ class Experiment:
         taught = taught_by(recipes["DebiasPL"], self.confidence)
         return found | {f"DebiasPL, labels + {self.teacher.name}": (taught, out / "taught")}
 
-    def _verdict(self, images: ImageSet, predictions: Predictions, progress: Progress) -> Verdict | None:
+    def _verdict(self, images: ImageSet, predictions: Predictions, progress: Progress) -> TeacherVerdict | None:
         """What can be said of the teacher without labels; nothing of one that does not look at the photos."""
         if not isinstance(self.teacher, Looking):
             return None
@@ -202,8 +202,8 @@ class Experiment:
         predictions: Predictions,
         found: dict[str, Tensor],
         evaluate: Path | None,
-        shown: Check | None,
-        verdict: Verdict | None,
+        shown: LabelCheck | None,
+        verdict: TeacherVerdict | None,
     ) -> list[Row]:
         truth, told, notes = None, {} if shown is None else shown.to_json(), [self.teacher.note]
         told |= {} if verdict is None else {"verdict": verdict.to_json()}

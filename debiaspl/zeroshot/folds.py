@@ -11,7 +11,7 @@ from torch import Tensor
 from debiaspl.data import UNLABELED
 from debiaspl.data.given import fold_of
 from debiaspl.training import Choice, Recipe
-from debiaspl.zeroshot.check import Check, Checked, decide, is_clear
+from debiaspl.zeroshot.check import CheckedMethod, LabelCheck, decide, is_clear
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Progress
 
@@ -27,7 +27,7 @@ def check_with_labels(
     labels: Tensor,
     trained: Callable[[Recipe, Path, Tensor], Tensor],
     progress: Progress,
-) -> Check:
+) -> LabelCheck:
     """How often the teacher and its students are right on labels that they did not learn from, and what follows.
 
     Args:
@@ -43,7 +43,7 @@ def check_with_labels(
     held_out = torch.zeros_like(labels, dtype=torch.bool)
     for part in parts:
         held_out |= part != labels
-    rows = [Checked(f"{predictions.teacher} alone", (predictions.label == labels)[held_out])]
+    rows = [CheckedMethod(f"{predictions.teacher} alone", (predictions.label == labels)[held_out])]
     for method, (recipe, place) in students.items():
 
         def of_fold(number: int, part: Tensor, recipe: Recipe = recipe, place: Path = place) -> Tensor:
@@ -56,10 +56,10 @@ def check_with_labels(
             shutil.rmtree(below / "checkpoint", ignore_errors=True)
             return found
 
-        rows.append(Checked(method, (cross_checked(labels, parts, of_fold) == labels)[held_out]))
+        rows.append(CheckedMethod(method, (cross_checked(labels, parts, of_fold) == labels)[held_out]))
     teacher, alone, taught = rows
     clear = is_clear(predictions.label, labels, len(predictions.classes))
-    return Check(tuple(rows), decide(teacher, alone, taught, clear))
+    return LabelCheck(tuple(rows), decide(teacher, alone, taught, clear))
 
 
 def folds(labels: Tensor, seed: int) -> list[Tensor]:

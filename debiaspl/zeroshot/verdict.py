@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import ImageSet
+from debiaspl.encoders.templates import TEMPLATES
 from debiaspl.graph import directions
 from debiaspl.graph.clusters import clusters
 from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Progress, no_progress
-from debiaspl.zeroshot.templates import TEMPLATES
 
 SAMPLE, MIRRORED = 2000, 400
 """Images that are looked at, at equal distances; and those of them that are mirrored, which costs a second look."""
@@ -33,7 +33,7 @@ LEAST = 50
 PROMPTS = ("name", "general", "satellite", "texture")
 """Sets of templates that the predictions are compared with, but for the one that they are made with."""
 GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
-NEEDED = {"prompts": 0.6, "views": 0.7, "clusters": 0.25, "decided": 0.35}
+NEEDED = {"prompts": 0.6, "views": 0.68, "clusters": 0.2, "decided": 0.35}
 """What each sign must reach."""
 MISSING = 3
 """Signs that are missing where the verdict is "at chance"; with fewer, but one, it is "doubtful"."""
@@ -43,7 +43,7 @@ PER_CLUSTER, TRIES, SHUFFLES, SEED = 20, 3, 5, 0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class TeacherVerdict:
     """The signs, each 0 by chance and 1 at best, and what they mean."""
 
     prompts: float
@@ -85,7 +85,7 @@ def judge(
     predictions: Predictions,
     templates: Sequence[str],
     progress: Progress = no_progress,
-) -> Verdict | None:
+) -> TeacherVerdict | None:
     """The verdict on ``predictions``, which the teacher has made of ``images`` with these templates; None where there
     are too few."""
     read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
@@ -101,7 +101,7 @@ def judge(
     turned, _ = teacher.look(images.select(rows[some]), progress, mirrored=True)
     mirrored = teacher.read(turned, classes, templates).argmax(-1)
     never = tuple(name for name, found in zip(classes, predictions.counts(), strict=True) if not found)
-    return Verdict(
+    return TeacherVerdict(
         sum(prompts) / len(prompts),
         agreement(labels[some], mirrored, count),
         cluster_agreement(vectors, labels, count),

@@ -9,7 +9,7 @@ import torch
 
 from debiaspl.zeroshot import experiment as module
 from debiaspl.zeroshot.arrays import ArraysTeacher
-from debiaspl.zeroshot.check import Checked, against_labels, decide, is_clear
+from debiaspl.zeroshot.check import CheckedMethod, against_labels, decide, is_clear
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.folds import cross_checked, folds
 from debiaspl.zeroshot.student import Student
@@ -83,10 +83,11 @@ def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(w
     assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
 
 
-def checked(teacher: str, alone: str, taught: str) -> list[Checked]:
+def checked(teacher: str, alone: str, taught: str) -> list[CheckedMethod]:
     rows = {"T": teacher, "alone": alone, "taught": taught}
     return [
-        Checked(name, torch.tensor([mark == "1" for mark in marks], dtype=torch.bool)) for name, marks in rows.items()
+        CheckedMethod(name, torch.tensor([mark == "1" for mark in marks], dtype=torch.bool))
+        for name, marks in rows.items()
     ]
 
 

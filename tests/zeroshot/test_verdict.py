@@ -15,7 +15,7 @@ from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
-from debiaspl.zeroshot.verdict import CHANCE, DOUBTFUL, GOOD, Verdict, _shared, agreement, decidedness, judge
+from debiaspl.zeroshot.verdict import CHANCE, DOUBTFUL, GOOD, TeacherVerdict, _shared, agreement, decidedness, judge
 from tests.data.photos import jpeg, patch
 from tests.reference import agreement as slow
 
@@ -56,7 +56,7 @@ def images_of(count: int = COUNT) -> ImageSet:
     return ImageSet(torch.zeros(count, 3, 1, 1, dtype=torch.uint8), nothing, CLASSES, tuple(map(str, range(count))))
 
 
-def judged(teacher: Stub, count: int = COUNT) -> Verdict | None:
+def judged(teacher: Stub, count: int = COUNT) -> TeacherVerdict | None:
     images = images_of(count)
     probabilities, _ = teacher.predict(images, CLASSES, ("{}",))
     return judge(teacher, images, Predictions(probabilities, CLASSES, images.ids, "stub"), ("{}",))
@@ -79,11 +79,13 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
 
 def test_one_missing_sign_is_doubtful_and_a_class_never_predicted_is_one():
     good = {"prompts": 0.8, "views": 0.8, "clusters": 0.5, "decided": 0.5, "never": (), "images": 100}
-    assert Verdict(**good).word == GOOD
-    assert Verdict(**good | {"never": ("owl",)}).word == DOUBTFUL
-    assert "; never predicted: owl). Check it before" in Verdict(**good | {"never": ("owl",)}).line("T", Path("p"), ())
-    assert Verdict(**good | {"clusters": 0.1, "decided": 0.1}).word == DOUBTFUL
-    assert Verdict(**good | {"clusters": 0.1, "decided": 0.1, "views": 0.1}).word == CHANCE
+    assert TeacherVerdict(**good).word == GOOD
+    assert TeacherVerdict(**good | {"never": ("owl",)}).word == DOUBTFUL
+    assert "; never predicted: owl). Check it before" in TeacherVerdict(**good | {"never": ("owl",)}).line(
+        "T", Path("p"), ()
+    )
+    assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.1}).word == DOUBTFUL
+    assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.1, "views": 0.1}).word == CHANCE
 
 
 def test_the_numbers_are_those_of_plain_loops():
@@ -135,7 +137,7 @@ def test_the_signs_needed_tell_what_was_measured_apart():
     """Every draw of CIFAR-10, where ConSE is right on half, is good; none of the sets where it is near chance is."""
     for name, found in json.loads(RESULTS.read_text())["verdicts"].items():
         signs = {key: found[key] for key in ("prompts", "views", "clusters", "decided", "images")}
-        word = Verdict(**signs, never=tuple(found["never"])).word
+        word = TeacherVerdict(**signs, never=tuple(found["never"])).word
         assert word == found["verdict"], name
         if found["above chance"] > 0.35:
             assert word == GOOD, name
