@@ -122,4 +122,4 @@ def _print_check(check: Any) -> None:
 
     cells = [row.cells() for row in check.rows]
     Console().print(filled_table(HEADER, cells, "Each label was predicted by a student that did not learn from it."))
-    say(f"{check.decision.why[0].upper()}{check.decision.why[1:]}.")
+    say(f"Handed out: {check.decision.method}, because {check.decision.why}.")

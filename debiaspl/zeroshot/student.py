@@ -110,7 +110,8 @@ class Student:
             settings = recipe.network.settings
             recipe = frozen(recipe, images, settings["source"], settings["architecture"])
             steps = self.steps or recipe.steps
-            return replace(recipe, steps=steps, log_every=max(steps // 20, 1))
+            # Labels spread over the graph of the photos first: results/zeroshot/verdict.json.
+            return replace(recipe, steps=steps, log_every=max(steps // 20, 1), first_classifier="graph")
         steps = self.steps or (2**14 if torch.cuda.is_available() else 1000)
         recipe = replace(recipe, steps=steps, average_statistics=True, teacher="average", log_every=max(steps // 20, 1))
         if self.fine_tune:

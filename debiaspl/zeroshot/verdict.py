@@ -1,12 +1,14 @@
 """Does the teacher see anything in these photos? A verdict without labels, from four signs.
 
-* prompts: it says the same when the class names are put into other sentences.
-* views: it says the same of mirrored photos.
 * clusters: photos that look alike get the same class, and photos that do not get different ones.
 * decided: it is sure of each photo, and of different classes for different photos.
+* prompts: it says the same when the class names are put into other sentences.
+* views: it says the same of mirrored photos.
 
-They were measured where the truth is known (results/zeroshot/verdict.json). They cannot notice a teacher that is wrong
-in the same way every time, for example because a class name means something else; labels can: ``zeroshot/check.py``.
+The mean of the first two, ``clarity``, follows the accuracy where the truth is known; a teacher that guesses can agree
+with itself over prompts and views, but one that sees does so always (results/zeroshot/verdict.json). None of them can
+notice a teacher that is wrong in the same way every time, for example because a class name means something else; labels
+can: ``zeroshot/check.py``.
 """
 
 import math
@@ -28,17 +30,17 @@ from debiaspl.zeroshot.teacher import Progress, no_progress
 
 SAMPLE, MIRRORED = 2000, 400
 """Images that are looked at, at equal distances; and those of them that are mirrored, which costs a second look."""
-LEAST = 50
+LEAST_IMAGES = 50
 """Images below which there is no verdict."""
 PROMPTS = ("name", "general", "satellite", "texture")
 """Sets of templates that the predictions are compared with, but for the one that they are made with."""
 GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
-NEEDED = {"prompts": 0.6, "views": 0.68, "clusters": 0.2, "decided": 0.35}
-"""What each sign must reach."""
-MISSING = 3
-"""Signs that are missing where the verdict is "at chance"; with fewer, but one, it is "doubtful"."""
+NEEDED = {"clarity": 0.33, "prompts": 0.6, "views": 0.68}
+"""What a good one reaches: every draw where the teacher was right far more often than chance did."""
+LEAST = {"clarity": 0.17, "prompts": 0.3}
+"""Below one of these, the teacher was at chance or little above, in all draws but one."""
 EXPECTED = 10
-"""Images per class from which on a class that is never predicted counts as a missing sign."""
+"""Images per class from which on a class that is never predicted counts against the teacher."""
 PER_CLUSTER, TRIES, SHUFFLES, SEED = 20, 3, 5, 0
 
 
@@ -46,28 +48,35 @@ PER_CLUSTER, TRIES, SHUFFLES, SEED = 20, 3, 5, 0
 class TeacherVerdict:
     """The signs, each 0 by chance and 1 at best, and what they mean."""
 
-    prompts: float
-    views: float
     clusters: float
     decided: float
+    prompts: float
+    views: float
     never: tuple[str, ...]
     """Classes that are never predicted."""
     images: int
     """Looked at."""
 
     @property
+    def clarity(self) -> float:
+        return (self.clusters + self.decided) / 2
+
+    @property
     def word(self) -> str:
-        missing = sum(getattr(self, name) < needed for name, needed in NEEDED.items()) + bool(self.never)
-        return GOOD if not missing else DOUBTFUL if missing < MISSING else CHANCE
+        if any(getattr(self, name) < least for name, least in LEAST.items()):
+            return CHANCE
+        enough = all(getattr(self, name) >= needed for name, needed in NEEDED.items())
+        return GOOD if enough and not self.never else DOUBTFUL
 
     def to_json(self) -> dict[str, Any]:
-        signs = {name: round(getattr(self, name), 3) for name in NEEDED}
+        names = ("clarity", "clusters", "decided", "prompts", "views")
+        signs = {name: round(getattr(self, name), 4) for name in names}
         return {"verdict": self.word, **signs, "never": list(self.never), "images": self.images}
 
     def line(self, teacher: str, photos: Path, classes: Sequence[str]) -> str:
         """One line for the user, with what to do."""
         signs = ", ".join(f"{name} {getattr(self, name):.2f} of {needed:g}" for name, needed in NEEDED.items())
-        found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what is needed: {signs}"
+        found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what a good one has: {signs}"
         found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
         if self.word == GOOD:
             return f"{found} It is consistent, which does not prove that it is right: 20 labels test it (--labels)."
@@ -89,7 +98,7 @@ def judge(
     """The verdict on ``predictions``, which the teacher has made of ``images`` with these templates; None where there
     are too few."""
     read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
-    if len(read) < LEAST:
+    if len(read) < LEAST_IMAGES:
         return None
     rows, classes, count = evenly(read, SAMPLE), predictions.classes, len(predictions.classes)
     vectors = teacher.vectors_of(images, rows, progress)
@@ -102,10 +111,10 @@ def judge(
     mirrored = teacher.read(turned, classes, templates).argmax(-1)
     never = tuple(name for name, found in zip(classes, predictions.counts(), strict=True) if not found)
     return TeacherVerdict(
-        sum(prompts) / len(prompts),
-        agreement(labels[some], mirrored, count),
         cluster_agreement(vectors, labels, count),
         decidedness(probabilities),
+        sum(prompts) / len(prompts),
+        agreement(labels[some], mirrored, count),
         never if len(predictions) >= EXPECTED * count else (),
         len(rows),
     )

@@ -20,7 +20,6 @@ from tests.data.photos import jpeg, patch
 from tests.reference import agreement as slow
 
 CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
-RESULTS = Path(__file__).parent.parent.parent / "results" / "zeroshot" / "verdict.json"
 
 
 class Stub(Looking):
@@ -68,7 +67,7 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     assert found.word == GOOD
     assert teacher.looks == 2  # once for the predictions, and once for the mirrored ones
     line = found.line("stub", Path("birds"), CLASSES)
-    assert "judged without labels: good (found, of what is needed: prompts 1.00 of 0.6" in line
+    assert "judged without labels: good (found, of what a good one has: clarity 0." in line
     assert "does not prove that it is right: 20 labels test it (--labels)" in line
 
     blind = judged(Stub(sees=0, noise=1))
@@ -77,15 +76,16 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     assert judged(Stub(sees=1, noise=0.01), count=40) is None  # too few photos
 
 
-def test_one_missing_sign_is_doubtful_and_a_class_never_predicted_is_one():
-    good = {"prompts": 0.8, "views": 0.8, "clusters": 0.5, "decided": 0.5, "never": (), "images": 100}
+def test_a_class_that_is_never_predicted_or_a_missing_sign_is_doubtful():
+    good = {"prompts": 0.8, "views": 0.8, "clusters": 0.3, "decided": 0.5, "never": (), "images": 100}
     assert TeacherVerdict(**good).word == GOOD
-    assert TeacherVerdict(**good | {"never": ("owl",)}).word == DOUBTFUL
-    assert "; never predicted: owl). Check it before" in TeacherVerdict(**good | {"never": ("owl",)}).line(
-        "T", Path("p"), ()
-    )
-    assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.1}).word == DOUBTFUL
-    assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.1, "views": 0.1}).word == CHANCE
+    lacking = TeacherVerdict(**good | {"never": ("owl",)})
+    assert lacking.word == DOUBTFUL
+    assert "; never predicted: owl). Check it before you rely on it" in lacking.line("T", Path("p"), CLASSES)
+    for name, value in (("prompts", 0.5), ("views", 0.1), ("decided", 0.1)):
+        assert TeacherVerdict(**good | {name: value}).word == DOUBTFUL
+    assert TeacherVerdict(**good | {"prompts": 0.2}).word == CHANCE
+    assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.2}).word == CHANCE
 
 
 def test_the_numbers_are_those_of_plain_loops():
@@ -131,15 +131,3 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[said.index("training") - 1]
     assert json.loads((tmp_path / "out" / "results.json").read_text())["verdict"]["verdict"] == CHANCE
-
-
-def test_the_signs_needed_tell_what_was_measured_apart():
-    """Every draw of CIFAR-10, where ConSE is right on half, is good; none of the sets where it is near chance is."""
-    for name, found in json.loads(RESULTS.read_text())["verdicts"].items():
-        signs = {key: found[key] for key in ("prompts", "views", "clusters", "decided", "images")}
-        word = TeacherVerdict(**signs, never=tuple(found["never"])).word
-        assert word == found["verdict"], name
-        if found["above chance"] > 0.35:
-            assert word == GOOD, name
-        if found["above chance"] < 0.1:
-            assert word != GOOD, name
