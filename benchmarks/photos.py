@@ -5,8 +5,8 @@
 Each set is a folder of class folders. For every set there are three kinds of folders: balanced; long-tailed with the
 same number of labels for each class; and long-tailed with labels drawn at random, where a class that was missed gets
 one label. Every method sees the same photos, labels and features. Measured is what it says of the photos without a
-label: accuracy, and macro accuracy, which is the mean over classes. Ours are the very choices of ``debiaspl train PHOTOS
---encoder NAME`` on a CPU, without the folds that check them, and ``DebiasedClassifier`` with its defaults.
+label: accuracy, and macro accuracy, which is the mean over classes. Ours are the very choices of ``debiaspl train
+PHOTOS --encoder NAME`` on a CPU, without the folds that check them, and ``DebiasedClassifier`` with its defaults.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from debiaspl import DebiasedClassifier
+from debiaspl._processes import keep_freed_memory
 from debiaspl.data import GivenLabels, ImageSet, Task, Vectors, loaded
 from debiaspl.encoders import EncodedViews, load_encoder
 from debiaspl.encoders.cache import cached_features
@@ -74,6 +75,7 @@ class Cell(NamedTuple):
 
 def encoded(folder: Path, work: Path) -> Encoded:
     """Features are computed once and kept."""
+    keep_freed_memory()
     photos = survey(folder, None)
     encoder = load_encoder(ENCODER)
     encoder.image_size = working_size(photos, "cpu", encoder)

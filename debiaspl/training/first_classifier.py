@@ -1,4 +1,5 @@
-"""What a run can begin with where the features are good already: a classifier, and labels spread over their graph."""
+"""What a run can begin with where the features are good already: a classifier, from labels, from a graph or from the
+class names; and labels spread over the graph."""
 
 from copy import deepcopy
 
@@ -7,6 +8,8 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
+from debiaspl.encoders import Encoded
+from debiaspl.encoders.text import TextClassifier, text_classifier
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
@@ -14,19 +17,23 @@ from debiaspl.training.classifier import as_classifier, class_means
 from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
 
-RANDOM, MEANS = "random", "means"
+RANDOM, MEANS, TEXT = "random", "means", "text"
 MOST = 100_000
 """Unlabeled images that the graph is made of, at most; of more, as many at equal distances."""
 
 
 @torch.no_grad()
-def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, Tensor]:
-    """Weights of ``network.head``, by name, for a network whose features are good already.
+def first_classifier(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None = None) -> dict[str, Tensor]:
+    """Weights of ``network.head``, by name, for a network whose features are good already. ``vectors`` is where the
+    vectors of the task come from, if it is one of vectors that an encoder has made.
 
     Every rank computes the same, and takes what the first has found.
     """
     _check(recipe, network, task)
     seer = deepcopy(network).eval()
+    if recipe.first_classifier == TEXT:
+        weight, bias = _of_text(recipe, seer, task, vectors)
+        return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
     known, labels = _features(seer, task.labeled)
     if recipe.first_classifier == MEANS:
         mean = _features(seer, _some(task.unlabeled))[0].mean(0)
@@ -72,6 +79,35 @@ def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tupl
     given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
     graph = Graph.of(features)
     return features, given, graph, graph.spread(given, task.labeled.num_classes)
+
+
+def _of_text(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None) -> tuple[Tensor, Tensor]:
+    """Weights and bias whose logits are those of the model's own zero-shot classifier."""
+    source = recipe.network.settings.get("source")
+    if recipe.network.name != "encoder" or source is None:
+        raise ValueError(
+            f"first_classifier is text, but the network is {recipe.network.name}, which reads no texts. Expected a "
+            "CLIP or a SigLIP: --encoder NAME or FOLDER."
+        )
+    read = text_classifier(source, task.labeled.classes)
+    if vectors is None:
+        length = float(_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
+        found = text_head(read, torch.zeros(network.num_features), 1.0, length)
+    else:
+        scaling = vectors.network.scaling
+        assert scaling is not None  # it is frozen
+        centred, length = vectors.lengths
+        found = text_head(read, scaling.mean.cpu(), centred / float(scaling.gain), length)
+    device = network.head.weight.device
+    return found[0].to(device), found[1].to(device)
+
+
+def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float) -> tuple[Tensor, Tensor]:
+    """A linear classifier of z, where x = mean + stretch z are features of this length: its logits are
+    scale * cos(x, direction). Features differ in length, and a linear classifier cannot divide by each one's own; all
+    are taken to have the mean."""
+    directions = read.directions.cpu() * (read.scale / max(length, 1e-12))
+    return directions * stretch, directions @ mean.to(directions.dtype)
 
 
 def _features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:

@@ -111,7 +111,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
                 folder = options.features or run.folder.resolve().parent / FEATURES
                 vectors = encoded(recipe, task, where, folder, group, options.go_on)
                 task = vectors.task
-            step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
+            step = Step(recipe, task, where, options.workers, not options.eager, not begun, group, vectors)
             try:
                 if vectors is None:
                     _claim(claimed, run, recipe, group)  # what cannot be built leaves no folder behind

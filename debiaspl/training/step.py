@@ -11,6 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms import STARTS, Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
+from debiaspl.encoders import Encoded
 from debiaspl.models import (
     ALGORITHM,
     Average,
@@ -50,7 +51,8 @@ class Step:
     bit for bit: one's state is everybody's, and that of any other number of ranks.
 
     One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with. The
-    ranks of its ``group`` share what is computed for a whole set; without one, each computes it.
+    ranks of its ``group`` share what is computed for a whole set; without one, each computes it. ``vectors`` is where
+    the vectors of the task come from, if a frozen encoder has made them.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Step:
         record: bool = True,
         fresh: bool = True,
         group: Group = ALONE,
+        vectors: Encoded | None = None,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
         self.group = group
@@ -75,7 +78,7 @@ class Step:
         self._begin_with(self.start)
         self.student.to(device)
         if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(first_classifier(recipe, self.student, self.task))
+            self._begin_with(first_classifier(recipe, self.student, self.task, vectors))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         hinted = self._with_hints(fresh)
         self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)
