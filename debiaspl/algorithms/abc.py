@@ -64,11 +64,12 @@ class ABC(FixMatch):
                 f"strong_share is {self.strong_share}: the auxiliary classifier of ABC has labels of its own, and "
                 "needs every strong view. Use strong_share=1."
             )
-        if "classifier" in self.correction.places() and self.correction.takes_out == LABEL_SHARES:
-            raise ValueError(
-                f"the auxiliary classifier of ABC is balanced, and {type(self.correction).__name__} would take out "
-                f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
-            )
+        for part in self.correction.each():
+            if "classifier" in part.places() and part.takes_out == LABEL_SHARES:
+                raise ValueError(
+                    f"the auxiliary classifier of ABC is balanced, and {type(part).__name__} would take out "
+                    f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
+                )
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, check_ramp(ramp_up)
         own = self.threshold if auxiliary_threshold is None else auxiliary_threshold
         self.auxiliary_threshold = check_threshold(own)

@@ -70,11 +70,12 @@ class ACR(Algorithm):
         joint: bool = True,
     ) -> None:
         super().__init__(correction)
-        if self.correction.takes_out == LABEL_SHARES:
-            raise ValueError(
-                f"ACR takes out {LABEL_SHARES}, and {type(self.correction).__name__} would do so a second "
-                "time. Use correction=none, or one that asks for no counts, such as debiaser."
-            )
+        for part in self.correction.each():
+            if part.takes_out == LABEL_SHARES:
+                raise ValueError(
+                    f"ACR takes out {LABEL_SHARES}, and {type(part).__name__} would do so a second time. "
+                    "Use correction=none, or one that asks for no counts, such as debiaser."
+                )
         for name, value, most in (("tau", tau, 1e3), ("balanced_tau", balanced_tau, 1e3), ("begin", begin, 1)):
             if not 0 <= value <= most:
                 raise ValueError(f"{name} is {value!r}, expected a number from 0 to {most:g}.")

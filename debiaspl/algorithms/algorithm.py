@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from debiaspl.algorithms.pairs import check_pair
 from debiaspl.debias import Correction
 from debiaspl.models import FurtherHead, Network
 
@@ -96,21 +97,7 @@ class Algorithm(nn.Module, ABC):
         super().__init__()
         self.correction = Correction() if correction is None else correction
         self.monitors: dict[str, Tensor] = {}
-        name, other = type(self).__name__, type(self.correction).__name__
-        if not self.learns_labels and type(self.correction) is not Correction:
-            raise ValueError(
-                f"{name} learns without labels, so there is nothing for {other} to correct. Use correction=none."
-            )
-        if self.correction.corrects_pseudo_labels_alone and not self.makes_pseudo_labels:
-            raise ValueError(
-                f"{name} makes no pseudo-labels, and {other} corrects nothing else: the pair would do nothing. "
-                "Use correction=none, or a correction of the labeled loss or of the classifier."
-            )
-        if self.correction.needs_hard_labels and not self.hard_labels:
-            raise ValueError(
-                f"{name} learns from soft or mixed targets, and {other} needs one class per image for its margin. "
-                f"Use {other} with an algorithm of hard labels, such as fixmatch."
-            )
+        check_pair(self)
 
     @abstractmethod
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

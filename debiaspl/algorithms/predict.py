@@ -41,17 +41,18 @@ def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHea
     """
     own, weak = [batch.labeled, *batch.strong], None
     by_itself = models.teacher is models.student
-    if not (joint and by_itself):
+    views = [*own, *batch.weak] if joint and by_itself else own
+    if views is own:
         with torch.no_grad():
             weak = models.teacher.embed(torch.cat(batch.weak))
-    features = models.student.embed(torch.cat(own if weak is not None else [*own, *batch.weak]))
+    features = models.student.embed(torch.cat(views))
 
     def logits_of(head: Callable[[Tensor], Tensor], labelling: Callable[[Tensor], Tensor]) -> Logits:
-        rows = torch.split(head(features), [len(views) for views in (own if weak is not None else [*own, *batch.weak])])
+        rows = torch.split(head(features), [len(images) for images in views])
         labels = rows[len(own) :]
         if weak is not None:
             with torch.no_grad():
-                labels = torch.split(labelling(weak), [len(views) for views in batch.weak])
+                labels = torch.split(labelling(weak), [len(images) for images in batch.weak])
         return Logits(rows[0], tuple(row.detach() for row in labels), rows[1 : len(own)])
 
     further_labels = further if by_itself else further.averaged

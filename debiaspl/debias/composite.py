@@ -48,13 +48,16 @@ class Composite(Correction):
         self.needs_pictures = next((part.needs_pictures for part in parts.values() if part.needs_pictures), "")
         self.needs_hard_labels = any(part.needs_hard_labels for part in parts.values())
 
+    def each(self) -> tuple[Correction, ...]:
+        return tuple(part for part in self.parts.values() if isinstance(part, Correction))
+
     def places(self) -> frozenset[str]:
-        return frozenset().union(*(part.places() for part in self._parts()))
+        return frozenset().union(*(part.places() for part in self.each()))
 
     @property
     def prior(self) -> Tensor | None:
         """That of the part that keeps one: the one of the labels, where two do."""
-        kept = [part for part in (self._for("labels"), *self._parts()) if hasattr(part, "prior")]
+        kept = [part for part in (self._for("labels"), *self.each()) if hasattr(part, "prior")]
         prior = kept[0].prior if kept else None
         return prior if isinstance(prior, Tensor) else None
 
@@ -62,19 +65,19 @@ class Composite(Correction):
         return self._for("labels").probabilities(weak_logits)
 
     def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
-        for part in self._parts():
+        for part in self.each():
             part.look(network, like, progress)
 
     def learn(self, weak_logits: Tensor) -> None:
-        for part in self._parts():
+        for part in self.each():
             part.learn(weak_logits)
 
     def hold(self) -> None:
-        for part in self._parts():
+        for part in self.each():
             part.hold()
 
     def release(self) -> None:
-        for part in self._parts():
+        for part in self.each():
             part.release()
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
@@ -86,12 +89,9 @@ class Composite(Correction):
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
         return self._for("classifier").classifier(head, mean_features)
 
-    def _parts(self) -> list[Correction]:
-        return [part for part in self.parts.values() if isinstance(part, Correction)]
-
     def _for(self, place: str) -> Correction:
         """Who acts there; where nobody does, any part does what no correction does."""
-        return next((part for part in self._parts() if place in part.places()), self._parts()[0])
+        return next((part for part in self.each() if place in part.places()), self.each()[0])
 
 
 class CompositeBuilder:

@@ -69,6 +69,10 @@ class Correction(nn.Module):
             place for place, method in PLACES.items() if getattr(type(self), method) is not getattr(Correction, method)
         )
 
+    def each(self) -> "tuple[Correction, ...]":
+        """The corrections that it is made of: itself, unless it is several."""
+        return (self,)
+
     def forward(self, weak_logits: Tensor) -> Tensor:
         """Probabilities for pseudo-labels, from what was known before this batch; then learn from the batch."""
         probabilities = self.probabilities(weak_logits)

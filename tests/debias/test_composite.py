@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from debiaspl.algorithms import ACR, MixMatch, Supervised
 from debiaspl.debias import Composite, Debiaser, DistributionAlignment, LogitAdjustment, TauNorm
 from debiaspl.training.parts import build, settings_of
 from debiaspl.training.settings import settings
@@ -83,3 +84,28 @@ def test_a_pair_without_meaning_is_refused(name, message):
 def test_one_part_is_no_composite():
     with pytest.raises(ValueError, match="correction is tau-norm, expected two or more"):
         Composite({"tau-norm": TauNorm()})
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name", "message"),
+    [
+        (
+            Supervised,
+            "alignment+tau-norm",
+            "Supervised makes no pseudo-labels, and DistributionAlignment corrects nothing",
+        ),
+        (
+            MixMatch,
+            "alignment+ldam",
+            "MixMatch learns from soft or mixed targets, and LDAM needs",
+        ),
+        (
+            lambda part: ACR(4, 3, COUNTS, part),
+            "alignment+logit-adjustment",
+            "and LogitAdjustment would do so a second",
+        ),
+    ],
+)
+def test_a_part_that_does_not_go_with_the_algorithm_is_named(algorithm, name, message):
+    with pytest.raises(ValueError, match=message):
+        algorithm(build("correction", name, {}, **KNOWN))

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.debias import Debiaser
+from debiaspl.debias import Debiaser, SimPro
 from tests.ranks import on_ranks
 
 pytestmark = pytest.mark.slow
@@ -36,3 +36,17 @@ def test_ranks_hold_the_prior_of_one_process_on_the_joint_batch(ranks, spoil):
     for found in priors:
         assert torch.equal(found, priors[0])
         torch.testing.assert_close(found, alone.prior)
+
+
+def both_distributions(parts: tuple[int, ...]) -> dict[str, torch.Tensor]:
+    simpro = SimPro((8, 4, 4, 2, 1), momentum=0.5, count_threshold=0.6)
+    for step in range(STEPS):
+        simpro(batch(step).split(list(parts))[torch.distributed.get_rank()] if len(parts) > 1 else batch(step))
+    return simpro.state_dict()
+
+
+def test_simpro_estimates_from_the_joint_batch():
+    alone, found = both_distributions((12,)), on_ranks(3, both_distributions, PARTS[3])
+    for state in found:
+        assert all(torch.equal(value, found[0][name]) for name, value in state.items())
+        torch.testing.assert_close(state, alone)

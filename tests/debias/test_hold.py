@@ -5,13 +5,14 @@ import copy
 import pytest
 import torch
 
-from debiaspl.debias import CORRECTIONS, Correction, Debiaser, DistributionAlignment, ranks
+from debiaspl.debias import CORRECTIONS, Correction, Debiaser, DistributionAlignment, SimPro, ranks
 from tests.ranks import on_ranks
 
 CLASSES = 4
 MADE = {
     "debiaser": lambda: Debiaser(CLASSES, momentum=0.7),
     "alignment": lambda: DistributionAlignment((4, 3, 2, 1), momentum=0.7),
+    "simpro": lambda: SimPro((4, 3, 2, 1), momentum=0.7, count_threshold=0.5),
 }
 
 

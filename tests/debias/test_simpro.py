@@ -52,16 +52,6 @@ def test_a_batch_without_confident_labels_changes_nothing():
     assert correction.bfloat16().joint.dtype == torch.float32
 
 
-def test_a_batch_in_parts_is_learned_from_once():
-    parts, whole = (SimPro(COUNTS, momentum=0.5).double() for _ in range(2))
-    parts.hold()
-    for part in logits(1).chunk(4):
-        parts(part)
-    parts.release()
-    whole(logits(1))
-    torch.testing.assert_close(parts.state_dict(), whole.state_dict())
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

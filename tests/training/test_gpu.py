@@ -65,6 +65,8 @@ FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
         FAST,
         ["views=2"],
         ["algorithm=pseudolabel"],
+        ["algorithm=abc", "teacher=average"],
+        ["correction=alignment+logit-adjustment"],
         ["algorithm=contrastmatch", "teacher=average", "memory=48", "relations=0.5", "key_decay=0.9"],
         *BESIDE,
         *(["algorithm=fixmatch", f"correction={name}"] for name in CORRECTIONS),

@@ -1,0 +1,29 @@
+"""Pairs of an algorithm and a correction that have no meaning, by what both say of themselves."""
+
+from typing import TYPE_CHECKING
+
+from debiaspl.debias import Correction
+
+if TYPE_CHECKING:
+    from debiaspl.algorithms.algorithm import Algorithm
+
+
+def check_pair(algorithm: "Algorithm") -> None:
+    """Raise at a correction, or at a part of one, that would do nothing here or has no meaning."""
+    name = type(algorithm).__name__
+    for part in algorithm.correction.each():
+        other = type(part).__name__
+        if not algorithm.learns_labels and type(part) is not Correction:
+            raise ValueError(
+                f"{name} learns without labels, so there is nothing for {other} to correct. Use correction=none."
+            )
+        if part.corrects_pseudo_labels_alone and not algorithm.makes_pseudo_labels:
+            raise ValueError(
+                f"{name} makes no pseudo-labels, and {other} corrects nothing else: the pair would do nothing. "
+                "Use correction=none, or a correction of the labeled loss or of the classifier."
+            )
+        if part.needs_hard_labels and not algorithm.hard_labels:
+            raise ValueError(
+                f"{name} learns from soft or mixed targets, and {other} needs one class per image for its margin. "
+                f"Use {other} with an algorithm of hard labels, such as fixmatch."
+            )
