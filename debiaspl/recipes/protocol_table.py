@@ -15,8 +15,9 @@ from debiaspl.training import Recipe, RunError
 FOLDER = "long-tail"
 """Of results/, for runs of ``debiaspl.recipes.long_tail``."""
 OURS = "ours"
-NAMES = {("fixmatch", "debiaser"): "DebiasPL", ("fixmatch", "none"): "FixMatch", ("supervised", "none"): "supervised"}
-"""Of an algorithm and a correction; of others it is both of their names."""
+ALGORITHMS = {"fixmatch": "FixMatch", "abc": "ABC", "acr": "ACR", "crest": "CReST", "crest+": "CReST+"}
+METHODS = {"debiaser": "DebiasPL", "simpro": "SimPro", "cdmad": "CDMAD"}
+"""What FixMatch with such a correction is called."""
 SHORT = {"consistent": "", "uniform": "unif.", "reversed": "rev."}
 METHOD_COLUMNS = 24
 
@@ -69,13 +70,12 @@ def _own(path: Path) -> ProtocolRow:
         if cell not in {cell.name for cell in CELLS}:
             raise ValueError(f"{recipe.name} is no recipe of a standard long-tail protocol")
         settings = [setting for setting in measured["command"].split() if "=" in setting]
-        pair = recipe.algorithm.name, recipe.correction.name
         apart = [
             text for text in changes(recipe, settings) if text.partition("=")[0] not in ("algorithm", "correction")
         ]
         folds = tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"])
         number = f"{len(folds)} fold{'s' if len(folds) > 1 else ''}"
-        method = NAMES.get(pair, " + ".join(part for part in pair if part != "none"))
+        method = method_name(recipe.algorithm.name, recipe.correction.name)
         return ProtocolRow(cell, method, mean(folds), OURS, ", ".join([*apart, number]), None, folds)
     except (OSError, KeyError, TypeError, ValueError) as error:
         told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
@@ -83,6 +83,16 @@ def _own(path: Path) -> ProtocolRow:
             f"{path} cannot be read as results of benchmarks/gain.py on a standard long-tail protocol: {told}. "
             "Measure it again, or take it away."
         ) from error
+
+
+def method_name(algorithm: str, correction: str) -> str:
+    """As papers call it, where they do."""
+    first = ALGORITHMS.get(algorithm, algorithm)
+    if correction == "none":
+        return first
+    if algorithm == "fixmatch" and correction in METHODS:
+        return METHODS[correction]
+    return f"{first} + {METHODS.get(correction, correction)}"
 
 
 def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], list[list[str]], list[str]]:

@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
+from debiaspl.recipes.protocol_table import method_name
 from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
 from tests.recipes.test_results import measured
 
@@ -60,6 +61,22 @@ def test_published_and_own_rows_stand_beside_each_other(tmp_path):
         "cell": CELL, "method": "FixMatch", "accuracy": 71.0, "source": "ours", "where": "1 fold", "spread": None,
         "folds": [71.0],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pair", "name"),
+    [
+        (("fixmatch", "none"), "FixMatch"),
+        (("fixmatch", "debiaser"), "DebiasPL"),
+        (("fixmatch", "simpro"), "SimPro"),
+        (("fixmatch", "alignment+logit-adjustment"), "FixMatch + alignment+logit-adjustment"),
+        (("abc", "none"), "ABC"),
+        (("acr", "debiaser"), "ACR + DebiasPL"),
+        (("softmatch", "alignment"), "softmatch + alignment"),
+    ],
+)
+def test_methods_are_called_as_in_papers(pair, name):
+    assert method_name(*pair) == name
 
 
 def test_what_is_not_measured_is_open(tmp_path):
