@@ -1,5 +1,7 @@
 """One file per algorithm: a batch of views in, named losses out."""
 
+from debiaspl.algorithms.abc import ABC
+from debiaspl.algorithms.acr import ACR
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.byol import BYOL
@@ -10,6 +12,7 @@ from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.flexmatch import FlexMatch
 from debiaspl.algorithms.freematch import FreeMatch
+from debiaspl.algorithms.graph_labels import GraphLabels
 from debiaspl.algorithms.meanteacher import MeanTeacher
 from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.algorithms.moco import MoCo
@@ -40,16 +43,20 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "crest": CReST,
     "crest+": CReSTPlus,
     "adamatch": AdaMatch,
+    "abc": ABC,
+    "acr": ACR,
     "paws": PAWS,
 }
 
-HINTED: dict[str, type[Algorithm]] = {"taught": TaughtFixMatch, "distill": Distill}
+HINTED: dict[str, type[Algorithm]] = {"graph": GraphLabels, "taught": TaughtFixMatch, "distill": Distill}
 """Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
 """Self-supervised algorithms: they learn features, without a label, for other runs to begin with, or beside another."""
 
 __all__ = [
+    "ABC",
+    "ACR",
     "ALGORITHMS",
     "BYOL",
     "HINTED",
@@ -67,6 +74,7 @@ __all__ = [
     "FixMatch",
     "FlexMatch",
     "FreeMatch",
+    "GraphLabels",
     "MeanTeacher",
     "MixMatch",
     "MoCo",

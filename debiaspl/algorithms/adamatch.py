@@ -1,6 +1,7 @@
 """AdaMatch (Berthelot et al., 2022): FixMatch whose labeled logits and threshold follow the model."""
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -8,9 +9,10 @@ from torch.func import functional_call
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
-from debiaspl.algorithms.mixing import check_ramp, ramp
+from debiaspl.algorithms.mixing import check_decay, check_ramp, ramp
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
+from debiaspl.debias.alignment import DistributionAlignment
 from debiaspl.debias.correction import at_least_float32
 
 
@@ -23,19 +25,27 @@ class AdaMatch(Algorithm):
     * The threshold is relative: ``c_tau`` is tau times the mean confidence on the labeled images.
     * The unlabeled loss has the weight ``mu(t) = 1/2 - cos(min(pi, 2 pi t)) / 2`` at a share t of the training.
 
-    The paper aligns the unlabeled predictions with the labeled ones; here that is a correction of its own. It also
-    learns strong views of the labeled images, which a batch does not have here. Ranks share one threshold, that of all
-    their labeled images.
+    The labeled loss is the mean of those of a weak and a strong view of each labeled image; the threshold and the
+    target of the alignment are made of the weak ones. The paper aligns the predictions on unlabeled images with those
+    on labeled ones: here that is the correction ``alignment`` with ``align_to_predictions=true``. The target is then a
+    moving average of the mean predictions on labeled images, from 1 / C, which takes a batch in before it is used.
+    Ranks share one threshold and one target, those of all their labeled images.
 
     Args:
         correction: what is done to the predictions before they become labels; nothing, if not given.
         threshold: labels are used from this share of the confidence on labeled images on (tau).
         unlabeled_weight: weight of the unlabeled loss once it has grown.
         ramp_up: share of the training in which that weight grows from 0; 0 is full weight from the first step on.
+        strong_labeled: learn from a strong view of each labeled image too, as the paper does.
+        align_to_predictions: align to the predictions on labeled images instead of to the target that
+            correction=alignment has; needs that correction.
+        target_decay: how slowly that target follows the model.
     """
 
     views = Views(weak=1, strong=1)
     own_correction = "alignment"
+    own_settings = ("align_to_predictions=true",)
+    labeled_marginal: Tensor
 
     def __init__(
         self,
@@ -43,29 +53,56 @@ class AdaMatch(Algorithm):
         threshold: float = 0.9,
         unlabeled_weight: float = 1.0,
         ramp_up: float = 0.5,
+        strong_labeled: bool = True,
+        align_to_predictions: bool = False,
+        target_decay: float = 0.999,
     ) -> None:
         super().__init__(correction)
+        if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
+            raise ValueError(
+                f"align_to_predictions is true, and the correction is {type(self.correction).__name__}, which aligns "
+                "nothing. Use correction=alignment with it, or align_to_predictions=false."
+            )
+        self.labeled_strong = int(strong_labeled)
+        self.target_decay = check_decay(target_decay, "the target")
+        self.align_to_predictions = align_to_predictions
+        if isinstance(self.correction, DistributionAlignment) and align_to_predictions:
+            target = self.correction.target
+            self.register_buffer("labeled_marginal", torch.full_like(target, 1 / len(target)))
         self.threshold, self.ramp_up = check_threshold(threshold), check_ramp(ramp_up)
         self.unlabeled_weight = unlabeled_weight
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        together, (logits_weak,), (logits_strong,) = predict(models, batch, joint=True)
+        labeled = (batch.labeled, *batch.labeled_strong)
+        whole = replace(batch, labeled=torch.cat(labeled))
+        together, (logits_weak,), (logits_strong,) = predict(models, whole, joint=True)
         # The pass alone is given copies of the statistics of batch norm, so that what it adds to them is dropped.
         copies = {name: buffer.clone() for name, buffer in models.student.named_buffers()}
-        alone = functional_call(models.student, copies, (batch.labeled,))
-        shape = (ranks.count() * together.shape[0], together.shape[1])
-        share = ranks.own_part(torch.rand(shape, generator=batch.generator, device=together.device))
+        alone = functional_call(models.student, copies, (whole.labeled,))
+        shape = (ranks.count() * len(batch.labels), together.shape[1])
+        # For each view by itself, so that a rank draws what it would be given of the whole batch.
+        drawn = [torch.rand(shape, generator=batch.generator, device=together.device) for _ in labeled]
+        share = torch.cat([ranks.own_part(view) for view in drawn])
         exact = at_least_float32(together)
-        logits = at_least_float32(alone).lerp(exact, share.to(exact.dtype))
+        views = torch.split(at_least_float32(alone).lerp(exact, share.to(exact.dtype)), len(batch.labels))
 
+        known = views[0].detach().softmax(-1)
+        if self.align_to_predictions:
+            self._set_target(known.mean(0))
         confidence, label = self.correction(logits_weak).max(-1)
-        threshold = self.threshold * ranks.mean(logits.detach().softmax(-1).amax(-1).mean())
+        threshold = self.threshold * ranks.mean(known.amax(-1).mean())
         keep = confidence >= threshold
         unlabeled = unlabeled_loss(self.correction, logits_strong, label, keep)
         grown = 0.5 - 0.5 * torch.cos(math.pi * ramp(batch.progress, self.ramp_up))
 
         report_labels(self, logits_weak, confidence, label, keep, threshold=threshold)
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "labeled": torch.stack([labeled_loss(self.correction, view, batch.labels) for view in views]).mean(),
             "unlabeled": self.unlabeled_weight * grown * unlabeled,
         }
+
+    def _set_target(self, found: Tensor) -> None:
+        """What is aligned to, which is not part of a correction's state, from what is part of this one's."""
+        assert isinstance(self.correction, DistributionAlignment)
+        self.labeled_marginal.lerp_(ranks.mean(found).to(self.labeled_marginal.dtype), 1 - self.target_decay)
+        self.correction.target.copy_(self.labeled_marginal)

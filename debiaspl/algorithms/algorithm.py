@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.debias import Correction
-from debiaspl.models import Network
+from debiaspl.models import FurtherHead, Network
 
 
 class Views(NamedTuple):
@@ -49,6 +49,8 @@ class Batch:
     """Share of the training that is done, a scalar from 0 to below 1, for what grows as it goes on."""
     generator: torch.Generator | None = None
     """What random numbers are drawn from: the run's own generator, on the device of the images."""
+    labeled_strong: tuple[Tensor, ...] = ()
+    """Strong views of the labeled images, for an algorithm that asks for them, each (B, C, H, W)."""
 
 
 class Algorithm(nn.Module, ABC):
@@ -61,6 +63,8 @@ class Algorithm(nn.Module, ABC):
     ``unlabeled_ids`` and ``hints`` (what another model says of the unlabeled images, or None)."""
 
     views = Views()
+    labeled_strong = 0
+    """How many strong views of each labeled image it asks for, beside the weak one."""
     teacher = "student"
     """Who labels the weak views when the recipe does not say: the ``student``, or its ``average``."""
     needs_average = False
@@ -75,10 +79,14 @@ class Algorithm(nn.Module, ABC):
     """What to change where the features collapse, in the order to try it; it may depend on the settings."""
     gone: tuple[str, ...] = ()
     """Settings that runs of earlier versions record, and that did nothing."""
+    hints_from_graph = False
+    """Where the task has no hints, they are labels that spread over the graph of the features of the first step."""
     hard_labels = True
     """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
     own_correction = "none"
     """The correction that its paper has built in, by name."""
+    own_settings: tuple[str, ...] = ()
+    """Settings of that correction, and of itself, that its paper has with it, as ``--set`` takes them."""
     heads: tuple[str, ...] = ()
     """Of its state, what is worth taking over into a run that begins with this one, by the first part of its names."""
     generations = 1
@@ -125,6 +133,13 @@ class Algorithm(nn.Module, ABC):
     def anew(self) -> dict[str, Tensor]:
         """What each generation begins with again, by its name in the state: parameters, which adopt cannot set."""
         return {}
+
+    def classifier(self) -> FurtherHead | None:
+        """The further head whose average is used in place of the student's own classifier, where one is: it is
+        evaluated, saved as the run's model, and asked for the probabilities of ``adopt``. None is the student's own.
+
+        A further head is trained like everything that is a parameter here; its average is kept by the training."""
+        return None
 
     def parts(self) -> tuple["Algorithm", ...]:
         """The algorithms that this one is made of."""

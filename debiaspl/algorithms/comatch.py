@@ -23,8 +23,8 @@ class CoMatch(Algorithm):
       ``q_b q_j``, without edges below T and with 1 from each image to itself. As in the authors' code all edges go from
       the first view to the second; the paper prints those between two images from first to first.
 
-    The paper aligns p with a uniform marginal first; here that is a correction of its own. Memory and graphs are those
-    of the images of all ranks.
+    The paper aligns p with a uniform marginal first; here that is a correction of its own, ``alignment`` with
+    ``target=uniform``. Memory and graphs are those of the images of all ranks.
 
     Args:
         correction: what is done to the predictions before they become labels; nothing, if not given.
@@ -41,6 +41,7 @@ class CoMatch(Algorithm):
     views = Views(weak=1, strong=2)
     hard_labels = False
     own_correction = "alignment"
+    own_settings = ("target=uniform",)
     embeddings: Tensor
     probabilities: Tensor
     written: Tensor

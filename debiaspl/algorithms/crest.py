@@ -22,11 +22,11 @@ class CReST(FixMatch):
 
     Args:
         class_counts: labels of each class, of which the sampling rates are made. Equal counts take every prediction.
-        correction: what is done to the predictions before they become labels, in a step and between generations;
-            nothing, if not given.
+        correction: what is done to the predictions before they become labels in a step; nothing, if not given.
         generations: how often the network is trained; the steps are shared among them. 1 is FixMatch; the paper: 6 on
             CIFAR-10, 15 on larger sets.
         sampling_power: how much the frequent classes are held back (alpha); 0 takes every prediction.
+        adopt_corrected: choose and label the adopted images by corrected predictions; the paper takes the raw ones.
         **others: those of FixMatch, for every generation alike.
     """
 
@@ -36,6 +36,7 @@ class CReST(FixMatch):
         correction: Correction | None = None,
         generations: int = 3,
         sampling_power: float = 1 / 3,
+        adopt_corrected: bool = False,
         **others: Any,
     ) -> None:
         super().__init__(correction, **others)
@@ -46,12 +47,13 @@ class CReST(FixMatch):
                 f"sampling_power is {sampling_power}, expected a number >= 0: 0 takes every prediction, CReST uses "
                 "1/3; a negative one would prefer the frequent classes."
             )
-        self.generations = generations
+        self.generations, self.adopt_corrected = generations, adopt_corrected
         self.sampling_rates = sampling_rates(class_counts, sampling_power)
         self._unlearned = {name: value.clone() for name, value in self.correction.state_dict().items()}
 
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
-        confidence, label = self.correction.probabilities(probabilities.log()).max(-1)
+        used = self.correction.probabilities(probabilities.log()) if self.adopt_corrected else probabilities
+        confidence, label = used.max(-1)
         # Even probabilities, those of a file that cannot be read, are no prediction.
         label = label.where(probabilities.amax(-1) > probabilities.amin(-1), -1)
         adopted = torch.full_like(label, -1)

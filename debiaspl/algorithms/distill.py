@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.consistency import labeled_loss, report_labels
-from debiaspl.algorithms.heads import as_buffers
 from debiaspl.algorithms.mixing import check_temperature, sharpen
 from debiaspl.debias import Correction
 from debiaspl.encoders import NetworkFacts, load_trained
 from debiaspl.models import Network
+from debiaspl.models.average import as_buffers
 from debiaspl.models.start import WEIGHTS
 
 

@@ -5,9 +5,11 @@ from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
 from debiaspl.algorithms.fixmatch_options import several_views, share_of_strong_views
-from debiaspl.algorithms.predict import predict
+from debiaspl.algorithms.predict import Logits, predict
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
+
+VIEW_LABELS = ("three-sets", "paired")
 
 
 class FixMatch(Algorithm):
@@ -20,9 +22,12 @@ class FixMatch(Algorithm):
         correction: what is done to the predictions before they become labels; nothing, if not given.
         threshold: labels less confident than this are not used (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each. Then there are three label sets, one of
-            each weak view and one of the mean of their logits, each with a mask of its own, each used for both strong
-            views; the loss is the mean of the six. The correction learns from the mean.
+        views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each.
+        view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: a label
+            set of each weak view and one of the mean of their logits, each with a mask of its own, each used for both
+            strong views; the loss is the mean of the six, and the correction learns from the mean of the logits.
+            ``paired``, as the paper says: each strong view learns the labels of one weak view; the loss is the mean of
+            the two, and the correction learns from both weak views.
         cld_weight: weight of the CLD loss, which also uses what lies below the threshold; the paper: 0.1 to 0.3.
         joint: weak views share the student's batch, and so its batch norm, with the others.
         strong_share: share of the strong views that is learned from: those whose labels are the most confident. Views
@@ -40,10 +45,19 @@ class FixMatch(Algorithm):
         cld_weight: float = 0.0,
         joint: bool = True,
         strong_share: float = 1.0,
+        view_labels: str = "three-sets",
     ) -> None:
         super().__init__(correction)
         if views not in (1, 2):
             raise ValueError(f"views is {views}, expected 1 (FixMatch) or 2 (the paper's multi-view).")
+        if view_labels not in VIEW_LABELS:
+            raise ValueError(
+                f"view_labels is {view_labels!r}, expected three-sets (the released code) or paired (the paper)."
+            )
+        if view_labels != VIEW_LABELS[0] and views == 1:
+            raise ValueError(
+                f"view_labels is {view_labels}, which is about 2 views, and views is 1. Use views=2 with it."
+            )
         if not 0 < strong_share <= 1:
             raise ValueError(f"strong_share is {strong_share}, expected a share in (0, 1]; 1 learns from all.")
         if strong_share < 1 and (joint or views > 1 or cld_weight):
@@ -54,13 +68,18 @@ class FixMatch(Algorithm):
         self.views = Views(weak=views, strong=views)
         self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
         self.cld_weight, self.joint, self.strong_share = cld_weight, joint, strong_share
+        self.paired = view_labels == "paired"
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        if self.views.weak > 1 or self.cld_weight:
-            return several_views(self, models, batch)
         if self.strong_share < 1:
             return share_of_strong_views(self, models, batch)
-        logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
+        return self.losses_of(predict(models, batch, self.joint), batch.labels)
+
+    def losses_of(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
+        """The losses of logits, whoever has computed them; ``labels`` are those of the labeled images."""
+        if self.views.weak > 1 or self.cld_weight:
+            return several_views(self, predicted, labels)
+        logits, (logits_weak,), (logits_strong,) = predicted
         logits_weak = at_least_float32(logits_weak)
 
         # Labels with the bias taken out. The correction learns from what the model predicts, after it has been used.
@@ -77,6 +96,6 @@ class FixMatch(Algorithm):
             marginal=logits_weak.softmax(-1).mean(0),
         )
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, batch.labels), batch.labels),
+            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, labels), labels),
             "unlabeled": self.unlabeled_weight * (unlabeled * kept).mean(),
         }

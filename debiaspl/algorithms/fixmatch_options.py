@@ -8,29 +8,36 @@ from torch import Tensor
 from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.cld import cld
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
-from debiaspl.algorithms.predict import predict, predict_own, predict_weak
+from debiaspl.algorithms.predict import Logits, predict_own, predict_weak
 from debiaspl.debias.correction import at_least_float32
 
 if TYPE_CHECKING:
     from debiaspl.algorithms.fixmatch import FixMatch
 
 
-def several_views(own: "FixMatch", models: Models, batch: Batch) -> dict[str, Tensor]:
-    """A label set of each weak view and one of the mean of their logits, each used for every strong view."""
-    logits, logits_weak, logits_strong = predict(models, batch, own.joint)
+def several_views(own: "FixMatch", predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
+    """A label set of each weak view and one of the mean of their logits, each used for every strong view; or each
+    strong view with the labels of one weak view."""
+    logits, logits_weak, logits_strong = predicted
     mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
 
     # Every label set is made with the correction from before this batch; only then does it learn.
-    label_sets = [own.correction.probabilities(view).max(-1) for view in logits_weak] if len(logits_weak) > 1 else []
-    label_sets.insert(0, own.correction(mean_weak).max(-1))
+    if own.paired:
+        both = own.correction(torch.cat(logits_weak)).chunk(len(logits_weak))
+        label_sets = [probabilities.max(-1) for probabilities in both]
+        learned = list(zip(label_sets, logits_strong, strict=True))
+    else:
+        several = len(logits_weak) > 1
+        label_sets = [own.correction.probabilities(view).max(-1) for view in logits_weak] if several else []
+        label_sets.insert(0, own.correction(mean_weak).max(-1))
+        learned = [(made, view) for made in label_sets for view in logits_strong]
 
     terms = [
         unlabeled_loss(own.correction, view, label, confidence >= own.threshold)
-        for confidence, label in label_sets
-        for view in logits_strong
+        for (confidence, label), view in learned
     ]
     losses = {
-        "labeled": labeled_loss(own.correction, logits, batch.labels),
+        "labeled": labeled_loss(own.correction, logits, labels),
         "unlabeled": own.unlabeled_weight * torch.stack(terms).mean(),
     }
     if own.cld_weight:

@@ -30,7 +30,7 @@ class FreeMatch(Algorithm):
         correction: what is done to the predictions before they become labels; nothing, if not given.
         decay: how slowly thresholds follow the model (lambda).
         unlabeled_weight: weight of the unlabeled loss (w_u).
-        fairness_weight: weight of the fairness loss (w_f).
+        fairness_weight: weight of the fairness loss (w_f); 0.001 in the authors' configurations of CIFAR-10.
         joint: weak views share the student's batch, and so its batch norm, with the others.
     """
 
@@ -45,7 +45,7 @@ class FreeMatch(Algorithm):
         correction: Correction | None = None,
         decay: float = 0.999,
         unlabeled_weight: float = 1.0,
-        fairness_weight: float = 0.01,
+        fairness_weight: float = 0.001,
         joint: bool = True,
     ) -> None:
         super().__init__(correction)

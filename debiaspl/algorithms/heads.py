@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from itertools import pairwise
-from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -11,9 +10,9 @@ from torch import Tensor, nn
 
 from debiaspl.debias.correction import at_least_float32
 from debiaspl.kernels.norm import NormActivate
+from debiaspl.models.average import as_buffers
 
 EPS = 1e-5
-Trained = TypeVar("Trained", bound=nn.Module)
 
 
 def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequential:
@@ -31,15 +30,6 @@ def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequ
 def unit(vectors: Tensor) -> Tensor:
     """Rows of length 1, which are compared by cosine."""
     return F.normalize(at_least_float32(vectors), dim=-1)
-
-
-def as_buffers(module: Trained) -> Trained:
-    """The same module, whose weights are buffers from now on: they are saved and moved with it, and never trained."""
-    for part in module.modules():
-        for name, value in list(part.named_parameters(recurse=False)):
-            delattr(part, name)
-            part.register_buffer(name, value.detach().clone())
-    return module
 
 
 class _NormActivateRows(nn.Module):

@@ -17,8 +17,8 @@ class SoftMatch(Algorithm):
     mu and sigma^2 are moving averages of the mean and the variance of confidence over the weak views, from 1 / C and 1;
     they take a batch in, that of all ranks, before it is weighted.
 
-    The paper's uniform alignment is the correction ``alignment`` with a uniform target. There it changes the weights
-    alone; as a correction it changes the labels too, as in ReMixMatch.
+    The paper's uniform alignment is the correction ``alignment`` with a uniform target, and ``corrected_labels=false``:
+    it changes the weights alone, and labels are those of the raw predictions.
 
     Args:
         num_classes: number of classes (C).
@@ -28,10 +28,13 @@ class SoftMatch(Algorithm):
             0 every label has weight 1.
         unlabeled_weight: weight of the unlabeled loss, and so the largest weight of a label (lambda_max).
         joint: weak views share the student's batch, and so its batch norm, with the others.
+        corrected_labels: labels come from the corrected predictions, as debiasing wants; with false the correction
+            decides the weights alone.
     """
 
     views = Views(weak=1, strong=1)
     own_correction = "alignment"
+    own_settings = ("target=uniform", "corrected_labels=false")
     mean: Tensor
     variance: Tensor
 
@@ -43,12 +46,13 @@ class SoftMatch(Algorithm):
         sharpness: float = 2.0,
         unlabeled_weight: float = 1.0,
         joint: bool = True,
+        corrected_labels: bool = True,
     ) -> None:
         super().__init__(correction)
         if not 0 <= sharpness < float("inf"):
             raise ValueError(f"sharpness is {sharpness!r}, expected a number >= 0; the released code uses 2.")
         self.decay, self.sharpness = check_decay(decay, "mean and variance"), sharpness
-        self.unlabeled_weight, self.joint = unlabeled_weight, joint
+        self.unlabeled_weight, self.joint, self.corrected_labels = unlabeled_weight, joint, corrected_labels
         self.register_buffer("mean", torch.full((), 1 / num_classes))
         self.register_buffer("variance", torch.ones(()))
 
@@ -56,6 +60,8 @@ class SoftMatch(Algorithm):
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
 
         confidence, label = self.correction(logits_weak).to(self.mean.dtype).max(-1)
+        if not self.corrected_labels:
+            label = logits_weak.argmax(-1)
         everyone = ranks.gathered(confidence)
         self.mean.lerp_(everyone.mean(), 1 - self.decay)
         # B / (B - 1) times the variance in the batch; a single image has none.

@@ -12,7 +12,8 @@ from debiaspl.debias import Correction
 
 class TaughtFixMatch(Algorithm):
     """FixMatch whose discarded images take a label of another model, where that is sure of it: a few labels and a
-    zero-shot model. What the other model says are the hints of the task; they are part of the run's state.
+    zero-shot model. What the other model says are the hints of the task; they are part of the run's state. Where the
+    task has none, labels spread over the graph of the features stand in for them.
 
     Args:
         hints: a label for each unlabeled image, and how sure the other model is of it.
@@ -24,6 +25,7 @@ class TaughtFixMatch(Algorithm):
     """
 
     views = Views(weak=1, strong=1)
+    hints_from_graph = True
     taught: Tensor
 
     def __init__(

@@ -6,6 +6,7 @@ from pathlib import Path
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.models import FurtherHead
 
 PREFIX = "beside_"
 """Of the names of the other one's losses: both may call one ``contrast``."""
@@ -33,12 +34,14 @@ class Together(Algorithm):
         self.weight, self.until = weight, until
         object.__setattr__(self, "correction", main.correction)
         self.monitors = {}
+        self.labeled_strong = main.labeled_strong
         self.views = Views(*(sum(pair) for pair in zip(main.views, other.views, strict=True)))
         self.needs_pictures = other.needs_pictures or main.needs_pictures
         self.teacher, self.needs_average = main.teacher, main.needs_average
         self.makes_pseudo_labels, self.hard_labels = main.makes_pseudo_labels, main.hard_labels
         self.advice = other.advice if main.advice == Algorithm.advice else main.advice
-        self.own_correction, self.generations = main.own_correction, main.generations
+        self.own_correction, self.own_settings = main.own_correction, main.own_settings
+        self.generations = main.generations
         repeated = other.state_dict() if main.generations > 1 else {}
         self._first = {f"other.{name}": value.clone() for name, value in repeated.items()}
 
@@ -72,6 +75,9 @@ class Together(Algorithm):
     def anew(self) -> dict[str, Tensor]:
         """The other one's heads, and what it remembers: a new student's features have nothing to do with them."""
         return self._first
+
+    def classifier(self) -> FurtherHead | None:
+        return self.main.classifier()
 
     def parts(self) -> tuple[Algorithm, ...]:
         return self.main, self.other

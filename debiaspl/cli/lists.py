@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._printable import printable
 from debiaspl.cli.options import AsJson
 from debiaspl.cli.terminal import filled_table, plain, plain_errors, print_json, print_table, say
 
@@ -28,6 +29,11 @@ RESULTS_CAPTION = (
     "Accuracy: mean over folds (least to largest), top-1 % on the balanced test set, of the averaged weights after the "
     "last step. Seconds: of a fold's whole process, start-up included; several at once shared the GPU. "
     "Paper: 2^19 steps, five folds. reached: no less than the paper. below: less. open: not measured."
+)
+PROTOCOL_CAPTION = (
+    "Top-1 % on the balanced test set, means over runs. g100: 100 to 1; unlabeled images are distributed as the "
+    "labels, or uniform (unif.), or reversed (rev.). Ours: the averaged weights after the last step. Papers differ in "
+    "which images are unlabeled and in what they report: docs/data.md."
 )
 
 
@@ -134,9 +140,16 @@ def results_command(
             help="Where benchmarks/gain.py wrote; results/gain and results/start of the checkout unless given."
         ),
     ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(metavar="N1/M1", help="A long-tail protocol, such as 500/4000: other papers' numbers and ours."),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Print what was measured on real data, beside the paper's numbers."""
+    if protocol is not None:
+        _protocol(protocol, folder, json_)
+        return
     with plain_errors():
         from debiaspl.recipes.results import HEADER, home, rows, table
         from debiaspl.training import RunError
@@ -159,3 +172,34 @@ def results_command(
         print_table(filled_table(HEADER, table(found), RESULTS_CAPTION))
         for gpu in sorted({row.gpu for row in found if row.gpu}):
             say(f"Measured on one {gpu}.")
+
+
+def _protocol(protocol: str, folder: Path | None, json_: bool) -> None:
+    """Print one long-tail protocol."""
+    from dataclasses import asdict
+    from textwrap import wrap
+
+    with plain_errors():
+        from rich.table import Column
+        from rich.text import Text
+
+        from debiaspl.recipes.protocol_table import FOLDER, protocol_rows, protocol_table
+        from debiaspl.recipes.results import home
+        from debiaspl.training import RunError
+
+        if folder is not None and not folder.is_dir():
+            raise RunError(f"{folder} is not a folder. Expected one with files that benchmarks/gain.py wrote.")
+        places = [place.parent / FOLDER for place in home()[:1]] if folder is None else [folder]
+        found = protocol_rows(protocol, next(iter(places), None))
+        if json_:
+            print_json([asdict(row) for row in found])
+            return
+        header, lines, notes = protocol_table(protocol, found)
+        columns = [Column(Text(title)) for title in header]
+        # Plain texts, but for the ends of lines.
+        cells = [[Text("\n".join(map(printable, cell.split("\n")))) for cell in line] for line in lines]
+        print_table(filled_table(columns, cells, box=None, pad_edge=False))
+        say("")
+        for note in (PROTOCOL_CAPTION, *notes):
+            for line in wrap(note, 80, subsequent_indent="  ", break_on_hyphens=False):
+                say(line)

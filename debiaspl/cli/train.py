@@ -162,6 +162,7 @@ def _train_photos(
     from rich.console import Console
 
     from debiaspl.data.table_form import Columns
+    from debiaspl.encoders.text import has_text_side
     from debiaspl.files import write_bytes
     from debiaspl.photos.check import check_for
     from debiaspl.photos.describe import HEADER, caption, rows, verdict
@@ -177,6 +178,10 @@ def _train_photos(
     names.check(photos)
     machine = find_device(device).type
     named = None if encoder is None else (encoder, load_named(photos, machine, encoder, settings))
+    if encoder is not None and has_text_side(encoder):
+        # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
+        # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
+        settings = ["first_classifier=text", *settings]
     recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
@@ -234,8 +239,15 @@ def _plan(
         features = (
             f"1 of 2: features are learned without labels, {start.steps:,} steps; without that: --set start=. 2 of 2: "
         )
-        # It is not there yet, nor is a classifier that begins with its features; neither changes the time of a step.
-        recipe = replace(recipe, start="", first_classifier="random")
+        recipe = replace(recipe, start="")  # it is not there yet, and does not change the time of a step
+    begins = ""
+    if recipe.first_classifier == "text":
+        begins = (
+            " The classifier begins with the class names, as this encoder reads them; if they mean nothing in English: "
+            "--set first_classifier=random."
+        )
+    # It may need features that are not there yet, and does not change the time of a step.
+    recipe = replace(recipe, first_classifier="random")
     kept = place is not None and is_frozen(recipe) and mark_of_features(recipe, machine, place).exists()
     took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager, kept))
     took += ", with the features that are kept," if kept else ""
@@ -250,7 +262,7 @@ def _plan(
     return (
         f"{features}{network}, at {size(recipe, encoder)}, {recipe.steps:,} steps. "
         f"{check.words()} "
-        f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}"
+        f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}{begins}"
     )
 
 

@@ -53,6 +53,7 @@ def zeroshot_command(
     with plain_errors():
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
+        from debiaspl.encoders.templates import read_templates
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
         from debiaspl.training.device import find_device
@@ -61,7 +62,6 @@ def zeroshot_command(
         from debiaspl.zeroshot.photos import open_photos
         from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.teacher import find_teacher
-        from debiaspl.zeroshot.templates import read_templates
 
         columns = Columns(file_column, label_column)
         if columns != Columns() and labels is None and evaluate is None:
@@ -87,11 +87,16 @@ def zeroshot_command(
         if resume:
             warn_of_new_experiment(out, "zeroshot", "zero-shot run")
         with progress_bar("images") as show:
-            rows = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
-        _print(rows, teacher, evaluate)
-        runs = [out / name for name in ("fixmatch", "debiaspl", *(["taught"] if labels else []))]
-        say(f"Labels of every photo: {out / 'predictions.csv'}; the model: {runs[-1]}")
-        say(f"The report is {write_report(runs, out / 'report.html', RECIPES)}")
+            found = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
+        _print(found.rows, teacher, evaluate)
+        if found.check is not None:
+            _print_check(found.check)
+        if found.model is None:
+            where = f"they are the teacher's own, which is no run. The student that it taught: {found.models[-1]}"
+        else:
+            where = f"the model: {found.model}"
+        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
+        say(f"The report is {write_report(found.models, out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
@@ -107,3 +112,14 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     )
     caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
     Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
+
+
+def _print_check(check: Any) -> None:
+    """With given labels: who was right on them, and whose predictions are handed out."""
+    from rich.console import Console
+
+    from debiaspl.zeroshot.check import HEADER
+
+    cells = [row.cells() for row in check.rows]
+    Console().print(filled_table(HEADER, cells, "Each label was predicted by a student that did not learn from it."))
+    say(f"Handed out: {check.decision.method}, because {check.decision.why}.")

@@ -53,8 +53,8 @@ def long_tail(
     labels: Labels, gamma: float, labeled_fraction: float, seed: int, labeled_also_unlabeled: bool = False
 ) -> Split:
     """Class c keeps ``int(n * gamma ** (-c / (C - 1)))`` images, n the size of the smallest class; of those,
-    ``ceil(labeled_fraction * kept)`` are labeled. The others are unlabeled: here the literature's default (CReST,
-    DebiasPL) is that labeled images do not serve as unlabeled ones.
+    ``ceil(labeled_fraction * kept)`` are labeled, and the others are unlabeled. CReST, whose protocol this is, has the
+    labeled images among the unlabeled ones too (``labeled_also_unlabeled``); DebiasPL takes the others alone.
     """
     labeled, rest = _long_tail_parts(labels, gamma, labeled_fraction, seed)
     return _split(labeled, labeled + rest, labeled_also_unlabeled)
@@ -80,13 +80,18 @@ def two_tails(
     seed: int,
     unlabeled: str = "consistent",
     labeled_also_unlabeled: bool = False,
+    unlabeled_gamma: float = 0.0,
 ) -> Split:
     """The N1/M1 protocol: class c has ``int(N1 * gamma ** (-c / (C - 1)))`` labels (N1 = ``labeled_max``) and, of M1 =
     ``unlabeled_max``, as many unlabeled images by the same rule (``consistent``), all M1 (``uniform``), or those of the
-    opposite class (``reversed``). Labels do not serve as unlabeled images unless asked for (DARP, DASO).
+    opposite class (``reversed``). ``unlabeled_gamma`` is the unlabeled images' own gamma, where it is not 0.
+
+    M1 counts no labeled image: ``labeled_also_unlabeled`` adds them to the M1. DASO, ABC and SimPro leave them out;
+    ACR, CCL, CDMAD, CoSSL and DARP's FixMatch add them.
     """
     classes = _positions(labels)
-    labeled_sizes, unlabeled_sizes = _tail(labeled_max, gamma, len(classes)), _tail(unlabeled_max, gamma, len(classes))
+    labeled_sizes = _tail(labeled_max, gamma, len(classes))
+    unlabeled_sizes = _tail(unlabeled_max, unlabeled_gamma or gamma, len(classes))
     if unlabeled == "uniform":
         unlabeled_sizes = [unlabeled_max] * len(classes)
     elif unlabeled == "reversed":

@@ -101,11 +101,14 @@ class TwoTails:
     unlabeled: str = "consistent"
     """``consistent``, ``uniform`` or ``reversed``."""
     labeled_also_unlabeled: bool = False
-    """Whether labeled images also serve as unlabeled ones."""
+    """Whether labeled images also serve as unlabeled ones, beside the M1."""
+    unlabeled_gamma: float = 0.0
+    """Of unlabeled images, the largest class over the smallest; 0: gamma."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
         sizes = self.labeled_max, self.unlabeled_max, self.gamma
-        return two_tails(labels, *sizes, seed, self.unlabeled, self.labeled_also_unlabeled)
+        more = self.unlabeled, self.labeled_also_unlabeled, self.unlabeled_gamma
+        return two_tails(labels, *sizes, seed, *more)
 
 
 PROTOCOLS: dict[str, Callable[..., Splitter]] = {

@@ -4,10 +4,13 @@ from collections.abc import Callable
 
 from debiaspl.debias.alignment import DistributionAlignment
 from debiaspl.debias.causal_norm import CausalNorm
+from debiaspl.debias.cdmad import CDMAD
+from debiaspl.debias.composite import PLUS, Composite, CompositeBuilder
 from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
 from debiaspl.debias.ldam import LDAM
 from debiaspl.debias.logit_adjustment import LogitAdjustment, PosthocLogitAdjustment
+from debiaspl.debias.simpro import SimPro
 from debiaspl.debias.tau_norm import TauNorm
 
 # By name; each is built with what its constructor names of the data (num_classes, class_counts), and its own settings.
@@ -18,19 +21,26 @@ CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "logit-adjustment": LogitAdjustment,
     "logit-adjustment-posthoc": PosthocLogitAdjustment,
     "ldam": LDAM,
+    "simpro": SimPro,
+    "cdmad": CDMAD,
     "tau-norm": TauNorm,
     "causal-norm": CausalNorm,
 }
 
 __all__ = [
+    "CDMAD",
     "CORRECTIONS",
     "LDAM",
+    "PLUS",
     "CausalNorm",
+    "Composite",
+    "CompositeBuilder",
     "Correction",
     "Debiaser",
     "DistributionAlignment",
     "LogitAdjustment",
     "PosthocLogitAdjustment",
+    "SimPro",
     "TauNorm",
     "Traits",
 ]

@@ -24,6 +24,19 @@ class Traits:
     """Labeled and unlabeled images may have different class distributions."""
 
 
+PLACES = {
+    "labels": "probabilities",
+    "unlabeled loss": "margin",
+    "labeled loss": "labeled_margin",
+    "classifier": "classifier",
+}
+"""Where a correction can act, and the method that does it."""
+
+
+LABEL_SHARES = "the shares of the classes among the labels"
+"""What several corrections take out, each in its own places."""
+
+
 class Correction(nn.Module):
     """What stands between a model's predictions and the pseudo-labels made from them. This one changes nothing.
 
@@ -32,8 +45,9 @@ class Correction(nn.Module):
 
     A sibling overrides ``probabilities`` and ``margin``, and ``learn`` if it adapts. Whatever it learns is a buffer.
     Two more places are open to it: ``labeled_margin``, for the loss of labeled images, and ``classifier``, for what is
-    done to the finished classifier. What it must be told of the data it names in its constructor: ``num_classes``, and
-    ``class_counts``, the labels of each class, if it cannot do without.
+    done to the finished classifier. One that must see the network itself has ``look``. What it must be told of the
+    data it names in its constructor: ``num_classes``, and ``class_counts``, the labels of each class, if it cannot do
+    without.
     """
 
     traits: Traits | None = None
@@ -42,6 +56,18 @@ class Correction(nn.Module):
     """Does nothing where there are no pseudo-labels."""
     needs_hard_labels = False
     """Its margin belongs to one class, so that it has no meaning for soft or mixed targets."""
+    looks = False
+    """Looks at the network itself, with ``look``."""
+    needs_pictures = ""
+    """Why it has no meaning for the vectors of a frozen encoder, in a sentence; empty where it has."""
+    takes_out = ""
+    """The bias that it takes out, where others take out the same in other places: not with one of those."""
+
+    def places(self) -> frozenset[str]:
+        """Where it acts, of ``PLACES``: those whose method is its own."""
+        return frozenset(
+            place for place, method in PLACES.items() if getattr(type(self), method) is not getattr(Correction, method)
+        )
 
     def forward(self, weak_logits: Tensor) -> Tensor:
         """Probabilities for pseudo-labels, from what was known before this batch; then learn from the batch."""
@@ -49,6 +75,10 @@ class Correction(nn.Module):
         if self.training:
             self.learn(weak_logits)
         return probabilities
+
+    def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
+        """See the network: before each step the one that labels, in the end the finished one. ``like`` are images of
+        the shape that it takes, ``progress`` is the share of the training that is done. For those with ``looks``."""
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         """Corrected probabilities. Targets, so no gradient passes; nothing is learned."""

@@ -57,6 +57,14 @@ class Debiaser(RunningPrior):
                 )
         self.strength, self.labeled_strength, self.margin_strength = map(float, strengths.values())
 
+    def places(self) -> frozenset[str]:
+        strengths = {
+            "labels": self.strength,
+            "unlabeled loss": self.margin_strength,
+            "labeled loss": self.labeled_strength,
+        }
+        return frozenset(place for place, strength in strengths.items() if strength)
+
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         self.check(weak_logits, "weak_logits")
         return (at_least_float32(weak_logits.detach()) - self.strength * self.log_prior()).softmax(-1)

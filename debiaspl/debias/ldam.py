@@ -1,4 +1,4 @@
-"""Label-distribution-aware margins, LDAM (Cao et al., 2019)."""
+"""The margin of LDAM (Cao et al., 2019): label-distribution-aware, without the rest of that method."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from debiaspl.debias.correction import Correction, Traits, at_least_float32, che
 
 
 class LDAM(Correction):
-    """The logit of an image's own class is lowered by a margin in the loss, more so for a class with few labels.
+    """LDAM's margin: an image's own logit is lowered in the loss, more so for a class with few labels.
 
     The loss sees ``s * (z - Delta_y)``, the margin at the label y alone, with ``Delta_j = C / n_j^(1/4)`` for a class
     of n_j labels; C makes the largest margin ``max_margin``. Labeled and unlabeled losses both have it.
@@ -20,7 +20,7 @@ class LDAM(Correction):
     digits nothing is learned (10 % on four seeds, a probe).
 
     The paper's deferred re-weighting (DRW), a change of the loss's weights late in training, is not a margin and is
-    left out.
+    left out. So what this gives is not LDAM-DRW, and should not be compared with its numbers.
 
     Args:
         class_counts: labels of each class, n_j.

@@ -5,12 +5,20 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts, rewritten
+from debiaspl.debias.correction import (
+    LABEL_SHARES,
+    Correction,
+    Traits,
+    at_least_float32,
+    checked_counts,
+    rewritten,
+)
 
 
 class _Adjustment(Correction):
     """``tau * log(pi)``, where ``pi`` are the shares of the classes among the labels."""
 
+    takes_out = LABEL_SHARES
     adjustment: Tensor
 
     def __init__(self, class_counts: Sequence[int], tau: float = 1.0) -> None:

@@ -21,6 +21,8 @@ class RunningPrior(Correction):
         momentum: how slowly the prior follows the model, in [0, 1).
     """
 
+    exact: tuple[str, ...] = ("prior",)
+    """Buffers that stay in float32, whatever the module is brought to."""
     prior: Tensor
 
     def __init__(self, num_classes: int, momentum: float) -> None:
@@ -47,7 +49,7 @@ class RunningPrior(Correction):
         # Sum, number of rows and number of spoilt batches travel together: one message a step, ranks of any size.
         rows = logits.new_full((1,), logits.shape[0])
         spoilt = (~finite).to(logits.dtype).reshape(1)
-        total = torch.cat([logits.softmax(-1).sum(0).where(finite, 0), rows, spoilt])
+        total = torch.cat([self.counted(logits).sum(0).where(finite, 0), rows, spoilt])
         if not self._holding:
             self._move(total)
         elif self._held is None:
@@ -73,9 +75,17 @@ class RunningPrior(Correction):
         total = ranks.summed(total)
         count, spoilt = total[-2], total[-1]
         batch_mean = (total[:-2] / count).to(self.prior.dtype)
+        self._follow(batch_mean, (spoilt == 0) & (count > 0))
+
+    def counted(self, logits: Tensor) -> Tensor:
+        """What each row of a batch, (N, C), counts for: its raw probabilities."""
+        return logits.softmax(-1)
+
+    def _follow(self, batch_mean: Tensor, usable: Tensor) -> None:
+        """Move towards the mean of what was counted, (C,), where ``usable``, a scalar, is true."""
         # lerp rather than m * p + (1 - m) * q: with m near 1 the rounding of m itself would let the sum drift off 1.
         moved = self.prior.lerp(batch_mean, 1 - self.momentum)
-        self.prior.copy_(torch.where((spoilt == 0) & (count > 0), moved, self.prior))
+        self.prior.copy_(torch.where(usable, moved, self.prior))
 
     def log_prior(self) -> Tensor:
         return safe_log(self.prior)
@@ -92,10 +102,11 @@ class RunningPrior(Correction):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningPrior":
         # .half() and .bfloat16() on a model that holds this module: an average that moves by 1 % a step would stand
         # still in 8 bits of precision, so the prior follows to the new device but stays in float32.
-        exact = self.prior
+        before = {name: self.get_buffer(name) for name in self.exact}
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch leaves it without types
-        if self.prior.dtype in (torch.float16, torch.bfloat16):
-            self.prior = exact.to(self.prior.device)
+        for name, value in before.items():
+            if self.get_buffer(name).dtype in (torch.float16, torch.bfloat16):
+                setattr(self, name, value.to(self.get_buffer(name).device))
         return self
 
 

@@ -29,6 +29,8 @@ class Encoded:
     """Of the images: its encoder and scaling made the vectors."""
     skipped: dict[str, str]
     """Files that could not be read, with the reason; the task is without them."""
+    lengths: tuple[float, float]
+    """Mean lengths of the features, seen from their mean and from 0: what the scaling has taken out."""
 
     def whole(self, trained: Network) -> Network:
         """The network of the images whose classifier is the one of ``trained``, a network of the vectors."""
@@ -89,7 +91,8 @@ def encode(
     whole = Task(encoded(task.labeled), unlabeled, encoded(task.test, apart=True), validation, hints)
     made = deepcopy(network)
     made.scaling = scaling.to(next(network.parameters()).device)
-    return Encoded(whole, made, bad)
+    lengths = float((plain - scaling.mean).norm(dim=-1).mean()), float(plain.norm(dim=-1).mean())
+    return Encoded(whole, made, bad, lengths)
 
 
 def _encoded(part: ImageSet, home: ImageSet, found: Features, scaling: Scaling) -> ImageSet:

@@ -21,12 +21,15 @@ from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.models import LinearNetwork, Network, predict_set
 from debiaspl.training.vectors import fit_vectors, probabilities
 
+UNIT_FROM = 64
+"""Columns from which on features are taken for an embedding or for pixels, which have one unit."""
+
 
 class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Classifier that learns from few labels and many rows without, with the bias taken out of its pseudo-labels.
 
-    DebiasPL (Wang et al., CVPR 2022) on top of FixMatch. Features get a linear classifier, images a small
-    convolutional network.
+    DebiasPL (Wang et al., CVPR 2022) on top of FixMatch. Features get a linear classifier, which begins with labels
+    that spread over the graph of nearest neighbours; images get a small convolutional network.
 
     Parameters
     ----------
@@ -41,6 +44,10 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Training steps; chosen by the data, if not given.
     network : {'auto', 'linear', 'small'} or str, default='auto'
         'linear' is for features. For images: 'small', or a wide ResNet by depth and width, such as 'wrn-28-2'.
+    scaling : {'auto', 'unit', 'standard'}, default='auto'
+        For features: 'unit' takes the mean off and divides every row by its length, which suits embeddings and pixels;
+        'standard' divides every column by its deviation, which suits columns with units of their own. 'auto' is 'unit'
+        from 64 columns on.
     flip : bool, default=False
         For images: whether a mirrored image shows the same thing; True for most photos, not for digits.
     random_state : int, RandomState instance or None, default=None
@@ -93,6 +100,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         threshold: float = 0.7,
         max_iter: int | None = None,
         network: str = "auto",
+        scaling: str = "auto",
         flip: bool = False,
         random_state: Any = None,
         device: str | None = None,
@@ -102,6 +110,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.threshold = threshold
         self.max_iter = max_iter
         self.network = network
+        self.scaling = scaling
         self.flip = flip
         self.random_state = random_state
         self.device = device
@@ -173,6 +182,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             steps=self._steps(),
             seed=seed,
             device=self._device(),
+            unit=self._unit(rows.shape[1]),
+            graph=True,
         )
         self._pictures: Pictures | None = None
         self.model_: Network = fitted.network
@@ -196,6 +207,11 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         pixels, names = self._pictures(rows), tuple(map(str, range(len(self.classes_))))
         images = ImageSet(pixels, torch.full((len(pixels),), UNLABELED), names)
         return torch.cat([seen.probabilities.cpu() for seen in predict_set(network, images)]).numpy()
+
+    def _unit(self, columns: int) -> bool:
+        if self.scaling not in ("auto", "unit", "standard"):
+            raise ValueError(f"scaling is {self.scaling!r}, expected 'auto', 'unit' or 'standard'.")
+        return columns >= UNIT_FROM if self.scaling == "auto" else self.scaling == "unit"
 
     def _steps(self) -> int | None:
         if self.max_iter is None:

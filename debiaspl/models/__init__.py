@@ -1,6 +1,6 @@
 """Networks, and averages of their weights."""
 
-from debiaspl.models.average import Average
+from debiaspl.models.average import Average, FurtherHead, further_heads
 from debiaspl.models.linear import LinearNetwork
 from debiaspl.models.network import Network
 from debiaspl.models.predict import Seen, predict_set
@@ -23,6 +23,7 @@ __all__ = [
     "ALGORITHM",
     "MODELS",
     "Average",
+    "FurtherHead",
     "LinearNetwork",
     "Network",
     "ResNet",
@@ -35,6 +36,7 @@ __all__ = [
     "WideResNet",
     "first_heads",
     "first_weights",
+    "further_heads",
     "predict_set",
     "scale",
     "start_digest",

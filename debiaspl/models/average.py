@@ -1,10 +1,15 @@
-"""Averages of a network over its training steps."""
+"""Averages over training steps: of a network, and of a classifier that is trained beside the network's own."""
 
 from copy import deepcopy
+from typing import TypeVar
 
-from torch import nn
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from debiaspl.models.network import Network
+
+Trained = TypeVar("Trained", bound=nn.Module)
 
 
 class Average(nn.Module):
@@ -28,3 +33,61 @@ class Average(nn.Module):
     def train(self, mode: bool = True) -> "Average":
         """Stays in eval mode: the average is never trained."""
         return super().train(False)
+
+
+class FurtherHead(nn.Module):
+    """A linear classifier that an algorithm trains beside the network's own, on the same features, and its average.
+
+    ``further(features)`` are the logits of the one that is trained. Its average moves after every step together with
+    that of the network, with the same decay: the two belong together, and are what is evaluated. It is a buffer, so
+    that it is saved with the algorithm and never trained.
+    """
+
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__()
+        self.head = nn.Linear(num_features, num_classes)
+        nn.init.xavier_normal_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+        self.average = as_buffers(deepcopy(self.head))
+
+    def forward(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.head(features)
+        return logits
+
+    @torch.no_grad()
+    def averaged(self, features: Tensor) -> Tensor:
+        """Logits of the average, for features of the averaged network."""
+        return F.linear(features, self.average.weight, self.average.bias)
+
+    @torch.no_grad()
+    def begin_with(self, head: nn.Linear) -> None:
+        """Take over the weights of a classifier, before the first step."""
+        for own in (self.head, self.average):
+            own.weight.copy_(head.weight)
+            own.bias.copy_(head.bias)
+
+    @torch.no_grad()
+    def finished(self, like: nn.Linear) -> nn.Linear:
+        """The average as a classifier of the same kind as ``like``, to stand in its place."""
+        head = deepcopy(like)
+        head.weight.copy_(self.average.weight)
+        head.bias.copy_(self.average.bias)
+        return head
+
+    def pairs(self) -> list[tuple[Tensor, Tensor]]:
+        """Each parameter with the buffer that averages it."""
+        return [(self.head.weight, self.average.weight), (self.head.bias, self.average.bias)]
+
+
+def further_heads(module: nn.Module) -> list[FurtherHead]:
+    """Those that an algorithm trains, at any depth."""
+    return [part for part in module.modules() if isinstance(part, FurtherHead)]
+
+
+def as_buffers(module: Trained) -> Trained:
+    """The same module, whose weights are buffers from now on: they are saved and moved with it, and never trained."""
+    for part in module.modules():
+        for name, value in list(part.named_parameters(recurse=False)):
+            delattr(part, name)
+            part.register_buffer(name, value.detach().clone())
+    return module

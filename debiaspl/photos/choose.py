@@ -67,12 +67,13 @@ def supervised(recipe: Recipe) -> Recipe:
 
 
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
-    """All of the bias is taken out, not half of it: the features do not change with the labels."""
+    """Labels first spread over the graph of the features; from there on it is DebiasPL: docs/own-photos.md."""
     own = replace(
         base,
         image_size=min(photos.side, encoder.image_size),
-        algorithm=Choice("fixmatch", {"threshold": 0.8, "joint": False}),
-        correction=Choice("debiaser", {"strength": 1.0}),
+        first_classifier="graph",
+        algorithm=Choice("fixmatch", {"threshold": 0.7, "joint": False}),
+        correction=Choice("debiaser", {"strength": 0.5}),
     )
     return frozen(own, len(photos.labels), name, encoder.architecture)
 

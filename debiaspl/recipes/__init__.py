@@ -2,11 +2,11 @@
 
 import difflib
 
-from debiaspl.recipes import cifar10, digits, eurosat, imagenet, start
+from debiaspl.recipes import cifar10, digits, eurosat, imagenet, long_tail, start
 from debiaspl.training import Recipe
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for room in (digits, cifar10, eurosat, imagenet, start) for recipe in room.RECIPES
+    recipe.name: recipe for room in (digits, cifar10, long_tail, eurosat, imagenet, start) for recipe in room.RECIPES
 }
 
 

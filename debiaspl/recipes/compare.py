@@ -86,7 +86,9 @@ class Plan:
         jobs = {}
         for algorithm, row in self.cells.items():
             for correction, recipe in row.items():
-                name = re.sub(r"[^\w+.-]+", "-", f"{algorithm}-{recipe.correction.name}")
+                # With settings of its own, what a paper has built in is not what a column of that name has.
+                settled = correction == OWN and find("algorithm", algorithm).own_settings
+                name = re.sub(r"[^\w+.-]+", "-", f"{algorithm}-{OWN if settled else recipe.correction.name}")
                 for seed in self.seeds:
                     run = replace(recipe, name=f"{self.base.name}-{name}-seed{seed}", seed=seed)
                     jobs[algorithm, correction, seed] = Job(run, out / f"{name}-seed{seed}")
@@ -133,8 +135,9 @@ def base_recipe(data: str | None, name: str | None) -> Recipe:
 
 def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]) -> Recipe:
     """One pair: the base with these two parts, and of ``settings`` those that it has."""
-    name = find("algorithm", algorithm).own_correction if correction == OWN else correction
-    recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True)
+    made = find("algorithm", algorithm)
+    name, own = (made.own_correction, made.own_settings) if correction == OWN else (correction, ())
+    recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True).with_settings(own)
     if base.name in SHORT:
         recipe = recipe.with_settings(SETTINGS.get(algorithm, ()))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.
@@ -228,7 +231,7 @@ def compare(
             for algorithm, row in planned.cells.items()
         },
         planned.refused,
-        {algorithm: find("algorithm", algorithm).own_correction for algorithm in planned.cells},
+        {algorithm: built_in(algorithm) for algorithm in planned.cells},
         planned.corrections,
     )
     numbers = {
@@ -240,6 +243,12 @@ def compare(
     write_text(out / "table.md", matrix.to_markdown())
     write_json(out / "results.json", numbers)
     return matrix, numbers
+
+
+def built_in(algorithm: str) -> str:
+    """The correction that an algorithm's paper has built in, in words: its name, and the settings that go with it."""
+    made = find("algorithm", algorithm)
+    return " ".join([made.own_correction, *made.own_settings])
 
 
 def _features_of(recipe: Recipe) -> str:

@@ -101,11 +101,11 @@ def _belongs(stem: str, prefix: str, ending: str) -> bool:
 def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> MeasuredRow:
     try:
         measured = parse_json(path.read_text())
-        _check(measured)
+        checked(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         return MeasuredRow(
             cell,
-            ", ".join([method, *_changes(Recipe.from_json(measured["recipe"]), settings)]),
+            ", ".join([method, *changes(Recipe.from_json(measured["recipe"]), settings)]),
             kind,
             paper,
             accuracy=tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"]),
@@ -120,7 +120,7 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         ) from error
 
 
-def _check(measured: Any) -> None:
+def checked(measured: Any) -> None:
     """Raise where numbers are none."""
     if not isinstance(measured, dict) or not isinstance(measured["recipe"], dict):
         raise ValueError("expected an object with a recipe")
@@ -139,7 +139,7 @@ def _check(measured: Any) -> None:
                 raise ValueError(f"the {name} of a fold is {value!r}, expected a number")
 
 
-def _changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
+def changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
     """What sets a measured recipe apart from the recipe that has its name now."""
     now = recipe(measured.name)
     for setting in settings:

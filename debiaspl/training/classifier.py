@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import ImageSet, Task
-from debiaspl.debias import Correction
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
@@ -18,21 +17,35 @@ TEMPERATURE = 0.1
 
 
 def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = ALONE) -> Network:
-    """The model with the classifier that is used in the end: the one it has learned; what the correction makes of it;
+    """The model with the classifier that is used in the end: the one it has learned, which an algorithm may have
+    trained beside the network's own; what the correction makes of it;
     or, where only features were learned, the nearest class mean of the labeled images. Without labels there is none:
     the model is as it was trained.
 
     The ranks of a group share the work, so all of them must ask.
     """
-    correction = algorithm.correction
-    learned = algorithm.learns_labels and type(correction).classifier is Correction.classifier
+    correction, model = algorithm.correction, with_learned_head(model, algorithm)
+    learned = algorithm.learns_labels and "classifier" not in correction.places()
     if learned or not task.has_labels:
         return model
     final, mean = deepcopy(model), mean_features(model, task.unlabeled, group)
     if algorithm.learns_labels:
+        if correction.looks:
+            correction = deepcopy(correction)  # what it sees now is not what the next step is corrected by
+            correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
         final.head = correction.classifier(final.head, mean)
     else:
         final.head = nearest_class_mean(model, task.labeled, mean)
+    return final
+
+
+def with_learned_head(model: Network, algorithm: Algorithm) -> Network:
+    """The averaged model with the classifier that the algorithm names; the model itself, where it names none."""
+    further = algorithm.classifier()
+    if further is None:
+        return model
+    final = deepcopy(model)
+    final.head = further.finished(final.head)
     return final
 
 

@@ -29,6 +29,9 @@ class Losses(nn.Module):
         """Without a batch, a loss of 0 that every parameter is part of."""
         if batch is None:
             return {"nothing": self._nothing(list(self.parameters()))}
+        correction = self.algorithm.correction
+        if correction.looks:
+            correction.look(self._models.teacher, batch.labeled, batch.progress)
         losses = self.algorithm.losses(self._models, batch)
         if ranks.count() == 1:
             return losses
@@ -84,6 +87,7 @@ def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Ten
             labels=part(batch.labels),
             weak=tuple(map(part, batch.weak)),
             strong=tuple(map(part, batch.strong)),
+            labeled_strong=tuple(map(part, batch.labeled_strong)),
             positions=part(batch.positions),
         )
         yield piece, part(truth)

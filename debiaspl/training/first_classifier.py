@@ -1,12 +1,15 @@
-"""A classifier to begin with, where the features are good already: from the labels alone, or spread over a graph."""
+"""What a run can begin with where the features are good already: a classifier, from labels, from a graph or from the
+class names; and labels spread over the graph."""
 
 from copy import deepcopy
 
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, ImageSet, Task
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
+from debiaspl.encoders import Encoded
+from debiaspl.encoders.text import TextClassifier, text_classifier
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
@@ -14,35 +17,97 @@ from debiaspl.training.classifier import as_classifier, class_means
 from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
 
-RANDOM, MEANS = "random", "means"
+RANDOM, MEANS, TEXT = "random", "means", "text"
 MOST = 100_000
 """Unlabeled images that the graph is made of, at most; of more, as many at equal distances."""
 
 
 @torch.no_grad()
-def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, Tensor]:
-    """Weights of ``network.head``, by name, for a network whose features are good already.
+def first_classifier(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None = None) -> dict[str, Tensor]:
+    """Weights of ``network.head``, by name, for a network whose features are good already. ``vectors`` is where the
+    vectors of the task come from, if it is one of vectors that an encoder has made.
 
     Every rank computes the same, and takes what the first has found.
     """
     _check(recipe, network, task)
     seer = deepcopy(network).eval()
+    if recipe.first_classifier == TEXT:
+        weight, bias = _of_text(recipe, seer, task, vectors)
+        return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
     known, labels = _features(seer, task.labeled)
     if recipe.first_classifier == MEANS:
         mean = _features(seer, _some(task.unlabeled))[0].mean(0)
         head = class_means(network.head, known, labels, mean)
     else:
-        unknown, _ = _features(seer, _some(task.unlabeled))
-        features = torch.cat((known, unknown))
-        given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
-        graph = Graph.of(features)
-        spread = graph.spread(given, task.labeled.num_classes).argmax(-1).to(features.device)
-        label = torch.where(given >= 0, given, spread)
+        known_and_not, given, graph, spread = _spread(known, labels, seer, task)
+        label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
-        head = as_classifier(network.head, weights, features - graph.mean, graph.mean)
+        head = as_classifier(network.head, weights, known_and_not - graph.mean, graph.mean)
     # A class without labels gets no chance at first; a bias of minus infinity would never let it have one.
     bias = torch.where(head.bias.isfinite(), head.bias, head.bias[head.bias.isfinite()].min())
     return {"head.weight": ranks.of_first(head.weight), "head.bias": ranks.of_first(bias)}
+
+
+@torch.no_grad()
+def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
+    """A label for every unlabeled image from the graph of the network's features, and how sure it is.
+
+    Every rank computes the same, and takes what the first has found.
+    """
+    _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels that spread over a graph")
+    seer, chosen = deepcopy(network).eval(), _some(task.unlabeled)
+    known, labels = _features(seer, task.labeled)
+    _, _, graph, spread = _spread(known, labels, seer, task)
+    # Even where a file cannot be read: nothing is known of it.
+    probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
+    if len(chosen) == len(task.unlabeled):
+        places = torch.cat([seen.positions for seen in predict_set(seer, chosen, BATCH)])
+        probabilities[places.cpu()] = spread[len(known) :]
+    else:  # the graph has some of them only, and all take the labels of their neighbours there
+        for seen in predict_set(seer, task.unlabeled, BATCH):
+            probabilities[seen.positions.cpu()] = graph.carried(spread, seen.features.float())
+    confidence, label = probabilities.max(-1)
+    where = task.unlabeled.labels.device
+    return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
+
+
+def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
+    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 where there is none;
+    the graph; and the probabilities that it spreads."""
+    unknown, _ = _features(network, _some(task.unlabeled))
+    features = torch.cat((known, unknown))
+    given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
+    graph = Graph.of(features)
+    return features, given, graph, graph.spread(given, task.labeled.num_classes)
+
+
+def _of_text(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None) -> tuple[Tensor, Tensor]:
+    """Weights and bias whose logits are those of the model's own zero-shot classifier."""
+    source = recipe.network.settings.get("source")
+    if recipe.network.name != "encoder" or source is None:
+        raise ValueError(
+            f"first_classifier is text, but the network is {recipe.network.name}, which reads no texts. Expected a "
+            "CLIP or a SigLIP: --encoder NAME or FOLDER."
+        )
+    read = text_classifier(source, task.labeled.classes)
+    if vectors is None:
+        length = float(_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
+        found = text_head(read, torch.zeros(network.num_features), 1.0, length)
+    else:
+        scaling = vectors.network.scaling
+        assert scaling is not None  # it is frozen
+        centred, length = vectors.lengths
+        found = text_head(read, scaling.mean.cpu(), centred / float(scaling.gain), length)
+    device = network.head.weight.device
+    return found[0].to(device), found[1].to(device)
+
+
+def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float) -> tuple[Tensor, Tensor]:
+    """A linear classifier of z, where x = mean + stretch z are features of this length: its logits are
+    scale * cos(x, direction). Features differ in length, and a linear classifier cannot divide by each one's own; all
+    are taken to have the mean."""
+    directions = read.directions.cpu() * (read.scale / max(length, 1e-12))
+    return directions * stretch, directions @ mean.to(directions.dtype)
 
 
 def _features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:
@@ -63,9 +128,13 @@ def _check(recipe: Recipe, network: Network, task: Task) -> None:
             f"first_classifier is {recipe.first_classifier}, but {recipe.algorithm.name} learns features alone and "
             "trains no classifier. Leave first_classifier=random."
         )
+    _check_features(recipe, network, task, f"first_classifier is {recipe.first_classifier}")
+
+
+def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
     pretrained = type(network).load_pretrained is not Network.load_pretrained
     if not (recipe.start or task.labeled.is_encoded or pretrained):
         raise ValueError(
-            f"first_classifier is {recipe.first_classifier}, but the network begins with random weights, whose "
-            "features tell nothing. Begin with a start, --set start=RUN, or leave first_classifier=random."
+            f"{what}, but the network begins with random weights, whose features tell nothing. Begin with a start, "
+            "--set start=RUN, or with a pretrained encoder."
         )

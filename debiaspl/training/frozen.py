@@ -7,7 +7,10 @@ import torch
 from debiaspl.data import ImageSet, Task, Vectors
 from debiaspl.encoders import Encoded, EncoderNetwork, encode
 from debiaspl.encoders.cache import CHUNK
+from debiaspl.encoders.efficientnet import NAME
+from debiaspl.encoders.text import refuse_without_text
 from debiaspl.training.errors import Interrupted, RunError
+from debiaspl.training.first_classifier import TEXT
 from debiaspl.training.group import Group
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.recipe import Recipe
@@ -30,6 +33,8 @@ def check_frozen(recipe: Recipe, task: Task) -> None:
             f"start is {recipe.start}, but a frozen encoder keeps its own weights, so the start would not be used. "
             "Leave it out, or train the encoder: --set frozen=false."
         )
+    if recipe.first_classifier == TEXT:
+        refuse_without_text(str(recipe.network.settings.get("source", NAME)))
     views = 1 if recipe.strong.name == BY_HIDING else 2
 
     def blank(images: ImageSet) -> ImageSet:

@@ -111,7 +111,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
                 folder = options.features or run.folder.resolve().parent / FEATURES
                 vectors = encoded(recipe, task, where, folder, group, options.go_on)
                 task = vectors.task
-            step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
+            step = Step(recipe, task, where, options.workers, not options.eager, not begun, group, vectors)
             try:
                 if vectors is None:
                     _claim(claimed, run, recipe, group)  # what cannot be built leaves no folder behind
@@ -213,6 +213,8 @@ def _train(
     ending = options.end(predict, step.task) if labels else without_labels(predict, step.task)
     if labels and not step.algorithm.learns_labels:
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
+    elif labels and step.algorithm.classifier() is not None:
+        ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
     history = run.log() if group.first else []
     results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
     if group.first:

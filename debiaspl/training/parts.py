@@ -10,7 +10,7 @@ from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm
 from debiaspl.algorithms.together import nothing
 from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
-from debiaspl.debias import CORRECTIONS, Correction
+from debiaspl.debias import CORRECTIONS, PLUS, CompositeBuilder, Correction
 from debiaspl.encoders import NETWORKS
 from debiaspl.models import LinearNetwork
 from debiaspl.training.own_file import is_loaded, load_class, names_file
@@ -54,6 +54,8 @@ def find(kind: str, name: str) -> Any:
     if kind in OWN and names_file(name):
         return _checked(kind, name, load_class(name, OWN[kind]))
     parts = PARTS[kind]
+    if kind == "correction" and PLUS in name:
+        return CompositeBuilder(name, CORRECTIONS)
     if name not in parts:
         own = f" Of a file of your own, name the class too: {kind}=mine.py:Mine." if kind in OWN else ""
         raise ValueError(f"there is no {kind} named {name!r}; there are {listed(parts)}.{own}")

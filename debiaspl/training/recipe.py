@@ -9,7 +9,7 @@ from typing import Any
 from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, settings_of
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
-FIRST = ("random", "means", "graph")
+FIRST = ("random", "means", "graph", "text")
 """What a classifier can begin with."""
 
 
@@ -63,8 +63,9 @@ class Recipe:
     not when it is resumed or used. Empty: random weights."""
     first_classifier: str = "random"
     """What the classifier begins with, where the features are good already, from a start or a pretrained encoder:
-    ``random`` weights; ``means``, the nearest mean of the labeled images; or ``graph``, the same once labels are spread
-    over the nearest neighbours of the features."""
+    ``random`` weights; ``means``, the nearest mean of the labeled images; ``graph``, the same once labels are spread
+    over the nearest neighbours of the features; or ``text``, the class names as the text side of a CLIP or SigLIP reads
+    them."""
     algorithm: Choice = Choice("fixmatch")
     """What is learned from a batch."""
     beside: Choice = Choice("none")
@@ -152,7 +153,7 @@ class Recipe:
             raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
         if self.first_classifier not in FIRST:
             raise ValueError(
-                f"first_classifier is {self.first_classifier!r}, expected {', '.join(FIRST[:-1])} or graph."
+                f"first_classifier is {self.first_classifier!r}, expected {', '.join(FIRST[:-1])} or {FIRST[-1]}."
             )
         for part in PARTS:
             choice = getattr(self, part)

@@ -13,6 +13,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from typing import Any
 
+from debiaspl.debias import CompositeBuilder
 from debiaspl.training.parts import PARTS, find, settings_of
 from debiaspl.training.recipe import Choice, Recipe
 
@@ -37,6 +38,9 @@ def settings(recipe: Recipe) -> list[Setting]:
 
 def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
     """What the documentation of a class, and of those it extends, says of its settings: the first sentence of each."""
+    if isinstance(builder, CompositeBuilder):
+        parts = {part: help_texts(made) for part, made in builder.builders.items()}
+        return {key: parts[part][name] for key, (part, name) in builder.settings.items()}
     made: Any = builder.func if isinstance(builder, partial) else builder
     texts: dict[str, str] = {}
     for source in reversed(inspect.getmro(made)) if isinstance(made, type) else (made,):

@@ -9,15 +9,24 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms import STARTS, Batch, Models
-from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, Vectors, feed
+from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, Vectors, feed
 from debiaspl.debias import ranks
-from debiaspl.models import ALGORITHM, Average, LinearNetwork, Network, first_weights, synchronise_norms
+from debiaspl.encoders import Encoded
+from debiaspl.models import (
+    ALGORITHM,
+    Average,
+    LinearNetwork,
+    Network,
+    first_weights,
+    further_heads,
+    synchronise_norms,
+)
 from debiaspl.training.building import algorithm_of, take_over_heads
-from debiaspl.training.classifier import finished
+from debiaspl.training.classifier import finished, with_learned_head
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged, pieces
-from debiaspl.training.first_classifier import RANDOM, first_classifier
+from debiaspl.training.first_classifier import RANDOM, first_classifier, graph_hints
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor
@@ -42,7 +51,8 @@ class Step:
     bit for bit: one's state is everybody's, and that of any other number of ranks.
 
     One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with. The
-    ranks of its ``group`` share what is computed for a whole set; without one, each computes it.
+    ranks of its ``group`` share what is computed for a whole set; without one, each computes it. ``vectors`` is where
+    the vectors of the task come from, if a frozen encoder has made them.
     """
 
     def __init__(
@@ -54,6 +64,7 @@ class Step:
         record: bool = True,
         fresh: bool = True,
         group: Group = ALONE,
+        vectors: Encoded | None = None,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
         self.group = group
@@ -67,9 +78,13 @@ class Step:
         self._begin_with(self.start)
         self.student.to(device)
         if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(first_classifier(recipe, self.student, self.task))
+            self._begin_with(first_classifier(recipe, self.student, self.task, vectors))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
-        self.algorithm = algorithm_of(recipe, task, self.student.num_features).to(device)
+        hinted = self._with_hints(fresh)
+        self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)
+        if fresh and recipe.first_classifier != RANDOM:
+            for head in further_heads(self.algorithm):
+                head.begin_with(self.student.head)
         if fresh and recipe.start:
             take_over_heads(self.algorithm, recipe.start)
         if task.labeled.is_encoded:
@@ -88,8 +103,11 @@ class Step:
         # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled
+        self.labeled_views = 1 + self.algorithm.labeled_strong
         self.labeled = (
-            feed(self.labeled_images, batches[0], 1, 2 * recipe.seed, device, workers) if batches[0] else None
+            feed(self.labeled_images, batches[0], self.labeled_views, 2 * recipe.seed, device, workers)
+            if batches[0]
+            else None
         )
         seed = 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
@@ -102,6 +120,17 @@ class Step:
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
         recorded = record and device.type == "cuda"
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
+
+    def _with_hints(self, fresh: bool) -> Task:
+        """The task, with the graph's labels for hints where the algorithm learns from those. A run that is resumed has
+        them in its state: anything of the same shape will do."""
+        task = self.task
+        if task.hints is not None or not find("algorithm", self.recipe.algorithm.name).hints_from_graph:
+            return task
+        if fresh:
+            return replace(task, hints=graph_hints(self.recipe, self.student, task))
+        nothing = torch.zeros_like(task.unlabeled.labels)
+        return replace(task, hints=Hints(nothing, nothing.float()))
 
     def _begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """First weights; a student that begins anew begins with them again."""
@@ -157,7 +186,7 @@ class Step:
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
         asked = self.algorithm.views
-        known, images = self._labeled()
+        known, images, labeled_strong = self._labeled()
         weak: list[Tensor] = []
         strong: list[Tensor] = []
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
@@ -173,17 +202,19 @@ class Step:
             positions=positions,
             progress=self.inputs.progress,
             generator=self.generator,
+            labeled_strong=labeled_strong,
         )
         return batch, self.task.unlabeled.truth[positions]
 
-    def _labeled(self) -> tuple[Tensor, Tensor]:
-        """Places of the labeled images, and their views; for an algorithm that looks at no label, none of them."""
+    def _labeled(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Places of the labeled images, their weak and strong views; none of them for an algorithm that looks at no
+        label."""
         if self.labeled is None:
             shape = self.task.unlabeled.images.shape[1:]
-            return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device)
+            return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device), ()
         known, pictures = self._pictures("labeled", self.labeled)
-        (images,) = self.views.weak(pictures, self.generator)
-        return known, images
+        (images,) = self.views.weak(pictures[:1], self.generator)
+        return known, images, tuple(self.views.strong(pictures[1:], self.generator))
 
     def _pictures(self, name: str, source: Feed) -> tuple[Tensor, tuple[Tensor, ...]]:
         positions, look_up = self.inputs.positions(name), source.look_up
@@ -191,7 +222,8 @@ class Step:
 
     def _begin_generation(self, generation: int) -> None:
         """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
-        probabilities = predict_all(self.average.model, self.task.unlabeled, self.group)
+        model = with_learned_head(self.average.model, self.algorithm)
+        probabilities = predict_all(model, self.task.unlabeled, self.group)
         # Ranks on different hardware might draw the line at another image.
         adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
         self._adopt(ranks.of_first(adopted))
@@ -213,7 +245,7 @@ class Step:
             part = replace(part, labels=self.adopted[chosen.to(self.device)], truth=part.truth)
             self.labeled_images = self.task.labeled.joined(part)
         size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
-        self.labeled = feed(self.labeled_images, size, 1, seed, self.device, self.workers)
+        self.labeled = feed(self.labeled_images, size, self.labeled_views, seed, self.device, self.workers)
         if self._recording is not None:
             self._recording.forget()  # it reads the images of before
 
@@ -274,6 +306,8 @@ class Step:
 def check(recipe: Recipe, task: Task) -> None:
     """Raise where a step of vectors would raise; nothing is computed."""
     network = _network(recipe, task, recipe.seed, fresh=False)
+    if task.hints is None and find("algorithm", recipe.algorithm.name).hints_from_graph:
+        task = replace(task, hints=Hints(torch.zeros_like(task.unlabeled.labels), torch.zeros(len(task.unlabeled))))
     algorithm = algorithm_of(recipe, task, network.num_features)
     refuse_for_vectors(recipe, algorithm)
     view_maker(recipe, task.labeled, None)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from debiaspl.debias import ranks
 from debiaspl.kernels import triton_works
-from debiaspl.models import Average, Network
+from debiaspl.models import Average, Network, further_heads
 
 ALIGNED = 64
 """Elements: every parameter begins on a boundary that fast kernels ask for."""
@@ -35,7 +35,7 @@ class ParameterGroup:
     gradients: Tensor
     gradient_views: tuple[Tensor, ...]
     average: Tensor | None
-    """The averages of the values, flat; heads of an algorithm have none."""
+    """The averages of the values, flat; of an algorithm's parameters, those of further classifiers alone have one."""
     work: Tensor | None
     """What the parameters are views of, where that is not the values themselves."""
 
@@ -62,6 +62,7 @@ class Update:
         self._synchronised = synchronised
         half = next(student.parameters()).is_cuda
         self.groups: list[ParameterGroup] = []
+        further = {id(one): average for head in further_heads(algorithm) for one, average in head.pairs()}
         for decays in (True, False):
             # Weights decay; norms and biases, the parameters of one dimension, do not.
             chosen = {name: p for name, p in student.named_parameters() if (p.ndim > 1) == decays}
@@ -69,8 +70,10 @@ class Update:
             decay = weight_decay if decays else 0.0
             self.groups.append(_group(list(chosen.values()), averages, decay, half and decays))
             own = [p for p in algorithm.parameters() if (p.ndim > 1) == decays]
-            if own:
-                self.groups.append(_group(own, [], decay, half and decays))
+            if plain := [p for p in own if id(p) not in further]:
+                self.groups.append(_group(plain, [], decay, half and decays))
+            if averaged := [p for p in own if id(p) in further]:
+                self.groups.append(_group(averaged, [further[id(p)] for p in averaged], decay, half and decays))
         self._flatten_statistics()
         if ranks.count() > 1:
             for group in self.groups:

@@ -48,6 +48,7 @@ def fit_vectors(
     seed: int = 0,
     device: torch.device | None = None,
     unit: bool = False,
+    graph: bool = False,
 ) -> FittedVectors:
     """Train a linear classifier with DebiasPL. Every row also serves as an unlabeled one, as in FixMatch. Rows hold
     finite numbers, and two classes or more have labels: whoever calls it has seen to that.
@@ -64,8 +65,12 @@ def fit_vectors(
         device: ``cuda`` if there is one, else ``cpu``, unless given.
         unit: vectors are told apart by their direction, as those of an encoder are: they are divided by their length.
             Else every feature is divided by its deviation.
+        graph: begin with a classifier of labels that spread over the graph of nearest neighbours.
     """
-    recipe = LINEAR.with_settings([f"threshold={threshold}", f"strength={strength}", f"momentum={momentum}"])
+    first = "graph" if graph else "random"
+    recipe = LINEAR.with_settings(
+        [f"threshold={threshold}", f"strength={strength}", f"momentum={momentum}", f"first_classifier={first}"]
+    )
     known = (labels >= 0).nonzero().flatten()
     scaling = Scaling.of(vectors, unit)
     everything = ImageSet(Vectors(scaling(vectors)[:, None]), labels, tuple(map(str, range(num_classes))))

@@ -46,6 +46,11 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
             f"{who} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
             "To train the encoder itself: frozen=false."
         )
+    if algorithm.correction.needs_pictures:
+        raise NeedsPictures(
+            f"{recipe.correction.name} does not go with the vectors of a frozen encoder: "
+            f"{algorithm.correction.needs_pictures} Use another correction, or train the encoder itself: frozen=false."
+        )
     if recipe.health_every > 0:
         raise ValueError(
             f"health_every is {recipe.health_every}, and the features of a frozen encoder stay as they are: there is "

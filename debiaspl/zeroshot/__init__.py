@@ -1,10 +1,10 @@
 """No labels at all: class names -> probabilities of every image, and what a student makes of them."""
 
+from debiaspl.encoders.templates import TEMPLATES, check_templates, read_templates
 from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.embeddings import ZeroShot
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Teacher
-from debiaspl.zeroshot.templates import TEMPLATES, check_templates, read_templates
 
 __all__ = [
     "TEMPLATES",

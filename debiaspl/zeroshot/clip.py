@@ -8,20 +8,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet, in_order
+from debiaspl.encoders.pretrained import Pretrained
+from debiaspl.encoders.text import KINDS, class_directions, load_both_sides
+from debiaspl.zeroshot.looking import Looking, in_parts
 from debiaspl.zeroshot.photos import sized
-from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
-from debiaspl.zeroshot.templates import filled
 
 # CLIP's own, for folders that do not say; the model decides for all others.
 MEAN, STD = (0.4815, 0.4578, 0.4082), (0.2686, 0.2613, 0.2758)
-KINDS = ("clip", "siglip")
 
 
-class ClipTeacher:
+class ClipTeacher(Looking):
     """``softmax(scale * cos(image, class))``, with the model's own scale.
 
-    A class is the mean of the normalised features of its templates, normalised again. SigLIP gives each pair a
+    Classes are read as ``debiaspl.encoders.text`` does it. SigLIP gives each pair a
     probability of its own, ``sigmoid(scale * cos + bias)``; given that exactly one class is true, the probabilities of
     the classes are the softmax of those logits, in which the bias cancels.
     """
@@ -51,31 +51,15 @@ class ClipTeacher:
     @property
     def model(self) -> Any:
         if self._model is None:
-            kind = "CLIPModel" if self.config.model_type == "clip" else "SiglipModel"
-            self._model = self.source.model(getattr(self.source.transformers, kind)).to(self.device, self.dtype)
+            self._model = load_both_sides(self.source, self.config.model_type).to(self.device, self.dtype)
         return self._model
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def class_features(self, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
         """(C, D), each of length 1."""
-        tokenizer, length = self.source.tokenizer(), self.config.text_config.max_position_embeddings
-        # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
-        padding: Any = "max_length" if self.config.model_type == "siglip" else True
-        features = []
-        for name in classes:
-            texts = filled(templates, name)
-            told = tokenizer(texts, padding=padding, truncation=True, max_length=length, return_tensors="pt")
-            ids = told["input_ids"].to(self.device)
-            if self.config.model_type == "clip":
-                mask = told["attention_mask"].to(self.device)
-                pooled = self.model.text_model(input_ids=ids, attention_mask=mask).pooler_output
-                pooled = self.model.text_projection(pooled)
-            else:
-                pooled = self.model.text_model(input_ids=ids).pooler_output
-            features.append(F.normalize(F.normalize(pooled.float(), dim=-1).mean(0), dim=-1))
-        return torch.stack(features)
+        return class_directions(self.model, self.source.tokenizer(), self.config, classes, templates)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def image_features(self, images: Tensor) -> Tensor:
         """Of uint8 images, (N, 3, size, size): (N, D), each of length 1."""
         told = self.source.preprocessing()
@@ -88,23 +72,29 @@ class ClipTeacher:
             pooled = self.model.visual_projection(pooled)
         return F.normalize(pooled.float(), dim=-1)
 
-    @torch.inference_mode()
-    def predict(
-        self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
+    @torch.no_grad()
+    def look(
+        self, images: ImageSet, progress: Progress = no_progress, mirrored: bool = False
     ) -> tuple[Tensor, dict[int, str]]:
-        """Rows of images that cannot be read are even."""
         assert self.size is not None
-        known = self.class_features(classes, templates)
-        scale = self.model.logit_scale.float().exp()
-        found = torch.full((len(images), len(classes)), 1 / len(classes))
+        width = (
+            self.config.projection_dim if self.config.model_type == "clip" else self.config.vision_config.hidden_size
+        )
+        found = torch.zeros((len(images), width))
         skipped: dict[int, str] = {}
         for drawn in in_order(sized(images, self.size), self.batch):
             if len(drawn.positions):
-                logits = scale * self.image_features(to_size(drawn.pictures[0], self.size)) @ known.T
-                found[drawn.positions] = logits.softmax(-1).cpu()
+                pictures = to_size(drawn.pictures[0], self.size)
+                found[drawn.positions] = self.image_features(pictures.flip(-1) if mirrored else pictures).cpu()
             skipped |= drawn.skipped
             progress(f"{self.name} looks", int(drawn.positions[-1]) + 1 if len(drawn.positions) else 0, len(images))
         return found, skipped
+
+    @torch.no_grad()
+    def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
+        known = self.class_features(classes, templates).cpu()
+        scale = self.model.logit_scale.float().exp().cpu()
+        return torch.cat([(scale * part @ known.T).softmax(-1) for part in in_parts(vectors)])
 
 
 def to_size(pictures: Tensor, size: int) -> Tensor:

@@ -16,10 +16,12 @@ from debiaspl._extras import extra
 from debiaspl.data import ImageSet
 from debiaspl.encoders import EncodedViews, cached_features, fingerprint, load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
+from debiaspl.encoders.encoder import Encoder
+from debiaspl.encoders.pretrained import Pretrained
+from debiaspl.encoders.templates import filled
+from debiaspl.zeroshot.looking import Looking, in_parts
 from debiaspl.zeroshot.photos import sized
-from debiaspl.zeroshot.pretrained import Pretrained
 from debiaspl.zeroshot.teacher import Progress, no_progress
-from debiaspl.zeroshot.templates import filled
 
 TOP = 10
 """Classes that are averaged; the paper's ConSE(10)."""
@@ -29,7 +31,7 @@ TEMPERATURE = 0.05
 """What sentence encoders of this family compare texts with when they are trained: a scale of 20."""
 
 
-class ConseTeacher:
+class ConseTeacher(Looking):
     """``softmax(cos(mean of the top classes, class) / temperature)``.
 
     Features of the images are kept in the folder ``features``; with those of ``views``, a frozen student finds all it
@@ -61,6 +63,7 @@ class ConseTeacher:
         self.top, self.features, self.views = top, features, views
         self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.sentences = SentenceEncoder()
+        self._sources: tuple[Tensor, Any] | None = None
         self.encoder = load_encoder(NAME, image_size=image_size).to(self.device)
 
     def identity(self) -> dict[str, Any]:
@@ -74,26 +77,46 @@ class ConseTeacher:
         }
 
     @torch.no_grad()
-    def predict(
-        self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
+    def look(
+        self, images: ImageSet, progress: Progress = no_progress, mirrored: bool = False
     ) -> tuple[Tensor, dict[int, str]]:
         assert self.size is not None
-        progress("reading the class names", 0, None)
+        encoder, views = (Mirrored(self.encoder).eval(), None) if mirrored else (self.encoder, self.views)
+        found = cached_features(
+            encoder,
+            sized(images, self.size),
+            self.features,
+            views,
+            lambda done, total: progress(f"{NAME} looks", done, total),
+        )
+        return found.plain, dict(found.skipped)
+
+    @torch.no_grad()
+    def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
         targets = torch.stack(
             [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
         )
-        sources = self.sentences(imagenet_names())
-        found = cached_features(
-            self.encoder,
-            sized(images, self.size),
-            self.features,
-            self.views,
-            lambda done, total: progress(f"{NAME} looks", done, total),
-        )
-        classifier = imagenet_classifier()
-        parts = torch.split(found.plain, 4096)
-        cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in parts]
-        return torch.cat(cosines).div(TEMPERATURE).softmax(-1), dict(found.skipped)
+        if self._sources is None:
+            self._sources = self.sentences(imagenet_names()), imagenet_classifier()
+        sources, classifier = self._sources
+        cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in in_parts(vectors)]
+        return torch.cat(cosines).div(TEMPERATURE).softmax(-1)
+
+
+class Mirrored(Encoder):
+    """An encoder that is shown the mirrored images, for features that are kept under a key of their own."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder.name, encoder.num_features, encoder.image_size, encoder.mean, encoder.std)
+        self.encoder = encoder
+        self.to(next(encoder.parameters()).device)
+
+    @property
+    def architecture(self) -> dict[str, Any]:
+        return {**self.encoder.architecture, "mirrored": True}
+
+    def features(self, images: Tensor) -> Tensor:
+        return self.encoder.features(images.flip(-1))
 
 
 class SentenceEncoder:

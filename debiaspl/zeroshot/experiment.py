@@ -17,14 +17,40 @@ from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.files import write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
-from debiaspl.training import RunError
+from debiaspl.training import Recipe, RunError
+from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
+from debiaspl.zeroshot.check import ENOUGH_TO_TEST, LabelCheck, against_labels
+from debiaspl.zeroshot.folds import check_with_labels
+from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
-from debiaspl.zeroshot.student import Student, labels_table, on_every_image, student_task, taught_by
+from debiaspl.zeroshot.student import (
+    Student,
+    labels_table,
+    on_every_image,
+    student_images,
+    student_task,
+    taught_by,
+)
 from debiaspl.zeroshot.table import Row, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
+from debiaspl.zeroshot.verdict import TeacherVerdict, judge
+
+
+@dataclass(frozen=True)
+class ZeroShotOutcome:
+    """What an experiment ends with, beside its folder."""
+
+    rows: list[Row]
+    """The teacher, then its students."""
+    models: list[Path]
+    """The runs that stay, in the order of their rows."""
+    model: Path | None
+    """The one that is handed out; None where that is the teacher itself."""
+    check: LabelCheck | None
+    """What given labels have shown: how often each was right on those that it did not learn from."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +89,8 @@ class Experiment:
         say: Callable[[str], None] = lambda line: None,
         progress: Progress = no_progress,
         go_on: str = "run(..., resume=True)",
-    ) -> list[Row]:
-        """Fill the folder ``out`` and give the rows of its table. ``say`` is told what to know before the training.
+    ) -> ZeroShotOutcome:
+        """Fill the folder ``out`` and tell what came out. ``say`` is told what to know before the training.
 
         ``evaluate`` is a table of true labels. It is checked first, so that a slip in it costs no training, and thrown
         away; it is read again when everything else is done and written, for the table alone.
@@ -85,24 +111,58 @@ class Experiment:
                 say(line)
         else:
             labels = folder_of_photos.as_tensor(given, predictions.ids)
+            say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
+        verdict = None
+        if given is None or len(given) < ENOUGH_TO_TEST:
+            verdict = self._verdict(images, predictions, progress)
+        if verdict is not None:
+            say(verdict.line(self.teacher.name, self.photos, self.classes))
         side = min(images.images.shape[2:])
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(labels), side)
         self._write_teacher(out, predictions, labels)
 
-        found = {f"{self.teacher.name} alone": predictions.label}
-        places = {f"+ {method}": (recipe, out / method.lower()) for method, recipe in recipes.items()}
-        if given is not None:
-            taught = taught_by(recipes["DebiasPL"], self.confidence)
-            places[f"+ DebiasPL + {self.teacher.name}"] = taught, out / "taught"
+        places = self._places(out, recipes)
         whose = TEACHER if self.labels is None else PERSON
-        options = RunOptions(resume, device, go_on=go_on, end=partial(on_every_image, whose))
-        task = student_task(recipes["DebiasPL"], images, labels, predictions)
+        # Whether there may be a run already was checked with the folder; features are kept once for all students.
+        features = out.resolve() / FEATURES
+        options = RunOptions(True, device, go_on=go_on, end=partial(on_every_image, whose), features=features)
+        own = student_images(recipes["DebiasPL"], images, predictions)
+
+        def trained(recipe: Recipe, place: Path, labels: Tensor) -> Tensor:
+            """The student's label of each image."""
+            train_as(options, recipe, place, student_task(own, labels, predictions))
+            return self._labels_of(place, predictions)
+
+        found = {f"{self.teacher.name} alone": predictions.label}
         for method, (recipe, place) in places.items():
             progress(f"training {method}", 0, None)
-            train_as(options, recipe, place, task)
-            found[method] = self._labels_of(place, predictions)
-        write_bytes(out / "predictions.csv", (place / "predictions.csv").read_bytes())
-        return self._finish(out, predictions, found, evaluate)
+            found[method] = trained(recipe, place, labels)
+        shown, handed_out = None, list(places)[-1]
+        if given is not None:
+            two = dict(list(places.items())[-2:])  # FixMatch is there to be compared with
+            shown = check_with_labels(out, two, predictions, labels, trained, progress)
+            handed_out = shown.decision.method
+        model = places[handed_out][1] if handed_out in places else None
+        source = out / "zeroshot.csv" if model is None else model / "predictions.csv"
+        write_bytes(out / "predictions.csv", source.read_bytes())
+        rows = self._finish(out, predictions, found, evaluate, shown, verdict)
+        return ZeroShotOutcome(rows, [place for _, place in places.values()], model, shown)
+
+    def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
+        """Each student's recipe and folder, by what the table calls it."""
+        if self.labels is None:
+            return {f"+ {method}": (recipe, out / method.lower()) for method, recipe in recipes.items()}
+        found = {f"{method}, labels alone": (recipe, out / method.lower()) for method, recipe in recipes.items()}
+        taught = taught_by(recipes["DebiasPL"], self.confidence)
+        return found | {f"DebiasPL, labels + {self.teacher.name}": (taught, out / "taught")}
+
+    def _verdict(self, images: ImageSet, predictions: Predictions, progress: Progress) -> TeacherVerdict | None:
+        """What can be said of the teacher without labels; nothing of one that does not look at the photos."""
+        if not isinstance(self.teacher, Looking):
+            return None
+        found = judge(self.teacher, images, predictions, self.templates, progress)
+        self.teacher.forget()
+        return found
 
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:
@@ -137,16 +197,25 @@ class Experiment:
         return torch.tensor([own.get(name, label) for name, label in pairs])
 
     def _finish(
-        self, out: Path, predictions: Predictions, found: dict[str, Tensor], evaluate: Path | None
+        self,
+        out: Path,
+        predictions: Predictions,
+        found: dict[str, Tensor],
+        evaluate: Path | None,
+        shown: LabelCheck | None,
+        verdict: TeacherVerdict | None,
     ) -> list[Row]:
-        truth, told, notes = None, {}, [self.teacher.note]
+        truth, told, notes = None, {} if shown is None else shown.to_json(), [self.teacher.note]
+        told |= {} if verdict is None else {"verdict": verdict.to_json()}
         if evaluate is not None:
             known = self._truth(evaluate)
             truth = folder_of_photos.as_tensor(known.labels, predictions.ids)
-            told = {"absent from the folder": list(known.absent)} if known.absent else {}
+            told |= {"absent from the folder": list(known.absent)} if known.absent else {}
             notes += [*known.left_out(), *known.unread(predictions.skipped)]
+            notes.append(against_labels(self.teacher.name, predictions.label, truth, len(self.classes)))
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
-        write_text(out / "table.md", "\n".join([to_markdown(rows), *notes, ""]))
+        tables = [to_markdown(rows), *([] if shown is None else [shown.to_markdown()])]
+        write_text(out / "table.md", "\n".join([*tables, *notes, ""]))
         write_json(out / "results.json", self._results(predictions, rows) | told)
         return rows
 

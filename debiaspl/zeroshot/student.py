@@ -110,7 +110,8 @@ class Student:
             settings = recipe.network.settings
             recipe = frozen(recipe, images, settings["source"], settings["architecture"])
             steps = self.steps or recipe.steps
-            return replace(recipe, steps=steps, log_every=max(steps // 20, 1))
+            # Labels spread over the graph of the photos first: results/zeroshot/verdict.json.
+            return replace(recipe, steps=steps, log_every=max(steps // 20, 1), first_classifier="graph")
         steps = self.steps or (2**14 if torch.cuda.is_available() else 1000)
         recipe = replace(recipe, steps=steps, average_statistics=True, teacher="average", log_every=max(steps // 20, 1))
         if self.fine_tune:
@@ -128,16 +129,20 @@ def taught_by(recipe: Recipe, confidence: float) -> Recipe:
     return replace(recipe, name=f"{recipe.name}-taught", algorithm=Choice("taught", settings))
 
 
-def student_task(recipe: Recipe, images: ImageSet, labels: Tensor, predictions: Predictions) -> Task:
+def student_images(recipe: Recipe, images: ImageSet, predictions: Predictions) -> ImageSet:
+    """The images that the teacher could read, as this recipe's network sees them."""
+    read = set(predictions.ids)
+    own = sized(images.select([number for number, name in enumerate(images.ids) if name in read]), recipe.image_size)
+    return own if recipe.stream else loaded(own)[0]
+
+
+def student_task(own: ImageSet, labels: Tensor, predictions: Predictions) -> Task:
     """What a student learns from: these images, the labels that it is told, and what its teacher says of the others.
 
     ``labels`` has one entry for each of the teacher's predictions, -1 for none. A class without a label cannot be
     learned: the student does not have it.
     """
     place = {name: number for number, name in enumerate(predictions.ids)}
-    own = sized(images.select([number for number, name in enumerate(images.ids) if name in place]), recipe.image_size)
-    if not recipe.stream:
-        own, _ = loaded(own)
     told = labels[[place[name] for name in own.ids]]
     learned = sorted(set(told.tolist()) - {UNLABELED})
     if len(learned) < 2:

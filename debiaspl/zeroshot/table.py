@@ -61,7 +61,11 @@ class Row:
 
 
 def to_markdown(rows: Sequence[Row]) -> str:
-    lines = [HEADER, ("---",) * len(HEADER), *(row.cells() for row in rows)]
+    return markdown(HEADER, [row.cells() for row in rows])
+
+
+def markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    lines = [header, ("---",) * len(header), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 

@@ -1,6 +1,7 @@
 """AdaMatch against its slow twin, with a network whose batch norm tells the two passes apart."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models
 from debiaspl.algorithms.adamatch import AdaMatch
-from debiaspl.debias import Correction, Debiaser
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment
 from debiaspl.models import SmallNet
 from tests.algorithms.test_algorithms import Linear
 from tests.reference import adamatch as twin
@@ -62,6 +63,51 @@ def test_a_step_equals_the_paper():
     assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-4)
     assert algorithm.monitors["threshold"].item() == pytest.approx(threshold, rel=1e-5)
     assert 0 < algorithm.monitors["kept"].float().mean() < 1
+
+
+def test_a_strong_view_of_the_labeled_images_is_learned_as_well():
+    """Both views pass together and alone; the loss is the mean of the two, the threshold that of the weak one."""
+    drawn, used, copy = batch(progress=0.2), models(), deepcopy(models().student)
+    second = torch.randn(LABELED, 3, 8, 8, generator=torch.Generator().manual_seed(9))
+    drawn = replace(drawn, labeled_strong=(second,))
+    algorithm = AdaMatch(threshold=0.8)
+    assert algorithm.labeled_strong == 1
+    assert AdaMatch(strong_labeled=False).labeled_strong == 0
+    losses = algorithm.losses(used, drawn)
+
+    both = torch.cat([drawn.labeled, second])
+    together = copy(torch.cat([both, drawn.strong[0], drawn.weak[0]]))[: 2 * LABELED].tolist()
+    alone = copy(both).tolist()
+    generator = torch.Generator().manual_seed(1)
+    shares = torch.cat([torch.rand(LABELED, CLASSES, generator=generator) for _ in range(2)]).tolist()
+    logits = twin.between(together, alone, shares)
+    labels = 2 * drawn.labels.tolist()
+    expected = [paper.cross_entropy(row, label) for row, label in zip(logits, labels, strict=True)]
+    assert losses["labeled"].item() == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+    threshold = twin.relative_threshold(logits[:LABELED], 0.8)
+    assert algorithm.monitors["threshold"].item() == pytest.approx(threshold, rel=1e-5)
+
+
+def test_it_aligns_to_its_predictions_on_labeled_images():
+    student, target, prior = Linear2(), [0.25] * 4, [0.4, 0.3, 0.2, 0.1]
+    alignment = DistributionAlignment((8, 2, 1, 1), momentum=0.9)
+    alignment.prior.copy_(torch.tensor(prior))
+    algorithm = AdaMatch(alignment, threshold=0.9, align_to_predictions=True, target_decay=0.5)
+    for seed in (1, 2):
+        drawn = batch(progress=0.6, seed=seed)
+        loss = algorithm.losses(Models(student, student), drawn)["unlabeled"]
+        labeled, weak = student(drawn.labeled).tolist(), student(drawn.weak[0]).tolist()
+        target = twin.moved_target(target, labeled, 0.5)
+        rows = twin.aligned(weak, target, prior)
+        prior = paper.moved_prior(prior, weak, 0.9)
+        threshold, total = twin.relative_threshold(labeled, 0.9), 0.0
+        for row, logits in zip(rows, student(drawn.strong[0]).tolist(), strict=True):
+            total += paper.cross_entropy(logits, row.index(max(row))) if max(row) >= threshold else 0.0
+        assert loss.item() == pytest.approx(total / UNLABELED, rel=1e-4)
+        assert 0 < algorithm.monitors["kept"].float().mean() < 1
+    resumed = AdaMatch(DistributionAlignment((8, 2, 1, 1), momentum=0.9), align_to_predictions=True)
+    resumed.load_state_dict(algorithm.state_dict())
+    torch.testing.assert_close(resumed.labeled_marginal, torch.tensor(target))
 
 
 def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new():
@@ -216,7 +262,16 @@ def test_half_precision_is_computed_in_float32():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"threshold": 1.2}, "threshold is 1.2"), ({"ramp_up": -1}, "ramp_up is -1")]
+    ("settings", "message"),
+    [
+        ({"threshold": 1.2}, "threshold is 1.2"),
+        ({"ramp_up": -1}, "ramp_up is -1"),
+        ({"target_decay": 1.0}, "target_decay is 1.0|decay is 1.0"),
+        (
+            {"align_to_predictions": True},
+            "the correction is Correction, which aligns nothing. Use correction=alignment",
+        ),
+    ],
 )
 def test_wrong_settings_teach(settings, message):
     with pytest.raises(ValueError, match=message):

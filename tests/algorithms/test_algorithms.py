@@ -67,12 +67,15 @@ def test_debiaspl_equals_the_paper(strength, joint):
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
 
 
-def test_multi_view_equals_the_paper():
+@pytest.mark.parametrize(
+    ("view_labels", "twin"), [("three-sets", paper.multi_view_loss), ("paired", paper.paired_views_loss)]
+)
+def test_multi_view_equals_the_released_code_and_the_paper(view_labels, twin):
     drawn, used = batch(views=2), models()
-    algorithm = FixMatch(biased_debiaser(), threshold=0.6, views=2)
+    algorithm = FixMatch(biased_debiaser(), threshold=0.6, views=2, view_labels=view_labels)
     losses = algorithm.losses(used, drawn)
     weak, strong = [[used.student(view).tolist() for view in views] for views in (drawn.weak, drawn.strong)]
-    expected, new = paper.multi_view_loss(weak, strong, [0.4, 0.3, 0.2, 0.1], 0.9, 0.5, 0.6)
+    expected, new = twin(weak, strong, [0.4, 0.3, 0.2, 0.1], 0.9, 0.5, 0.6)
     assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
 
@@ -206,7 +209,13 @@ def test_monitors_are_reported(name):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [({"threshold": 1.2}, "threshold is 1.2"), ({"views": 3}, "views is 3")]
+    ("arguments", "message"),
+    [
+        ({"threshold": 1.2}, "threshold is 1.2"),
+        ({"views": 3}, "views is 3"),
+        ({"views": 2, "view_labels": "both"}, "view_labels is 'both', expected three-sets .* or paired"),
+        ({"view_labels": "paired"}, "view_labels is paired, which is about 2 views, and views is 1"),
+    ],
 )
 def test_wrong_settings_teach(arguments, message):
     with pytest.raises(ValueError, match=message):

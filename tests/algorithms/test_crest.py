@@ -66,14 +66,21 @@ def test_a_class_that_is_never_predicted_adopts_nothing():
 def test_even_probabilities_are_no_prediction():
     """A file that cannot be read has them; with a biased prior the correction would make a class of them."""
     probabilities = torch.tensor([[0.25] * 4, [0.4, 0.2, 0.2, 0.2]])
-    assert CReST((1,) * CLASSES, biased_debiaser()).adopt(probabilities, 0).tolist()[0] == -1
+    assert CReST((1,) * CLASSES, biased_debiaser(), adopt_corrected=True).adopt(probabilities, 0).tolist()[0] == -1
     assert CReST((1,) * CLASSES).adopt(probabilities, 0).tolist() == [-1, 0]
 
 
-def test_adopted_labels_are_corrected_too():
-    """They are pseudo-labels like those of a step: softmax(f - lambda log p-hat)."""
+@pytest.mark.parametrize("correction", [biased_debiaser(2.0), DistributionAlignment(COUNTS)])
+def test_the_paper_adopts_by_what_the_network_predicts(correction):
+    """The correction has its place in a step; between generations, predictions are used as they are."""
+    expected = twin.adopted(predictions().tolist(), twin.sampling_rates(list(COUNTS), 1 / 3))
+    assert CReST(COUNTS, correction).adopt(predictions(), 0).tolist() == expected
+
+
+def test_adopted_labels_may_be_corrected_too():
+    """They are then pseudo-labels like those of a step: softmax(f - lambda log p-hat)."""
     probabilities = predictions()
-    crest = CReST((1,) * CLASSES, biased_debiaser(2.0))
+    crest = CReST((1,) * CLASSES, biased_debiaser(2.0), adopt_corrected=True)
     expected = [debiased(row.log().tolist(), [0.4, 0.3, 0.2, 0.1], 2.0) for row in probabilities]
     labels = [row.index(max(row)) for row in expected]
     assert crest.adopt(probabilities, 0).tolist() == labels

@@ -32,6 +32,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "remixmatch": ("remixmatch", {"alpha": 0.0}),
     "fixmatch": ("fixmatch", {"threshold": 0.5}),
     "fixmatch, two views and CLD": ("fixmatch", {"threshold": 0.5, "views": 2, "cld_weight": 0.3}),
+    "fixmatch, paired views": ("fixmatch", {"threshold": 0.5, "views": 2, "view_labels": "paired"}),
     "contrastmatch": (
         "contrastmatch",
         {"threshold": 0.5, "labels_from": 0.0, "temperature": 0.5, "memory": 25, "relations": 0.4, "key_decay": 0.5},
@@ -43,6 +44,9 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "crest": ("crest", {"threshold": 0.5}),
     "crest+": ("crest+", {"threshold": 0.5}),
     "adamatch": ("adamatch", {"threshold": 0.9}),
+    "adamatch, its own alignment": ("adamatch", {"threshold": 0.9, "align_to_predictions": True, "target_decay": 0.5}),
+    "abc": ("abc", {"threshold": 0.4}),
+    "acr": ("acr", {"threshold": 0.4, "momentum": 0.5, "strong_views": 2}),
     "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
@@ -96,7 +100,7 @@ def built(name: str, settings: dict[str, Any]) -> Algorithm:
         text = json.dumps({**facts, "classes": list(made_of.classes)})
         made_of.finished.take(network(False, 9), NetworkFacts.of(text, "this test"))
         return made_of.double()
-    if name == "crest+":
+    if name == "crest+" or "align_to_predictions" in settings:
         correction = DistributionAlignment(COUNTS, momentum=0.6)
     made = {**ALGORITHMS, **STARTS}[name]
     if not made.makes_pseudo_labels:
@@ -123,6 +127,7 @@ def part(step: int, algorithm: Algorithm, generator: torch.Generator) -> Batch:
         positions=ranks.own_part(torch.randint(POSITIONS, (UNLABELED,), generator=drawn)),
         progress=torch.tensor(0.5 + 0.1 * step),
         generator=generator,
+        labeled_strong=tuple(images(LABELED) for _ in range(algorithm.labeled_strong)),
     )
 
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import FixMatch, Models, SoftMatch
-from debiaspl.debias import Correction, Debiaser
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment
 from tests.algorithms.test_algorithms import CLASSES, UNLABELED, Linear, batch, biased_debiaser, models
 from tests.reference import paper
 from tests.reference import softmatch as twin
@@ -48,6 +48,29 @@ def test_steps_equal_the_slow_twin(strength, sharpness, joint):
         assert algorithm.variance.item() == pytest.approx(variance)
     assert 0 < algorithm.monitors["kept"].sum() < UNLABELED
     assert 0 < algorithm.monitors["weight"] < 1
+
+
+def test_alignment_as_published_changes_the_weights_alone():
+    """UA(p) = norm(p * (1/C) / p-bar) decides the weight; the label is that of p."""
+    used, step = models(), batch()
+    prior = [0.4, 0.3, 0.2, 0.1]
+    alignment = DistributionAlignment((8, 2, 1, 1), target="uniform")
+    alignment.prior.copy_(torch.tensor(prior))
+    algorithm = SoftMatch(CLASSES, alignment, decay=0.5, corrected_labels=False)
+    loss = algorithm.losses(used, step)["unlabeled"]
+    weak, strong = used.student(step.weak[0]).tolist(), used.student(step.strong[0]).tolist()
+    raw = [paper.softmax(row) for row in weak]
+    aligned = [[value / share for value, share in zip(row, prior, strict=True)] for row in raw]
+    confidences = [max(row) / sum(row) for row in aligned]
+    mean, variance = twin.moved(1 / CLASSES, 1.0, confidences, 0.5)
+    total = sum(
+        twin.weight(confidence, mean, variance, 2.0) * paper.cross_entropy(logits, row.index(max(row)))
+        for logits, row, confidence in zip(strong, raw, confidences, strict=True)
+    )
+    assert loss.item() == pytest.approx(total / UNLABELED, rel=1e-5)
+    labels = [row.index(max(row)) for row in raw]
+    assert algorithm.monitors["pseudo_label"].tolist() == labels
+    assert [row.index(max(row)) for row in aligned] != labels, "as a correction of labels it would change some"
 
 
 def test_no_sharpness_is_fixmatch_without_a_threshold_bit_for_bit():

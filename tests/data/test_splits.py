@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from debiaspl.data import DataError, load
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
+from debiaspl.recipes import RECIPES
+from debiaspl.recipes.long_tail import CELLS
 
 CIFAR = torch.arange(10).repeat_interleave(5000)[torch.randperm(50_000, generator=torch.Generator().manual_seed(0))]
 
@@ -52,10 +54,44 @@ def test_two_tails_has_the_literatures_counts(kind, first, last):
     assert len(overlap(both)) == len(split.labeled)
 
 
-def test_the_other_common_size_of_two_tails():
-    split = two_tails(CIFAR, 1500, 3000, 150, seed=0)
-    assert counts(CIFAR, split.labeled)[::9] == [1500, 10]
-    assert counts(CIFAR, split.unlabeled)[::9] == [3000, 20]
+def published(largest: int, gamma: int, classes: int) -> list[int]:
+    """N_k = N_1 gamma^(-(k - 1) / (K - 1)), as DARP, DASO and ACR write it, rounded down, in whole numbers: the largest
+    n with n^(K - 1) gamma^(k - 1) <= N_1^(K - 1). No rounding of a power can hide in it."""
+    return [
+        max(n for n in range(largest + 1) if n ** (classes - 1) * gamma**k <= largest ** (classes - 1))
+        for k in range(classes)
+    ]
+
+
+@pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.unlabeled == "consistent"], ids=lambda cell: cell.name)
+def test_the_standard_protocols_have_the_counts_of_their_papers(cell):
+    classes = 10 if cell.data == "cifar10" else 100
+    labels = torch.arange(50_000) % classes
+    labeled = published(cell.labeled_max, cell.gamma, classes)
+    unlabeled = published(cell.unlabeled_max, cell.gamma, classes)
+    for kind, expected in (
+        ("consistent", unlabeled),
+        ("uniform", [cell.unlabeled_max] * classes),
+        ("reversed", unlabeled[::-1]),
+    ):
+        recipe = RECIPES[cell._replace(unlabeled=kind).name]
+        split = recipe.protocol.build("protocol").split(labels, 0)
+        assert counts(labels, split.labeled) == labeled
+        # Of the protocols of ACR, CCL, CDMAD and CoSSL, which add the labeled images to the M1.
+        assert counts(labels, split.unlabeled) == [own + known for own, known in zip(expected, labeled, strict=True)]
+
+
+def test_what_papers_say_of_the_standard_protocols():
+    """The list that the released code of ACR and of DASO prints at 500 and gamma 100, and some smallest classes."""
+    assert published(500, 100, 10) == [500, 299, 179, 107, 64, 38, 23, 13, 8, 5]
+    assert [published(*cell, 10)[-1] for cell in ((4000, 100), (1500, 150), (3000, 150))] == [40, 10, 20]
+    assert RECIPES["cifar100-lt-150-300-g20-uniform-fixmatch"].correction.name == "none"
+
+
+def test_unlabeled_images_may_have_a_gamma_of_their_own():
+    split = two_tails(CIFAR, 500, 4000, 150, 0, "reversed", unlabeled_gamma=30)
+    assert counts(CIFAR, split.labeled) == published(500, 150, 10)
+    assert counts(CIFAR, split.unlabeled) == published(4000, 30, 10)[::-1]
 
 
 sizes = st.lists(st.integers(12, 60), min_size=2, max_size=6)

@@ -54,7 +54,10 @@ def test_with_alpha_1_the_mean_image_is_undecided(bias):
 
 def test_alpha_0_is_tau_1_bit_for_bit():
     head, features = trained()
-    final, level = CausalNorm(0).classifier(head, features.mean(0)), TauNorm(1).classifier(head, features.mean(0))
+    final, level = (
+        CausalNorm(0).classifier(head, features.mean(0)),
+        TauNorm(1, keep_bias=True).classifier(head, features.mean(0)),
+    )
     assert torch.equal(final.weight, level.weight)
     assert torch.equal(final.bias, level.bias)
 

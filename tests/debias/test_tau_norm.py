@@ -29,22 +29,38 @@ def test_numbers_by_hand():
     head = nn.Linear(2, 2)
     head.weight.data = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
     head.bias.data = torch.tensor([5.0, 2.0])
-    final = TauNorm(1.0).classifier(head, torch.zeros(2))  # norms 5 and 1, mean 3
+    final = TauNorm(1.0, keep_bias=True).classifier(head, torch.zeros(2))  # norms 5 and 1, mean 3
     torch.testing.assert_close(final.weight, torch.tensor([[1.8, 2.4], [0.0, 3.0]]))
     torch.testing.assert_close(final.bias, torch.tensor([3.0, 6.0]))
 
 
 def test_tau_0_changes_nothing_bit_for_bit():
     head = uneven()
-    final = TauNorm(0).classifier(head, torch.zeros(6))
+    final = TauNorm(0, keep_bias=True).classifier(head, torch.zeros(6))
     assert torch.equal(final.weight, head.weight)
     assert torch.equal(final.bias, head.bias)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.7])
+def test_the_bias_is_dropped_as_in_the_paper(tau):
+    """Decisions are those of w_i / |w_i|^tau alone; the head keeps a bias, of zeros, as saved models have one."""
+    head, features = uneven(), torch.randn(50, 6)
+    head.bias.data = torch.tensor([100.0, 0.0, 0.0, 0.0])
+    final = TauNorm(tau).classifier(head, torch.zeros(6))
+    rows = [corrections.tau_normalised(row, tau) for row in head.weight.tolist()]
+    expected = [
+        max(range(4), key=lambda number, image=image: sum(a * b for a, b in zip(rows[number], image, strict=True)))
+        for image in features.tolist()
+    ]
+    assert final(features).argmax(-1).tolist() == expected
+    assert torch.equal(final.bias, torch.zeros(4))
+    assert set(TauNorm(tau, keep_bias=True).classifier(head, torch.zeros(6))(features).argmax(-1).tolist()) == {0}
 
 
 def test_equal_norms_change_nothing():
     head = nn.Linear(6, 4)
     head.weight.data = 5 * nn.functional.normalize(head.weight.data, dim=1)
-    final = TauNorm(0.7).classifier(head, torch.zeros(6))
+    final = TauNorm(0.7, keep_bias=True).classifier(head, torch.zeros(6))
     torch.testing.assert_close(final.weight, head.weight)
     torch.testing.assert_close(final.bias, head.bias)
 

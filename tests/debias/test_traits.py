@@ -45,11 +45,19 @@ def biased() -> Tensor:
     return logits(1) + torch.tensor([4.0, 2.0, 0.0, -2.0])
 
 
+class Biased(nn.Module):
+    """A network that favours the same classes, also in an image without content."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return torch.tensor([4.0, 2.0, 0.0, -2.0]).expand(len(images), CLASSES)
+
+
 def made(name: str, class_counts: tuple[int, ...], learned: bool = True) -> Correction:
     """As a run makes it, after a few batches of biased predictions."""
     correction = build("correction", name, {}, num_classes=CLASSES, class_counts=class_counts)
     for _ in range(5 if learned else 0):
         correction.learn(biased())
+        correction.look(Biased(), torch.zeros(1, 3, 4, 4), torch.ones(()))
     return correction
 
 
@@ -100,7 +108,7 @@ def treats_classes_alike(name: str) -> bool:
 
 def seen(name: str) -> Traits:
     plain, before, after = Correction(), made(name, UNEVEN, learned=False), made(name, UNEVEN)
-    unlabeled = on_unlabeled(after, logits(), LABELS)
+    labels = [after.probabilities(logits())]
     knows_counts = "class_counts" in inspect.signature(CORRECTIONS[name]).parameters
     return Traits(
         helps_training=not same(in_training(after), in_training(plain)),
@@ -108,8 +116,8 @@ def seen(name: str) -> Traits:
         adapts=not same(in_training(after), in_training(before)),
         works_on_balanced=not treats_classes_alike(name),
         # Bias in labels of images that are distributed otherwise is mended, and the same whatever the labeled ones are.
-        allows_shift=not same(unlabeled, on_unlabeled(plain, logits(), LABELS))
-        and same(unlabeled, on_unlabeled(made(name, OTHERWISE), logits(), LABELS)),
+        allows_shift=not same(labels, [plain.probabilities(logits())])
+        and same(labels, [made(name, OTHERWISE).probabilities(logits())]),
     )
 
 
@@ -135,7 +143,8 @@ def test_every_correction_does_something(name):
     mean = torch.tensor([2.0, 1.0, 0.5, 0.2])
     correction, plain = made(name, UNEVEN), Correction()
     in_the_end = not same(finished(correction, uneven_head(), mean), finished(plain, uneven_head(), mean))
-    assert in_the_end != correction.traits.helps_training
+    assert in_the_end == ("classifier" in correction.places())
+    assert in_the_end or correction.traits.helps_training
 
 
 @pytest.mark.parametrize("name", NAMES)

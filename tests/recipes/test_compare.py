@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from debiaspl.algorithms import ALGORITHMS
 from debiaspl.cli import app
 from debiaspl.recipes import compare as compare_module
-from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, compare, plan
+from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, built_in, compare, plan
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
 from debiaspl.training import Choice, RunError
 from tests.data.photos import write_folder
@@ -135,11 +135,25 @@ def test_own_is_what_the_paper_has_built_in(monkeypatch):
     assert jobs["fixmatch", "own", 0] == jobs["fixmatch", "none", 0]
 
 
+def test_own_has_the_settings_of_its_paper_and_runs_of_its_own():
+    made = planned(["softmatch", "fixmatch"], ["own", "alignment"])
+    own, plain = made.cells["softmatch"].values()
+    assert (own.correction.settings["target"], own.algorithm.settings["corrected_labels"]) == ("uniform", False)
+    assert (dict(plain.correction.settings), plain.algorithm.settings.get("corrected_labels", True)) == ({}, True)
+    jobs = made.jobs(Path("out"))
+    assert jobs["softmatch", "own", 0].out == Path("out/softmatch-own-seed0")
+    assert jobs["softmatch", "alignment", 0].out == Path("out/softmatch-alignment-seed0")
+    typed = planned(["softmatch"], ["own"], settings=["target=labeled"])
+    assert typed.cells["softmatch"]["own"].correction.settings["target"] == "labeled", "what is typed counts"
+    assert built_in("softmatch") == "alignment target=uniform corrected_labels=false"
+
+
 @pytest.mark.parametrize("name", dict.fromkeys([*ALGORITHMS, *SETTINGS]))
 def test_settings_for_short_runs_are_known_and_the_same_for_every_correction(name):
     assert name in ALGORITHMS
     own = ALGORITHMS[name].own_correction
     recipe = ONE_LABEL.with_settings([f"algorithm={name}", f"correction={own}"])
+    recipe = recipe.with_settings(ALGORITHMS[name].own_settings)
     settings = SETTINGS.get(name, ())
     for setting in settings:
         key = setting.partition("=")[0]

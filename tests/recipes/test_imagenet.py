@@ -45,24 +45,29 @@ def test_there_is_a_recipe_for_each_of_the_papers_rows():
         "imagenet-1pct": 63.1,
         "imagenet-1pct-fixmatch": 60.9,
         "imagenet-1pct-multiview": 65.3,
+        "imagenet-1pct-scripts": 65.3,
         "imagenet-0.2pct": 47.9,
         "imagenet-0.2pct-fixmatch": 43.6,
         "imagenet-0.2pct-multiview": 51.6,
+        "imagenet-0.2pct-scripts": 51.6,
     }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_are_those_of_the_method_page(name):
-    chosen, few, scripts = recipe(name), "0.2pct" in name, "multiview" in name
+    chosen, few, scripts = recipe(name), "0.2pct" in name, "scripts" in name
+    several = scripts or "multiview" in name
     assert (chosen.labeled_batch, chosen.unlabeled_batch, chosen.image_size) == (64, 320, 224)
     assert (chosen.arc, chosen.warm_up, chosen.weight_decay, chosen.sgd_momentum) == (1.0, 0.1, 1e-4, 0.9)
     assert (chosen.average_decay, chosen.average_statistics, chosen.teacher) == (0.999, True, "average")
     assert chosen.learning_rate == (0.003 if scripts else 0.03)
-    assert chosen.algorithm.settings["threshold"] == (0.8 if scripts else 0.95)
+    assert chosen.algorithm.settings["threshold"] == (0.8 if scripts else 0.7)
     assert chosen.algorithm.settings["unlabeled_weight"] == 10
-    assert chosen.algorithm.settings.get("cld_weight", 0) == ((0.1 if few else 0.3) if scripts else 0)
-    assert chosen.algorithm.settings.get("views", 1) == (2 if scripts else 1)
-    debiased = {"strength": 0.4, "momentum": 0.99 if few else 0.999}
+    assert chosen.algorithm.settings.get("cld_weight", 0) == ((0.1 if few else 0.3) if several else 0)
+    assert chosen.algorithm.settings.get("views", 1) == (2 if several else 1)
+    if several:
+        assert chosen.algorithm.settings["view_labels"] == ("three-sets" if scripts else "paired")
+    debiased = {"strength": 0.4 if scripts else 0.5, "momentum": 0.99 if few else 0.999}
     assert chosen.correction == (Choice("none") if "fixmatch" in name else Choice("debiaser", debiased))
     assert chosen.protocol == Choice("label-share", {"share": 0.002 if few else 0.01})
     strong = build_part("strong", chosen.strong.name, chosen.strong.settings)

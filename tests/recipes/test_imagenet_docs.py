@@ -41,10 +41,12 @@ def test_the_rehearsal_runs_as_printed(tmp_path, monkeypatch):
 
 
 def test_settings_of_the_page_are_those_of_the_recipes():
-    one, more = recipe("imagenet-1pct"), recipe("imagenet-1pct-multiview")
-    few = recipe("imagenet-0.2pct-multiview")
+    one, more = recipe("imagenet-1pct-multiview"), recipe("imagenet-1pct-scripts")
+    few = recipe("imagenet-0.2pct-scripts")
+    strengths = [each.correction.settings["strength"] for each in (one, more)]
+    assert f"| strength | {strengths[0]} | {strengths[1]} |" in PAGE
     assert f"| learning rate | {one.learning_rate} | {more.learning_rate} |" in PAGE
     thresholds = [each.algorithm.settings["threshold"] for each in (one, more)]
     assert f"| threshold | {thresholds[0]} | {thresholds[1]} |" in PAGE
     weights = [each.algorithm.settings["cld_weight"] for each in (more, few)]
-    assert f"| CLD | none | {weights[0]} (1 %), {weights[1]} (0.2 %) |" in PAGE
+    assert f"| CLD | with multi-view, the same | {weights[0]} (1 %), {weights[1]} (0.2 %) |" in PAGE

@@ -65,6 +65,22 @@ def multi_view_loss(
     return sum(terms) / 6, new
 
 
+def paired_views_loss(
+    weak: list[list[Vector]],
+    strong: list[list[Vector]],
+    old: Vector,
+    momentum: float,
+    strength: float,
+    threshold: float,
+) -> tuple[float, Vector]:
+    """Each strong view with the labels of one weak view; and the prior after the batch, from all weak views."""
+    new = moved_prior(old, [logits for view in weak for logits in view], momentum)
+    terms = [
+        unlabeled_loss(labels, view, old, new, strength, threshold) for labels, view in zip(weak, strong, strict=True)
+    ]
+    return sum(terms) / len(terms), new
+
+
 def cld_loss(weak: list[Vector], strong: list[Vector], temperature: float) -> float:
     """Groups by the most likely class; centroids; each strong view is classified against them."""
     groups: dict[int, list[Vector]] = {}

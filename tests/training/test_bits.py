@@ -34,7 +34,7 @@ RUNS = {
     "contrastmatch, averaged teacher": changed(
         EAGER, "algorithm=contrastmatch", "memory=32", "teacher=average", "average_statistics=true"
     ),
-    "crest, two generations": changed(EAGER, "algorithm=crest", "generations=2"),
+    "crest, two generations": changed(EAGER, "algorithm=crest", "generations=2", "adopt_corrected=true"),
     "fixmatch on two ranks": changed(EAGER),
 }
 TWO_RANKS = "fixmatch on two ranks"

@@ -43,6 +43,7 @@ def recipe_of(name: str, *settings: str) -> Recipe:
     if "teacher_run" in known:
         chosen += f"teacher_run={teacher_run()}", "labeled_weight=0.5"
     short = [item for item in chosen if item.partition("=")[0] in known]
+    short += algorithm.own_settings if correction == algorithm.own_correction else ()
     return changed(EAGER, f"algorithm={name}", f"correction={correction}", *short, *settings)
 
 
@@ -199,6 +200,7 @@ def on(device: str, batch: Batch) -> Batch:
         **{key: getattr(batch, key).to(device) for key in ("labeled", "labels", "positions", "progress")},
         weak=tuple(view.to(device) for view in batch.weak),
         strong=tuple(view.to(device) for view in batch.strong),
+        labeled_strong=tuple(view.to(device) for view in batch.labeled_strong),
         generator=None,
     )
 
@@ -231,10 +233,23 @@ def test_what_is_remembered_is_a_buffer_that_changes_in_place(name):
         assert [key for key, value in vars(module).items() if isinstance(value, torch.Tensor)] == []
 
 
+@pytest.mark.parametrize(("name", "asked"), [("adamatch", 1), ("fixmatch", 0)])
+def test_it_gets_the_strong_views_of_labeled_images_that_it_asks_for(name, asked):
+    step = step_of(name)
+    _, batch = seen_by(step, 0)
+    assert len(batch.labeled_strong) == step.algorithm.labeled_strong == asked
+    for view in batch.labeled_strong:
+        assert view.shape == batch.labeled.shape
+        assert not torch.equal(view, batch.labeled)
+
+
 @every_algorithm
 def test_it_says_what_it_is(name):
     algorithm = EVERY[name]
     assert algorithm.own_correction in CORRECTIONS
+    pair = changed(EAGER, f"algorithm={name}", f"correction={algorithm.own_correction}")
+    for setting in algorithm.own_settings:
+        assert pair.owner(setting.partition("=")[0]) in ("algorithm", "correction")
     assert algorithm.teacher in ("student", "average")
     assert algorithm.teacher == "average" or not algorithm.needs_average
     explained = "\n".join(parent.__doc__ for parent in algorithm.__mro__ if issubclass(parent, Algorithm))

@@ -97,7 +97,7 @@ def test_a_class_without_labels_can_still_be_learned(start):
 def test_random_features_are_refused():
     with pytest.raises(ValueError, match="the network begins with random weights, whose features tell nothing"):
         Step(changed(TINY, "first_classifier=graph"), digits(), CPU)
-    with pytest.raises(ValueError, match="first_classifier is 'best', expected random, means or graph"):
+    with pytest.raises(ValueError, match="first_classifier is 'best', expected random, means, graph or text"):
         changed(TINY, "first_classifier=best")
 
 

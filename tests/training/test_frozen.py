@@ -131,6 +131,7 @@ REFUSED = {
     "beside": ("moco", "moco, beside fixmatch, cannot learn from the vectors"),
     "beside_weight": ("2", "beside_weight is 2.0, but beside is none"),
     "beside_until": ("0.5", "beside_until is 0.5, but beside is none"),
+    "view_labels": ("paired", "view_labels is paired, which is about 2 views, and views is 1"),
     "fold": ("1", "fold 1 of 0 folds"),
     "file_column": ("nowhere", "nowhere"),
     "label_column": ("nowhere", "nowhere"),

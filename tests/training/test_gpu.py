@@ -125,6 +125,7 @@ def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
         **{name: getattr(batch, name).cuda() for name in ("labeled", "labels", "positions", "progress")},
         weak=tuple(view.cuda() for view in batch.weak),
         strong=tuple(view.cuda() for view in batch.strong),
+        labeled_strong=tuple(view.cuda() for view in batch.labeled_strong),
         generator=there.generator,
     )
     there._draw = lambda: (moved, truth.cuda())

@@ -175,7 +175,7 @@ def test_a_folder_without_weights_or_tokenizer_says_so(folder, photos, tmp_path)
 
 
 def test_nobody_is_asked_whether_to_execute_code(folder, tmp_path, monkeypatch):
-    from debiaspl.zeroshot.pretrained import Pretrained
+    from debiaspl.encoders.pretrained import Pretrained
 
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     foreign = shutil.copytree(folder, tmp_path / "foreign")

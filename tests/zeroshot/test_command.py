@@ -76,7 +76,7 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     second = tmp_path / "second"
     options = ("--classes", "temple,flower", "--out", second, "--cache", tmp_path / "cache", "--labels", few)
     said = run(photos, *options, "--steps", 5, "--device", "cpu", "--evaluate", truth(tmp_path))
-    assert "+ DebiasPL + ConSE" in said
+    assert "DebiasPL, labels + ConSE" in said
     assert load_model(second / "taught").classes == ("temple", "flower")
     assert set(labeled_files(second / "taught", photos, [f"{number}.jpg" for number in range(COUNT)])) == {
         "0.jpg",
@@ -90,17 +90,22 @@ def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
     photos = write_photos(tmp_path / "photos", side=12)
     sure = np.where(np.arange(COUNT) % 2, 0.05, 0.95)
     np.savez(tmp_path / "teacher.npz", probabilities=np.stack([sure, 1 - sure], 1))
-    (tmp_path / "few.csv").write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
+    (tmp_path / "few.csv").write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n2.jpg,temple\n")
     options = ("--classes", "temple,flower", "--model", tmp_path / "teacher.npz", "--labels", tmp_path / "few.csv")
     options += ("--student", "small", "--steps", 2, "--device", "cpu", "--out", tmp_path / "out")
     said = run(photos, *options, "--cache", tmp_path / "cache", "--evaluate", truth(tmp_path))
-    assert "+ DebiasPL + teacher.npz" in said
+    assert "DebiasPL, labels + teacher.npz" in said
+    assert "teacher.npz is right on 3 of 3 true labels" in said
+    assert "Each label was predicted by a student that did not learn from it." in said
+    handed_out = json.loads((tmp_path / "out" / "results.json").read_text())["handed out"]
+    folder = {"DebiasPL, labels alone": "debiaspl", "DebiasPL, labels + teacher.npz": "taught"}[handed_out]
+    assert f"the model: {tmp_path / 'out' / folder}" in " ".join(said.split())
     log = [json.loads(line) for line in (tmp_path / "out" / "taught" / "log.jsonl").read_text().splitlines()]
     assert log[0]["taught"] > 0.5  # a student that has seen two labels is not sure
     assert log[0]["kept"] == 1
     assert load_model(tmp_path / "out" / "taught").classes == ("temple", "flower")
     results = json.loads((tmp_path / "out" / "taught" / "results.json").read_text())
-    assert results["check"] == {"kind": "none", "folds": 0, "labels": 2}
+    assert results["check"] == {"kind": "none", "folds": 0, "labels": 3}
     assert "labels it was trained with" in (tmp_path / "out" / "report.html").read_text()
 
 

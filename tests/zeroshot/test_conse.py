@@ -72,3 +72,10 @@ def test_real_photographs_find_their_names(tmp_path):
     torch.testing.assert_close(probabilities.sum(-1), torch.ones(2))
     assert teacher.identity()["temperature"] == TEMPERATURE
     assert list((tmp_path / "features").iterdir())  # a frozen student finds them again
+    turned, _ = teacher.look(images, mirrored=True)
+    plain, _ = teacher.look(images)
+    assert not torch.equal(turned, plain)
+    assert teacher.read(turned, classes, ("{}",)).argmax(-1).tolist() == probabilities.argmax(-1).tolist()
+    for photo in (tmp_path / "photos").iterdir():
+        Image.open(photo).transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(photo)
+    torch.testing.assert_close(teacher.look(open_photos(tmp_path / "photos", classes))[0], turned, atol=1e-3, rtol=1e-3)

@@ -141,9 +141,9 @@ def test_a_table_of_truth_inside_the_photos_is_not_read(experiment, photos, tmp_
     # The leak put back: a student that learns from the table inside.
     own = module.student_task
 
-    def leaking(recipe, images, labels, predictions):
+    def leaking(images, labels, predictions):
         told = read_labels(photos, photos / "labels.csv", CLASSES)
-        return own(recipe, images, as_tensor(told, predictions.ids), predictions)
+        return own(images, as_tensor(told, predictions.ids), predictions)
 
     monkeypatch.setattr(module, "student_task", leaking)
     write_table(photos / "labels.csv", truth())
@@ -163,7 +163,8 @@ def test_what_a_folder_is_called_is_no_label(experiment, tmp_path):
 
 def test_the_folder_that_comes_out(experiment, tmp_path):
     said: list[str] = []
-    rows = experiment.run(tmp_path / "out", evaluate=write_table(tmp_path / "some.csv", truth()[:5]), say=said.append)
+    table = write_table(tmp_path / "some.csv", truth()[:5])
+    rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     assert [row.method for row in rows] == ["teacher.npz alone", "+ FixMatch", "+ DebiasPL"]
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["labels"][2] == 0
@@ -237,7 +238,7 @@ def test_a_truth_of_more_files_than_there_are_is_used_and_it_is_said(experiment,
     there = [f"{number:02d}.jpg" for number in range(COUNT)]
     table = write_table(tmp_path / "more.csv", [*truth(), 0, 1, 0], [*there, "zz.jpg", "day/01.jpg", "zz.jpg"])
     said: list[str] = []
-    rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append)
+    rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     absent = f"2 of the files that {table} names are not in {experiment.photos}: zz.jpg, day/01.jpg. "
     unread = f"1 of 12 images that {table} names cannot be read: 02.jpg."
     assert said[:2] == [f"{absent}The numbers are those of the 12 with a label that are.", unread]
@@ -271,7 +272,7 @@ def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
     files = sorted(path.name for path in photos.iterdir())
     sure = np.eye(3)[np.arange(COUNT) % 2]
     np.savez(tmp_path / "teacher.npz", probabilities=sure)
-    rows = experiment.run(tmp_path / "out")
+    rows = experiment.run(tmp_path / "out").rows
     assert [len(row.label) for row in rows] == [COUNT] * 3
     with (tmp_path / "out" / "predictions.csv").open(newline="", errors="surrogateescape") as file:
         assert [row["file_name"] for row in csv.DictReader(file)] == files

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet
+from debiaspl.encoders.templates import filled
 from debiaspl.zeroshot import TEMPLATES, check_templates, read_templates
 from debiaspl.zeroshot.arrays import ArraysTeacher
-from debiaspl.zeroshot.templates import filled
 
 
 def images(count: int = 4) -> ImageSet:

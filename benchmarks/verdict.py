@@ -1,0 +1,192 @@
+"""How well the verdict without labels tells a teacher that sees something from one that guesses.
+
+    python benchmarks/verdict.py --root DATA        about half an hour of one core; features are kept in runs/verdict
+
+ConSE on up to 2,000 images of CIFAR-10 (as they are, and shrunk to 24, 16 and 12 pixels before, which makes the teacher
+worse), EuroSAT, digits and, where DATA/flowers20 is, photos of flowers; of each, all classes and four draws of half of
+them. Then students that begin with random weights against students that begin with labels spread over the graph.
+Writes results/zeroshot/verdict.json. The truth is looked at in ``above_chance`` and ``accuracy`` alone.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from record_demo import ROOT, origin
+from torch import Tensor
+from zeroshot import EUROSAT
+
+from debiaspl.data import UNLABELED, ImageSet, Task, Vectors, load
+from debiaspl.data.folder import read_folder
+from debiaspl.graph import directions, nearest
+from debiaspl.models import Scaling
+from debiaspl.training.evaluate import evaluate
+from debiaspl.training.loop import fit
+from debiaspl.training.vectors import LINEAR, enough_steps
+from debiaspl.zeroshot.conse import ConseTeacher
+from debiaspl.zeroshot.looking import Looking
+from debiaspl.zeroshot.predictions import Predictions
+from debiaspl.zeroshot.student import lite0_size
+from debiaspl.zeroshot.verdict import judge
+
+KEPT = ROOT / "runs" / "verdict"
+MOST, PARTS, SEEDS = 2000, 4, 3
+CONFIDENCE = 0.95
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def sets(root: Path | None) -> Iterator[tuple[str, ImageSet]]:
+    """Sets by name, with class names in plain words."""
+    cifar = some(load("cifar10", root).test)
+    yield "cifar10", cifar
+    for side in (24, 16, 12):
+        small = F.interpolate(cifar.images.float(), (side, side), mode="area")
+        blurred = F.interpolate(small, (32, 32), mode="bilinear").round().to(torch.uint8)
+        yield f"cifar10 at {side} pixels", ImageSet(blurred, cifar.labels, cifar.classes, truth=cifar.truth)
+    eurosat = some(load("eurosat", root).train)
+    yield "eurosat", named(eurosat, EUROSAT)
+    yield "digits", named(some(load("digits", root).train), DIGITS)
+    if root is not None and (root / "flowers20").is_dir():
+        flowers = some(read_folder(root / "flowers20", (224, 224))[0])
+        yield "flowers20", named(flowers, [name.replace("-", " ") for name in flowers.classes])
+
+
+def some(images: ImageSet) -> ImageSet:
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    return images.select(order[:MOST].sort().values)
+
+
+def named(images: ImageSet, classes: Sequence[str]) -> ImageSet:
+    return ImageSet(images.images, images.labels, tuple(classes), images.ids, images.truth)
+
+
+class Kept(Looking):
+    """ConSE, with the vectors of one set, plain and mirrored, computed once for all draws of its classes."""
+
+    def __init__(self, images: ImageSet, name: str) -> None:
+        self.teacher = ConseTeacher(lite0_size(min(images.images.shape[2:])), KEPT / "features")
+        self.place = {identity: number for number, identity in enumerate(images.ids)}
+        path = KEPT / f"{name.replace(' ', '-')}.pt"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            torch.save([self.teacher.look(images, mirrored=turned)[0] for turned in (False, True)], path)
+        self.plain, self.turned = torch.load(path)
+
+    def look(self, images: ImageSet, progress: Any = None, mirrored: bool = False) -> tuple[Tensor, dict[int, str]]:
+        return (self.turned if mirrored else self.plain)[[self.place[name] for name in images.ids]], {}
+
+    def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
+        return self.teacher.read(vectors, classes, templates)
+
+
+def draws(images: ImageSet) -> Iterator[tuple[str, ImageSet]]:
+    """All classes, then half of them, four times."""
+    yield "all classes", images
+    generator = torch.Generator().manual_seed(1)
+    for number in range(PARTS):
+        own = torch.randperm(images.num_classes, generator=generator)[: images.num_classes // 2].sort().values
+        rows = torch.isin(images.truth, own).nonzero().flatten()
+        place = torch.full((images.num_classes,), UNLABELED)
+        place[own] = torch.arange(len(own))
+        part = images.select(rows)
+        truth = place[part.truth]
+        yield f"half {number}", ImageSet(part.images, truth, tuple(images.classes[c] for c in own), part.ids, truth)
+
+
+def above_chance(label: Tensor, images: ImageSet) -> dict[str, float]:
+    right, chance = accuracy(label, images), 1 / images.num_classes
+    return {"accuracy": round(right, 4), "above chance": round((right - chance) / (1 - chance), 4)}
+
+
+def accuracy(label: Tensor, images: ImageSet) -> float:
+    return float((label == images.truth).double().mean())
+
+
+def neighbours(vectors: Tensor, label: Tensor, classes: int) -> float:
+    """The share of the ten nearest neighbours with the same label, beyond chance: measured, and not used."""
+    places = nearest(directions(vectors, vectors.mean(0)), 10).places
+    shares = torch.bincount(label, minlength=classes).double() / len(label)
+    expected = float(shares.square().sum())
+    return (float((label[places] == label[:, None]).double().mean()) - expected) / (1 - expected)
+
+
+def judged(images: ImageSet, teacher: Kept) -> dict[str, Any]:
+    blind = ImageSet(images.images, torch.full_like(images.labels, UNLABELED), images.classes, images.ids)
+    probabilities, _ = teacher.predict(blind, images.classes, ("{}",))
+    said = Predictions(probabilities, images.classes, images.ids, "ConSE")
+    verdict = judge(teacher, blind, said, ("{}",))
+    assert verdict is not None
+    near = neighbours(teacher.look(blind)[0], said.label, len(images.classes))
+    return {**above_chance(said.label, images), **verdict.to_json(), "neighbours": round(near, 3)}
+
+
+def students(images: ImageSet, teacher: Kept) -> dict[str, Any]:
+    """FixMatch and DebiasPL on frozen features, by what the classifier begins with: from ConSE's confident labels, and
+    from five true labels a class."""
+    vectors = teacher.look(images)[0]
+    confidence, label = teacher.read(vectors, images.classes, ("{}",)).max(-1)
+    sure = torch.where(confidence >= CONFIDENCE, label, UNLABELED)
+    found: dict[str, Any] = {}
+    for kind in ("from ConSE", "from five true labels a class"):
+        cell: dict[str, Any] = {}
+        for method, strength in (("FixMatch", 0.0), ("DebiasPL", 0.5)):
+            for first in ("random", "graph"):
+                runs = []
+                for seed in range(SEEDS):
+                    labels = sure if kind == "from ConSE" else five(images, seed)
+                    if len(set(labels.tolist()) - {UNLABELED}) < 2:
+                        break
+                    runs.append(accuracy(trained(vectors, labels, images, strength, first, seed), images))
+                if runs:
+                    cell[f"{method}, {first}"] = {"accuracy": round(statistics.fmean(runs), 4), "runs": runs}
+        found[kind] = cell or {"skipped": "labels of fewer than two classes"}
+    found["from ConSE"] |= {"labels": int((sure >= 0).sum())}
+    return found
+
+
+def five(images: ImageSet, seed: int) -> Tensor:
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))
+    labels = torch.full((len(images),), UNLABELED)
+    for number in range(images.num_classes):
+        own = order[images.truth[order] == number][:5]
+        labels[own] = number
+    return labels
+
+
+def trained(vectors: Tensor, labels: Tensor, images: ImageSet, strength: float, first: str, seed: int) -> Tensor:
+    """Labels of every image by a student of these."""
+    scaled = Scaling.of(vectors, unit=True)(vectors)[:, None]
+    every = ImageSet(Vectors(scaled), labels, images.classes, images.ids)
+    known, rest = (labels >= 0).nonzero().flatten(), (labels < 0).nonzero().flatten()
+    task = Task(every.select(known), every.select(rest).without_labels(), every.select(known))
+    chosen = [f"strength={strength}", "threshold=0.95", f"first_classifier={first}", f"seed={seed}"]
+    step = fit(LINEAR.with_settings([*chosen, f"steps={enough_steps(len(vectors))}"]), task, torch.device("cpu"))
+    return evaluate(step.finished(), every.without_labels()).label
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=None, help="a further folder with the sets")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "zeroshot" / "verdict.json")
+    arguments = parser.parse_args()
+    written: dict[str, Any] = {"verdicts": {}, "students": {}}
+    for name, images in sets(arguments.root):
+        teacher = Kept(images, name)
+        for draw, part in draws(images):
+            found = judged(part, teacher)
+            written["verdicts"][f"{name}, {draw}"] = found
+            print(f"{name}, {draw}: {found}", flush=True)
+        if "pixels" not in name:
+            written["students"][name] = students(images, teacher)
+            print(name, written["students"][name], flush=True)
+    written["origin"] = origin("python benchmarks/verdict.py --root DATA")
+    arguments.out.write_text(json.dumps(written, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""ABC (Lee, Shin and Kim, 2021): FixMatch, and beside its classifier one that every class trains equally often."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Batch, Models, check_threshold
+from debiaspl.algorithms.fixmatch import FixMatch
+from debiaspl.algorithms.mixing import check_ramp, ramp
+from debiaspl.algorithms.predict import Logits, predict_twice
+from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32
+from debiaspl.models import FurtherHead
+
+
+class ABC(FixMatch):
+    """FixMatch trains the network, and an auxiliary balanced classifier on the same features is what is used.
+
+    Beside the losses of FixMatch there are two of the auxiliary classifier, in which random masks let each class count
+    equally often. N_k are the labels of class k, N_L those of the smallest class:
+
+    * the cross-entropy of a labeled image of class y, with probability ``N_L / N_y`` (Eq. 1 and 2 of the paper);
+    * the cross-entropy of the strong view of an unlabeled image with the soft prediction q of its weak view, by the
+      auxiliary classifier itself and without a gradient, where max q reaches the threshold, with probability
+      ``N_L / N_k`` for k = argmax q (Eq. 3 and 4), added up over strong views. The authors have two; ``views=2`` too.
+
+    Few labels reach the threshold at first, so that second probability falls from 1 to ``N_L / N_k`` in a straight
+    line over the training. Both losses reach the features, as in the paper.
+
+    The correction is that of FixMatch: its labels, both its losses, and what it learns. The auxiliary classifier is
+    balanced by its masks, and a margin would balance it twice; so while it is trained, no correction acts on it. One
+    of the finished classifier does, for that is this one, unless it takes out the shares of the labels once more.
+
+    Args:
+        num_classes: number of classes (C).
+        num_features: width of the features.
+        class_counts: labels of each class (N_k); one without a label counts like the smallest.
+        correction: what is done to FixMatch's predictions before they become labels; nothing, if not given.
+        auxiliary_weight: weight of the auxiliary classifier's losses.
+        auxiliary_threshold: its labels less confident than this are not used; that of FixMatch unless given.
+        ramp_up: share of the training over which masks of unlabeled images become balanced; 0 has them so at once.
+        others: settings of FixMatch.
+    """
+
+    balance: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        num_features: int,
+        class_counts: Sequence[int],
+        correction: Correction | None = None,
+        auxiliary_weight: float = 1.0,
+        auxiliary_threshold: float | None = None,
+        ramp_up: float = 1.0,
+        **others: Any,
+    ) -> None:
+        super().__init__(correction, **others)
+        if self.strong_share < 1:
+            raise ValueError(
+                f"strong_share is {self.strong_share}: the auxiliary classifier of ABC has labels of its own, and "
+                "needs every strong view. Use strong_share=1."
+            )
+        if "classifier" in self.correction.places() and self.correction.takes_out == LABEL_SHARES:
+            raise ValueError(
+                f"the auxiliary classifier of ABC is balanced, and {type(self.correction).__name__} would take out "
+                f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
+            )
+        self.auxiliary_weight, self.ramp_up = auxiliary_weight, check_ramp(ramp_up)
+        own = self.threshold if auxiliary_threshold is None else auxiliary_threshold
+        self.auxiliary_threshold = check_threshold(own)
+        self.auxiliary = FurtherHead(num_features, num_classes)
+        counts = torch.tensor([float(count) for count in class_counts])
+        least = counts[counts > 0].min()
+        self.register_buffer("balance", least / counts.clamp_min(least), persistent=False)
+
+    def classifier(self) -> FurtherHead:
+        return self.auxiliary
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        own, balanced = predict_twice(models, batch, self.joint, self.auxiliary)
+        return self.losses_of(own, batch.labels) | self._auxiliary_losses(balanced, batch)
+
+    def _auxiliary_losses(self, predicted: Logits, batch: Batch) -> dict[str, Tensor]:
+        chosen = chosen_with(self.balance[batch.labels], batch.generator)
+        labeled = F.cross_entropy(at_least_float32(predicted.labeled), batch.labels, reduction="none") * chosen
+
+        target = at_least_float32(torch.stack(predicted.weak)).mean(0).softmax(-1)
+        confidence, label = target.max(-1)
+        balance = 1 - ramp(batch.progress, self.ramp_up) * (1 - self.balance)
+        used = chosen_with(balance[label], batch.generator) & (confidence >= self.auxiliary_threshold)
+        terms = [
+            (F.cross_entropy(at_least_float32(logits), target, reduction="none") * used).mean()
+            for logits in predicted.strong
+        ]
+        seen = {"auxiliary_used": used.to(confidence.dtype).mean(), "auxiliary_confidence": confidence.mean()}
+        self.report(**self.monitors, **seen)
+        return {
+            "auxiliary_labeled": self.auxiliary_weight * labeled.mean(),
+            "auxiliary_unlabeled": self.auxiliary_weight * torch.stack(terms).sum(),
+        }
+
+
+def chosen_with(probability: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Which rows are chosen, each with its probability. Every rank draws for all of them, and uses its own part."""
+    drawn = torch.rand(ranks.count() * len(probability), device=probability.device, generator=generator)
+    return ranks.own_part(drawn) < probability

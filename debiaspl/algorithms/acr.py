@@ -1,0 +1,133 @@
+"""ACR (Wei and Gan, 2023): two classifiers, and labels adjusted by how the unlabeled images are distributed."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
+from debiaspl.algorithms.predict import predict_twice
+from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts
+from debiaspl.debias.running import safe_log
+from debiaspl.models import FurtherHead
+
+
+class ACR(Algorithm):
+    """A standard classifier f and a balanced one f~, on the same features; the balanced one is what is used.
+
+    With pi, the shares of the classes among the labels, and hard labels of a weak view:
+
+    * f learns labels from ``softmax(f - tau_t log pi)``, where they or those of ``softmax(f)`` reach the threshold;
+    * f~ learns labeled images with ``f~ + balanced_tau log pi``, and labels from ``softmax(f - balanced_tau log pi)``,
+      where they or those of ``softmax(f~)`` reach the threshold.
+
+    tau_t depends on how the unlabeled images are distributed, which is estimated from the confident labels of f~: the
+    nearer they are to the labeled ones, the less the standard labels are adjusted. Three anchors are compared, pi
+    itself, the uniform distribution, and pi reversed, where the rarest class is the most frequent. d are the symmetric
+    KL divergences of the estimate from them: ``tau_t = tau exp(d_1) / (exp(d_1) + exp(d_2) + exp(d_3))``.
+
+    As in the paper the estimate counts labels; the released code counts each class once a batch. It follows them with
+    0.9 and averages d over 500 steps; here the estimate moves more slowly, and d is that of the estimate. The released
+    code has two strong views (``strong_views=2``). Labeled images are also unlabeled ones in its protocol.
+
+    A correction acts on f: on all labels that come from it, and on its losses. One that takes out the shares of the
+    labels too, such as logit adjustment, is refused.
+
+    Args:
+        num_classes: number of classes (C).
+        num_features: width of the features.
+        class_counts: labels of each class.
+        correction: what is done to the predictions of f before they become labels; nothing, if not given.
+        threshold: labels less confident than this are not used.
+        unlabeled_weight: weight of the unlabeled losses.
+        tau: largest adjustment of the labels for f.
+        balanced_tau: adjustment of the labels, and of the labeled loss, for f~.
+        momentum: how slowly the estimate follows the labels.
+        begin: share of the training after which it is estimated; before that tau_t is tau.
+        strong_views: strong views of each image, 1 or more; losses are the mean over them.
+        joint: weak views share the student's batch, and so its batch norm, with the others.
+    """
+
+    shares: Tensor
+    anchors: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        num_features: int,
+        class_counts: Sequence[int],
+        correction: Correction | None = None,
+        threshold: float = 0.95,
+        unlabeled_weight: float = 1.0,
+        tau: float = 2.0,
+        balanced_tau: float = 2.0,
+        momentum: float = 0.99,
+        begin: float = 0.01,
+        strong_views: int = 1,
+        joint: bool = True,
+    ) -> None:
+        super().__init__(correction)
+        if self.correction.takes_out == LABEL_SHARES:
+            raise ValueError(
+                f"ACR takes out {LABEL_SHARES}, and {type(self.correction).__name__} would do so a second "
+                "time. Use correction=none, or one that asks for no counts, such as debiaser."
+            )
+        for name, value, most in (("tau", tau, 1e3), ("balanced_tau", balanced_tau, 1e3), ("begin", begin, 1)):
+            if not 0 <= value <= most:
+                raise ValueError(f"{name} is {value!r}, expected a number from 0 to {most:g}.")
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum is {momentum!r}, expected a number in [0, 1).")
+        if strong_views < 1:
+            raise ValueError(f"strong_views is {strong_views}, expected 1 or more.")
+        self.views, self.joint = Views(weak=1, strong=strong_views), joint
+        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
+        self.tau, self.balanced_tau, self.momentum, self.begin = tau, balanced_tau, momentum, begin
+        self.balanced = FurtherHead(num_features, num_classes)
+        counts = checked_counts(class_counts)
+        labeled, order = counts / counts.sum(), counts.argsort()
+        reversed_ = torch.empty_like(labeled).index_copy(0, order, labeled[order].flip(0))
+        uniform = torch.full_like(labeled, 1 / num_classes)
+        self.register_buffer("anchors", torch.stack([labeled, uniform, reversed_]), persistent=False)
+        self.register_buffer("shares", uniform.clone())
+
+    def classifier(self) -> FurtherHead:
+        return self.balanced
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        own, balanced = predict_twice(models, batch, self.joint, self.balanced)
+        weak, log_shares = at_least_float32(own.weak[0]), self.anchors[0].log()
+        tau = self.adapted(batch.progress)
+
+        # All labels are made with the correction from before this batch; the last one lets it learn.
+        confidence, label = self.correction.probabilities(weak - tau * log_shares).max(-1)
+        second, balanced_label = self.correction.probabilities(weak - self.balanced_tau * log_shares).max(-1)
+        kept = (confidence >= self.threshold) | (self.correction(weak).amax(-1) >= self.threshold)
+        sure, guess = at_least_float32(balanced.weak[0]).softmax(-1).max(-1)
+        balanced_kept = (second >= self.threshold) | (sure >= self.threshold)
+        self._estimate(guess, sure >= self.threshold, batch.progress)
+
+        report_labels(self, weak, second, balanced_label, balanced_kept, tau=tau, standard_kept=kept.float().mean())
+        plain, adjusted = Correction(), at_least_float32(balanced.labeled) + self.balanced_tau * log_shares
+        first = [unlabeled_loss(self.correction, view, label, kept) for view in own.strong]
+        other = [unlabeled_loss(plain, view, balanced_label, balanced_kept) for view in balanced.strong]
+        return {
+            "labeled": labeled_loss(self.correction, own.labeled, batch.labels),
+            "unlabeled": self.unlabeled_weight * torch.stack(first).mean(),
+            "balanced_labeled": F.cross_entropy(adjusted, batch.labels),
+            "balanced_unlabeled": self.unlabeled_weight * torch.stack(other).mean(),
+        }
+
+    def adapted(self, progress: Tensor) -> Tensor:
+        """tau_t, a scalar."""
+        logs, anchors = safe_log(self.shares), self.anchors.log()
+        distances = ((self.shares - self.anchors) * (logs - anchors)).sum(-1) / 2
+        return (self.tau * distances.softmax(0)[0]).where(progress >= self.begin, self.tau)
+
+    def _estimate(self, label: Tensor, sure: Tensor, progress: Tensor) -> None:
+        counts = F.one_hot(label, len(self.shares)).to(self.shares.dtype) * sure[:, None]
+        total = ranks.summed(counts.sum(0))
+        moved = self.shares.lerp(total / total.sum().clamp_min(1), 1 - self.momentum)
+        self.shares.copy_(torch.where((total.sum() > 0) & (progress >= self.begin), moved, self.shares))

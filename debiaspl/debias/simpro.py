@@ -1,0 +1,92 @@
+"""SimPro (Du, Han and Huang, 2024): how often each class occurs among unlabeled images, estimated as it trains."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts
+from debiaspl.debias.running import RunningPrior
+
+LEAST = 1e-12
+"""Added to a share before its logarithm, as in the released code: a class that is never predicted can come back."""
+
+
+class SimPro(RunningPrior):
+    """The network learns what classes look like, and how often they occur is estimated apart from it.
+
+    The logits f are those of balanced classes. With ``prior``, the estimate of how often each class occurs among the
+    unlabeled images (phi_u), and ``joint``, how often it occurs among all that is learned from (phi):
+
+    * labels come from ``softmax(f + tau log prior)``, the Bayes classifier of the unlabeled images (E-step);
+    * both losses see ``z + tau log joint``, so that the finished classifier needs no correction (M-step for the
+      network);
+    * of the labels that reach ``count_threshold``, their mean is what prior moves to, and their sum with the labeled
+      images what joint moves to (M-step for the distributions, in closed form).
+
+    This follows the released code: there tau is 2 on CIFAR-10 and STL-10 and 1 on CIFAR-100, where the threshold of
+    labels is 0.2; prior starts uniform, joint with the labeled shares. It takes both in every 500 steps with a momentum
+    of 0.9, which has the mean age of 0.9998 a step. Here they move every step, and the default is for shorter runs.
+    Its targets are soft, those of the algorithm here what the algorithm makes of them; it also weighs the labeled loss
+    by the share of labeled images, which ``unlabeled_weight`` of most algorithms does the other way round.
+
+    Args:
+        class_counts: labels of each class; their shares are what joint starts with.
+        tau: how much the losses and the labels are adjusted; 1 is Bayes' rule, the released code uses 1 or 2.
+        momentum: how slowly prior and joint follow the labels, in [0, 1).
+        count_threshold: labels less confident than this are not counted.
+        unlabeled_ratio: unlabeled images for each labeled one in a batch, by which both are counted in joint.
+    """
+
+    traits = Traits(helps_training=True, adapts=True, works_on_balanced=True, allows_shift=True)
+    takes_out = LABEL_SHARES
+    exact = ("prior", "joint")
+    joint: Tensor
+    shares: Tensor
+
+    def __init__(
+        self,
+        class_counts: Sequence[int],
+        tau: float = 1.0,
+        momentum: float = 0.999,
+        count_threshold: float = 0.95,
+        unlabeled_ratio: float = 1.0,
+    ) -> None:
+        super().__init__(len(class_counts), momentum)
+        if not 0 <= tau < float("inf"):
+            raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 adjusts nothing, 1 is Bayes' rule.")
+        if not 0 <= count_threshold <= 1:
+            raise ValueError(f"count_threshold is {count_threshold!r}, expected a confidence in [0, 1], such as 0.95.")
+        if not 0 <= unlabeled_ratio < float("inf"):
+            raise ValueError(
+                f"unlabeled_ratio is {unlabeled_ratio!r}, expected a number >= 0: unlabeled_batch / labeled_batch."
+            )
+        self.tau, self.count_threshold, self.unlabeled_ratio = float(tau), count_threshold, float(unlabeled_ratio)
+        counts = checked_counts(class_counts)
+        self.register_buffer("shares", counts / counts.sum(), persistent=False)
+        self.register_buffer("joint", self.shares.clone())
+
+    def probabilities(self, weak_logits: Tensor) -> Tensor:
+        self.check(weak_logits, "weak_logits")
+        return (at_least_float32(weak_logits.detach()) + self.tau * (self.prior + LEAST).log()).softmax(-1)
+
+    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        self.check(strong_logits, "strong_logits")
+        return at_least_float32(strong_logits) + self.tau * (self.joint + LEAST).log()
+
+    def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        return self.margin(logits, labels)
+
+    def counted(self, logits: Tensor) -> Tensor:
+        labels = self.probabilities(logits)
+        return labels * (labels.amax(-1, keepdim=True) >= self.count_threshold)
+
+    def _follow(self, batch_mean: Tensor, usable: Tensor) -> None:
+        total = batch_mean.sum()
+        kept = usable & (total > 0)
+        together = (self.shares + self.unlabeled_ratio * batch_mean) / (1 + self.unlabeled_ratio * total)
+        for own, seen in ((self.prior, batch_mean / total), (self.joint, together)):
+            own.copy_(torch.where(kept, own.lerp(seen, 1 - self.momentum), own))
+
+    def extra_repr(self) -> str:
+        return f"num_classes={self.num_classes}, tau={self.tau}, momentum={self.momentum}"

@@ -1,0 +1,114 @@
+"""``debiaspl results --protocol 500/4000``: published numbers and our own, one table for one N1/M1."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from textwrap import wrap
+from typing import Any
+
+from debiaspl.files import parse_json
+from debiaspl.recipes.long_tail import CELLS, Cell
+from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
+from debiaspl.recipes.results import SEARCH, changes, checked
+from debiaspl.training import Recipe, RunError
+
+FOLDER = "long-tail"
+"""Of results/, for runs of ``debiaspl.recipes.long_tail``."""
+OURS = "ours"
+NAMES = {("fixmatch", "debiaser"): "DebiasPL", ("fixmatch", "none"): "FixMatch", ("supervised", "none"): "supervised"}
+"""Of an algorithm and a correction; of others it is both of their names."""
+SHORT = {"consistent": "", "uniform": "unif.", "reversed": "rev."}
+METHOD_COLUMNS = 24
+
+
+@dataclass(frozen=True)
+class ProtocolRow:
+    """A number of a cell, published or our own."""
+
+    cell: str
+    method: str
+    accuracy: float
+    """Mean, in %."""
+    source: str
+    """A key of ``published.SOURCES``, or ``ours``."""
+    where: str
+    """The table that it stands in; of our own, what differs from the recipe and the number of folds."""
+    spread: float | None = None
+    """Published standard deviation."""
+    folds: tuple[float, ...] = ()
+    """Of our own, each in %."""
+
+
+def cells_of(protocol: str) -> list[Cell]:
+    """The cells of N1/M1."""
+    found = [cell for cell in CELLS if f"{cell.labeled_max}/{cell.unlabeled_max}" == protocol]
+    if not found:
+        raise RunError(f"there is no protocol {protocol!r}. Expected N1/M1, one of {', '.join(PROTOCOLS)}.")
+    return found
+
+
+def protocol_rows(protocol: str, folder: Path | None) -> list[ProtocolRow]:
+    """Published rows, then our own from this folder: ``*.json`` and ``*/*.json``, as benchmarks/gain.py writes them."""
+    names = {cell.name for cell in cells_of(protocol)}
+    found = [
+        ProtocolRow(row.cell, row.method, row.accuracy, row.source, row.table, row.spread)
+        for row in PUBLISHED
+        if row.cell in names
+    ]
+    paths = [] if folder is None else sorted((*folder.glob("*.json"), *folder.glob("*/*.json")))
+    own = [_own(path) for path in paths if SEARCH not in path.stem]
+    return found + sorted((row for row in own if row.cell in names), key=lambda row: (row.method, row.where, row.cell))
+
+
+def _own(path: Path) -> ProtocolRow:
+    try:
+        measured: dict[str, Any] = parse_json(path.read_text())
+        checked(measured)
+        recipe = Recipe.from_json(measured["recipe"])
+        cell = recipe.name.removesuffix("-fixmatch")
+        if cell not in {cell.name for cell in CELLS}:
+            raise ValueError(f"{recipe.name} is no recipe of a standard long-tail protocol")
+        settings = [setting for setting in measured["command"].split() if "=" in setting]
+        pair = recipe.algorithm.name, recipe.correction.name
+        apart = [
+            text for text in changes(recipe, settings) if text.partition("=")[0] not in ("algorithm", "correction")
+        ]
+        folds = tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"])
+        number = f"{len(folds)} fold{'s' if len(folds) > 1 else ''}"
+        method = NAMES.get(pair, " + ".join(part for part in pair if part != "none"))
+        return ProtocolRow(cell, method, mean(folds), OURS, ", ".join([*apart, number]), None, folds)
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise RunError(
+            f"{path} cannot be read as results of benchmarks/gain.py on a standard long-tail protocol: {told}. "
+            "Measure it again, or take it away."
+        ) from error
+
+
+def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], list[list[str]], list[str]]:
+    """Header, lines and notes of a printed table of at most 80 columns: a line for each method of a source, a column
+    for each cell that has a number. Cells of header and lines may have several lines themselves."""
+    names = {row.cell for row in found}
+    shown = [cell for cell in cells_of(protocol) if cell.name in names]
+    of: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in found:
+        key = row.source, row.method, row.where if row.source == OURS else ""
+        of.setdefault(key, {})[row.cell] = f"{row.accuracy:.1f}"
+    variants = sorted({where for source, _, where in of if source == OURS})
+    for method in ("FixMatch", "DebiasPL"):
+        if (OURS, method) not in {(source, known) for source, known, _ in of}:
+            of[OURS, method, ""] = {cell.name: "open" for cell in shown}
+    lines = [
+        [
+            "\n".join(wrap(method, METHOD_COLUMNS, break_on_hyphens=False)),
+            *(numbers.get(cell.name, "") for cell in shown),
+            f"{source} {variants.index(where) + 1}" if where else source,
+        ]
+        for (source, method, where), numbers in of.items()
+    ]
+    header = ["method", *(f"g{cell.gamma}\n{SHORT[cell.unlabeled]}" for cell in shown), "source"]
+    notes = [f"{source}: {about}." for source, about in SOURCES.items() if any(row.source == source for row in found)]
+    notes += [f"{OURS} {number}: {where}." for number, where in enumerate(variants, start=1)]
+    if any("open" in numbers.values() for numbers in of.values()):
+        notes.append(f"open: not measured. To run one: debiaspl train --recipe {shown[0].name}")
+    return header, lines, notes

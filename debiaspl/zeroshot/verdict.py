@@ -1,0 +1,169 @@
+"""Does the teacher see anything in these photos? A verdict without labels, from four signs.
+
+* clusters: photos that look alike get the same class, and photos that do not get different ones.
+* decided: it is sure of each photo, and of different classes for different photos.
+* prompts: it says the same when the class names are put into other sentences.
+* views: it says the same of mirrored photos.
+
+The mean of the first two, ``clarity``, follows the accuracy where the truth is known; a teacher that guesses can agree
+with itself over prompts and views, but one that sees does so always (results/zeroshot/verdict.json). None of them can
+notice a teacher that is wrong in the same way every time, for example because a class name means something else; labels
+can: ``zeroshot/check.py``.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import ImageSet
+from debiaspl.encoders.templates import TEMPLATES
+from debiaspl.graph import directions
+from debiaspl.graph.clusters import clusters
+from debiaspl.zeroshot.looking import Looking
+from debiaspl.zeroshot.predictions import Predictions
+from debiaspl.zeroshot.teacher import Progress, no_progress
+
+SAMPLE, MIRRORED = 2000, 400
+"""Images that are looked at, at equal distances; and those of them that are mirrored, which costs a second look."""
+LEAST_IMAGES = 50
+"""Images below which there is no verdict."""
+PROMPTS = ("name", "general", "satellite", "texture")
+"""Sets of templates that the predictions are compared with, but for the one that they are made with."""
+GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
+NEEDED = {"clarity": 0.33, "prompts": 0.6, "views": 0.68}
+"""What a good one reaches: every draw where the teacher was right far more often than chance did."""
+LEAST = {"clarity": 0.17, "prompts": 0.3}
+"""Below one of these, the teacher was at chance or little above, in all draws but one."""
+EXPECTED = 10
+"""Images per class from which on a class that is never predicted counts against the teacher."""
+PER_CLUSTER, TRIES, SHUFFLES, SEED = 20, 3, 5, 0
+
+
+@dataclass(frozen=True)
+class TeacherVerdict:
+    """The signs, each 0 by chance and 1 at best, and what they mean."""
+
+    clusters: float
+    decided: float
+    prompts: float
+    views: float
+    never: tuple[str, ...]
+    """Classes that are never predicted."""
+    images: int
+    """Looked at."""
+
+    @property
+    def clarity(self) -> float:
+        return (self.clusters + self.decided) / 2
+
+    @property
+    def word(self) -> str:
+        if any(getattr(self, name) < least for name, least in LEAST.items()):
+            return CHANCE
+        enough = all(getattr(self, name) >= needed for name, needed in NEEDED.items())
+        return GOOD if enough and not self.never else DOUBTFUL
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("clarity", "clusters", "decided", "prompts", "views")
+        signs = {name: round(getattr(self, name), 4) for name in names}
+        return {"verdict": self.word, **signs, "never": list(self.never), "images": self.images}
+
+    def line(self, teacher: str, photos: Path, classes: Sequence[str]) -> str:
+        """One line for the user, with what to do."""
+        signs = ", ".join(f"{name} {getattr(self, name):.2f} of {needed:g}" for name, needed in NEEDED.items())
+        found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what a good one has: {signs}"
+        found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
+        if self.word == GOOD:
+            return f"{found} It is consistent, which does not prove that it is right: 20 labels test it (--labels)."
+        rely = "Do not rely on it" if self.word == CHANCE else "Check it before you rely on it"
+        return (
+            f'{found} {rely}: label five photos a class (debiaspl label {photos} --classes "{",".join(classes)}"), '
+            "then give them with --labels, or train on them alone (debiaspl train)."
+        )
+
+
+@torch.no_grad()
+def judge(
+    teacher: Looking,
+    images: ImageSet,
+    predictions: Predictions,
+    templates: Sequence[str],
+    progress: Progress = no_progress,
+) -> TeacherVerdict | None:
+    """The verdict on ``predictions``, which the teacher has made of ``images`` with these templates; None where there
+    are too few."""
+    read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
+    if len(read) < LEAST_IMAGES:
+        return None
+    rows, classes, count = evenly(read, SAMPLE), predictions.classes, len(predictions.classes)
+    vectors = teacher.vectors_of(images, rows, progress)
+    probabilities = teacher.read(vectors, classes, templates)
+    labels = probabilities.argmax(-1)
+    others = [TEMPLATES[name] for name in PROMPTS if tuple(templates) != TEMPLATES[name]]
+    prompts = [agreement(labels, teacher.read(vectors, classes, other).argmax(-1), count) for other in others]
+    some = evenly(torch.arange(len(rows)), MIRRORED)
+    turned, _ = teacher.look(images.select(rows[some]), progress, mirrored=True)
+    mirrored = teacher.read(turned, classes, templates).argmax(-1)
+    never = tuple(name for name, found in zip(classes, predictions.counts(), strict=True) if not found)
+    return TeacherVerdict(
+        cluster_agreement(vectors, labels, count),
+        decidedness(probabilities),
+        sum(prompts) / len(prompts),
+        agreement(labels[some], mirrored, count),
+        never if len(predictions) >= EXPECTED * count else (),
+        len(rows),
+    )
+
+
+def agreement(one: Tensor, other: Tensor, classes: int) -> float:
+    """Cohen's kappa of two labels for each image: (observed - expected) / (1 - expected), where the agreement that is
+    expected is that of labels drawn with the same shares. 0 where all labels are the same."""
+    shares = [torch.bincount(labels, minlength=classes).double() / len(labels) for labels in (one, other)]
+    observed, expected = float((one == other).double().mean()), float((shares[0] * shares[1]).sum())
+    return (observed - expected) / (1 - expected) if expected < 1 else 0.0
+
+
+def decidedness(probabilities: Tensor) -> float:
+    """(H(mean of the rows) - mean of H(row)) / log C: 1 for rows that are certain and name all classes equally often, 0
+    for rows that are all alike, sure or not. It is the mutual information of image and class."""
+    shares = probabilities.double()
+    found = _entropy(shares.mean(0)) - _entropy(shares).mean()
+    return float(found) / math.log(shares.shape[1])
+
+
+def cluster_agreement(vectors: Tensor, labels: Tensor, classes: int) -> float:
+    """How much the labels tell of the clusters of the vectors: mutual information over the entropy of the clusters,
+    beyond what shuffled labels tell. There are as many clusters as classes, fewer where there are few images (k-means
+    on unit vectors, seen from their mean); the mean of three clusterings."""
+    units = directions(vectors, vectors.mean(0))
+    count = max(min(classes, len(units) // PER_CLUSTER), 2)
+    generator = torch.Generator().manual_seed(SEED)
+    found = []
+    for seed in range(TRIES):
+        home = clusters(units, count, seed)
+        shuffled = [labels[torch.randperm(len(labels), generator=generator)] for _ in range(SHUFFLES)]
+        chance = sum(_shared(other, home, classes, count) for other in shuffled) / SHUFFLES
+        most = float(_entropy(torch.bincount(home, minlength=count).double() / len(home)))
+        found.append((_shared(labels, home, classes, count) - chance) / (most - chance) if most > chance else 0.0)
+    return sum(found) / TRIES
+
+
+def _shared(one: Tensor, other: Tensor, rows: int, columns: int) -> float:
+    """Mutual information of two labels for each image, in nats."""
+    joint = torch.bincount(one * columns + other, minlength=rows * columns).double().reshape(rows, columns) / len(one)
+    return float(_entropy(joint.sum(1)) + _entropy(joint.sum(0)) - _entropy(joint.flatten()))
+
+
+def _entropy(shares: Tensor) -> Tensor:
+    found: Tensor = -torch.special.xlogy(shares, shares).sum(-1)
+    return found
+
+
+def evenly(rows: Tensor, count: int) -> Tensor:
+    """At most so many of the rows, at equal distances."""
+    return rows if len(rows) <= count else rows[torch.arange(count) * len(rows) // count]

@@ -1,0 +1,134 @@
+"""ABC: FixMatch as it was, and an auxiliary classifier that masks balance."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from debiaspl.algorithms import ABC, Batch, FixMatch, Models
+from debiaspl.algorithms.abc import chosen_with
+from debiaspl.debias import Correction, PosthocLogitAdjustment
+from debiaspl.models import Network
+from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
+from tests.reference import abc as twin
+
+COUNTS, FEATURES = [40, 20, 8, 4], 6
+
+
+class Features(Network):
+    """No batch norm, so that the logits of a view do not depend on the others."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.body, self.head = nn.Linear(12, FEATURES), nn.Linear(FEATURES, CLASSES)
+        self.head.weight.data.mul_(4)
+        self.num_features, self.passes = FEATURES, 0
+
+    def embed(self, images: Tensor) -> Tensor:
+        self.passes += 1
+        return self.body(images.flatten(1)).tanh()
+
+
+def made(correction: Correction | None = None, **settings) -> ABC:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        algorithm = ABC(CLASSES, FEATURES, COUNTS, correction, **{"threshold": 0.5, **settings})
+    algorithm.auxiliary.head.weight.data.mul_(4)
+    algorithm.auxiliary.average.weight.mul_(-3)  # another classifier than the one that is trained
+    return algorithm
+
+
+def drawn(views: int = 1, progress: float = 0.5) -> Batch:
+    made_of = batch(views)
+    parts = made_of.labeled, made_of.labels, made_of.weak, made_of.strong
+    return Batch(*parts, progress=torch.tensor(progress), generator=torch.Generator().manual_seed(5))
+
+
+def uniform() -> tuple[list[float], list[float]]:
+    """What is drawn for the masks of labeled and of unlabeled images."""
+    generator = torch.Generator().manual_seed(5)
+    return torch.rand(LABELED, generator=generator).tolist(), torch.rand(UNLABELED, generator=generator).tolist()
+
+
+@pytest.mark.parametrize(("views", "joint", "ramp_up", "done"), [(1, True, 1.0, 0.5), (2, False, 0.25, 1.0)])
+def test_the_auxiliary_losses_equal_the_slow_twin(views, joint, ramp_up, done):
+    student, step = Features(), drawn(views)
+    settings = {"views": views, "joint": joint, "ramp_up": ramp_up, "auxiliary_weight": 2.0}
+    algorithm = made(biased_debiaser(), **settings)
+    losses = algorithm.losses(Models(student, student), step)
+
+    def logits(images: Tensor) -> list[list[float]]:
+        return algorithm.auxiliary(student.embed(images)).tolist()
+
+    for_labeled, for_unlabeled = uniform()
+    expected = 2 * twin.labeled_loss(logits(step.labeled), step.labels.tolist(), COUNTS, for_labeled)
+    assert losses["auxiliary_labeled"].item() == pytest.approx(expected, rel=1e-5)
+    weak = torch.stack([torch.tensor(logits(view)) for view in step.weak]).mean(0).tolist()
+    strong = [logits(view) for view in step.strong]
+    expected = 2 * twin.unlabeled_loss(weak, strong, COUNTS, for_unlabeled, 0.5, done)
+    assert losses["auxiliary_unlabeled"].item() == pytest.approx(expected, rel=1e-5)
+    assert 0 < algorithm.monitors["auxiliary_used"] < 1
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_losses_of_fixmatch_are_those_of_fixmatch_bit_for_bit(joint):
+    student, step = Features(), drawn()
+    expected = FixMatch(biased_debiaser(), threshold=0.5, joint=joint).losses(Models(student, student), step)
+    passes, student.passes = student.passes, 0
+    algorithm = made(biased_debiaser(), joint=joint)
+    losses = algorithm.losses(Models(student, student), step)
+    assert all(torch.equal(losses[name], value) for name, value in expected.items())
+    assert student.passes == passes == (1 if joint else 2)  # both classifiers look at the same features
+    assert algorithm.monitors["kept"].shape == (UNLABELED,)
+
+
+def test_a_teacher_labels_with_the_average_of_the_auxiliary_classifier():
+    student, teacher, step = Features(), Features(7), drawn()
+    algorithm = made(ramp_up=0.25)
+    loss = algorithm.losses(Models(student, teacher), step)["auxiliary_unlabeled"]
+    weak = algorithm.auxiliary.averaged(teacher.embed(step.weak[0])).tolist()
+    strong = algorithm.auxiliary(student.embed(step.strong[0])).tolist()
+    assert loss.item() == pytest.approx(twin.unlabeled_loss(weak, [strong], COUNTS, uniform()[1], 0.5, 1.0), rel=1e-5)
+
+
+def test_gradients_of_the_auxiliary_losses_reach_the_features_and_no_weak_view():
+    student, step = Features(), drawn()
+    weak = step.weak[0].requires_grad_()
+    algorithm = made(auxiliary_threshold=0.0)
+    losses = algorithm.losses(Models(student, student), step)
+    (losses["auxiliary_labeled"] + losses["auxiliary_unlabeled"]).backward()
+    assert student.body.weight.grad.abs().sum() > 0
+    assert student.head.weight.grad is None
+    assert algorithm.auxiliary.head.weight.grad.abs().sum() > 0
+    assert weak.grad is None or not weak.grad.any()
+
+
+def test_masks_choose_each_class_equally_often():
+    labels = torch.tensor([number for number, count in enumerate(COUNTS) for _ in range(count * 100)])
+    chosen = chosen_with(made().balance[labels], torch.Generator().manual_seed(0))
+    counts = labels[chosen].bincount(minlength=CLASSES)
+    assert (counts - 400).abs().max() < 80  # four standard deviations of the largest class
+    assert counts[-1] == 400
+
+
+def test_a_class_without_labels_counts_like_the_smallest():
+    assert ABC(3, FEATURES, [10, 0, 5]).balance.tolist() == [0.5, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"strong_share": 0.5, "joint": False}, "strong_share is 0.5.*needs every strong view. Use strong_share=1"),
+        ({"ramp_up": 2.0}, r"ramp_up is 2.0, expected a share of the training in \[0, 1\]"),
+        ({"auxiliary_threshold": 1.5}, r"threshold is 1.5, expected a confidence in \[0, 1\]"),
+    ],
+)
+def test_wrong_settings_teach(settings, message):
+    with pytest.raises(ValueError, match=message):
+        made(**settings)
+
+
+def test_a_balanced_classifier_is_not_balanced_twice():
+    with pytest.raises(ValueError, match=r"PosthocLogitAdjustment would take out the shares .* a second time. Use"):
+        made(PosthocLogitAdjustment(COUNTS))

@@ -1,0 +1,145 @@
+"""A classifier that begins with the class names, as the text side of a CLIP or SigLIP reads them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from debiaspl import load_model
+from debiaspl.cli import app
+from debiaspl.data import ImageSet, Task, Vectors
+from debiaspl.encoders import load_encoder
+from debiaspl.encoders.text import TextClassifier
+from debiaspl.recipes.frozen import frozen
+from debiaspl.training import Choice, Recipe, train
+from debiaspl.training.first_classifier import text_head
+from debiaspl.training.frozen import encoded
+from debiaspl.training.group import ALONE
+from debiaspl.training.step import Step
+from debiaspl.training.tasks import task_of
+from debiaspl.training.vectors import LINEAR
+from tests.data.photos import jpeg, patch
+from tests.zeroshot.models import save_model
+
+pytest.importorskip("transformers")
+CPU, CLASSES = torch.device("cpu"), ("red_flower", "china temple")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory) -> Path:
+    """Thirty photos, eight of them labeled."""
+    root = tmp_path_factory.mktemp("text")
+    (root / "photos").mkdir()
+    rows = ["file_name,label"]
+    for number in range(30):
+        (root / "photos" / f"{number:02d}.jpg").write_bytes(jpeg(patch(number % 2, number, 24)))
+        rows += [f"{number:02d}.jpg,{CLASSES[number % 2]}"] * (number < 8)
+    (root / "labels.csv").write_text("\n".join(rows) + "\n")
+    return root
+
+
+def recipe_of(photos: Path, model: Path, is_frozen: bool = True) -> Recipe:
+    base = Recipe(
+        "text",
+        data=str(photos / "photos"),
+        image_size=24,
+        protocol=Choice("given", {"table": str(photos / "labels.csv")}),
+        algorithm=Choice("fixmatch", {"joint": False}),
+        labeled_batch=4,
+        unlabeled_batch=8,
+    )
+    made = frozen(base, 30, str(model), load_encoder(str(model)).architecture)
+    if not is_frozen:
+        settings = {**made.network.settings, "frozen": False}
+        made = replace(made, network=Choice("encoder", settings))
+    return replace(made, steps=2, first_classifier="text")
+
+
+def test_the_logits_are_scale_times_cosine_where_lengths_are_equal():
+    """x = mean + stretch z, where z is orthogonal to the mean: all x have one length, and the head is exact."""
+    generator = torch.Generator().manual_seed(0)
+    directions = torch.nn.functional.normalize(torch.randn(3, 6, generator=generator, dtype=torch.float64), dim=-1)
+    mean = torch.tensor([2.0, 0, 0, 0, 0, 0], dtype=torch.float64)
+    z = torch.nn.functional.normalize(torch.randn(5, 6, generator=generator, dtype=torch.float64)[:, 1:], dim=-1)
+    z = torch.cat((torch.zeros(5, 1, dtype=torch.float64), z), 1)
+    features = mean + 1.5 * z
+    weight, bias = text_head(TextClassifier(directions, 30.0), mean, 1.5, (2.0**2 + 1.5**2) ** 0.5)
+    for row, found in zip(features, z @ weight.T + bias, strict=True):
+        for direction, logit in zip(directions, found, strict=True):
+            cosine = (row * direction).sum() / (row.square().sum().sqrt() * direction.square().sum().sqrt())
+            assert float(logit) == pytest.approx(30 * float(cosine))
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip"])
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is_frozen):
+    from debiaspl.zeroshot import TEMPLATES
+    from debiaspl.zeroshot.clip import ClipTeacher
+    from debiaspl.zeroshot.photos import open_photos
+
+    model = save_model(tmp_path / kind, kind)
+    recipe = recipe_of(photos, model, is_frozen)
+    task = task_of(recipe)
+    if is_frozen:
+        made = encoded(recipe, task, CPU, tmp_path / "features", ALONE, "")
+        network = made.whole(Step(recipe, made.task, CPU, vectors=made).student)
+    else:
+        network = Step(recipe, task, CPU).student.eval()
+    teacher, names = ClipTeacher(str(model), CPU), ("china temple", "red flower")
+    images = open_photos(photos / "photos", names)
+    own = teacher.read(teacher.look(images)[0], names, TEMPLATES["general"]).log()
+    pictures = torch.stack([load_picture(photos / "photos" / name) for name in images.ids])
+    with torch.no_grad():
+        found = network(pictures).log_softmax(-1)
+    gaps = [(rows[:, 0] - rows[:, 1]).double() for rows in (own, found)]
+    assert gaps[0].std() > 0.05
+    # The features differ in length, which a linear classifier cannot divide by, and the photos were read at 24 pixels.
+    assert float(torch.corrcoef(torch.stack(gaps))[0, 1]) > 0.9
+    assert float((gaps[0] - gaps[1]).abs().mean()) < 0.5 * float(gaps[0].abs().mean())
+
+
+def load_picture(path: Path) -> torch.Tensor:
+    from debiaspl.data.decode import decode
+    from debiaspl.models import scale
+
+    return scale(decode(path, (24, 24))[None])[0]
+
+
+def test_the_finished_model_is_an_encoder_with_a_linear_classifier(photos, tmp_path):
+    recipe = recipe_of(photos, save_model(tmp_path / "clip", "clip"))
+    train(recipe, tmp_path / "run", device="cpu")
+    model = load_model(tmp_path / "run")
+    assert isinstance(model.network.head, torch.nn.Linear)
+    assert not any("text" in name for name in model.network.state_dict())
+    assert set(model.classes) == set(CLASSES)
+
+
+def test_a_model_that_reads_no_texts_is_refused_before_anything_is_written(photos, tmp_path):
+    from tests.encoders.tiny import save
+
+    save("vit", tmp_path / "vit")
+    recipe = recipe_of(photos, tmp_path / "vit")
+    with pytest.raises(ValueError, match=r"first_classifier is text, but the encoder .*vit reads no texts. Expected a"):
+        train(recipe, tmp_path / "run", device="cpu")
+    assert not (tmp_path / "run").exists()
+    vectors = ImageSet(Vectors(torch.eye(4)[:, None]), torch.tensor([0, 1, 0, 1]), CLASSES)
+    task = Task(vectors, vectors.without_labels(), vectors)
+    with pytest.raises(ValueError, match=r"the network is linear, which reads no texts. Expected a CLIP or a SigLIP"):
+        Step(replace(LINEAR, first_classifier="text"), task, CPU)
+
+
+@pytest.mark.slow
+def test_it_is_the_default_where_the_encoder_reads_texts(photos, tmp_path):
+    model = save_model(tmp_path / "clip", "clip")
+    for settings, expected in (((), "text"), (("--set", "first_classifier=random"), "random")):
+        out = tmp_path / expected
+        arguments = ["train", photos / "photos", "--labels", photos / "labels.csv", "--encoder", model, "--out", out]
+        arguments += ["--device", "cpu", "--set", "steps=3", "--set", "labeled_batch=4", *settings]
+        ran = CliRunner(env={"COLUMNS": "200"}).invoke(app, list(map(str, arguments)))
+        assert ran.exit_code == 0, ran.output
+        assert json.loads((out / "config.json").read_text())["recipe"]["first_classifier"] == expected
+        said = "The classifier begins with the class names, as this encoder reads them" in " ".join(ran.output.split())
+        assert said == (expected == "text")

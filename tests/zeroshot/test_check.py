@@ -1,0 +1,132 @@
+"""What is handed out with ``--labels``: the model that the labels support, also where the teacher is wrong."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from debiaspl.zeroshot import experiment as module
+from debiaspl.zeroshot.arrays import ArraysTeacher
+from debiaspl.zeroshot.check import CheckedMethod, against_labels, decide, is_clear
+from debiaspl.zeroshot.experiment import Experiment
+from debiaspl.zeroshot.folds import cross_checked, folds
+from debiaspl.zeroshot.student import Student
+from tests.data.photos import jpeg, patch
+
+COUNT = 12
+CLASSES = ("temple", "flower")
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Experiment:
+    """Twelve photos, ten of them labeled, and a teacher that is sure of each and right on two."""
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    rows = ["file_name,label"]
+    for number in range(COUNT):
+        (photos / f"{number:02d}.jpg").write_bytes(jpeg(patch(number % 2, number)))
+        rows.append(f"{number:02d}.jpg,{CLASSES[number % 2]}")
+    (tmp_path / "few.csv").write_text("\n".join(rows[:-2]) + "\n")
+    said = (np.arange(COUNT) + (np.arange(COUNT) >= 2)) % 2
+    np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[said])
+    student, teacher = Student("small", steps=2, image_size=8), ArraysTeacher(tmp_path / "teacher.npz")
+    return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, None, labels=tmp_path / "few.csv")
+
+
+def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path, monkeypatch):
+    """Students as they are in the long run: one that has learned from labels, one that repeats its teacher."""
+    out, said, learned_from = tmp_path / "out", [], {}
+
+    def train(options, recipe, place, task):
+        learned_from[place.name] = set(task.labeled.ids)
+        place.mkdir(parents=True)
+        (place / "model.safetensors").touch()
+        flips = place.name.startswith("taught")
+        rows = [f"{name},{CLASSES[(int(name[:2]) + flips) % 2]},0.9" for name in task.every_image().ids]
+        (place / "predictions.csv").write_text("\n".join(["file_name,label,confidence", *rows]) + "\n")
+
+    monkeypatch.setattr(module, "train_as", train)
+    found = wrong.run(out, say=said.append, device="cpu")
+    assert "teacher.npz is right on 2 of 10 true labels (20 %, 95 % interval 6 to 51). A guess would be" in said[0]
+    assert found.model == out / "debiaspl"
+    assert (out / "predictions.csv").read_bytes() == (out / "debiaspl" / "predictions.csv").read_bytes()
+    results = json.loads((out / "results.json").read_text())
+    assert results["handed out"] == "DebiasPL, labels alone"
+    assert results["checked"] == {
+        "labels": 10,
+        "right": {"teacher.npz alone": 2, "DebiasPL, labels alone": 10, "DebiasPL, labels + teacher.npz": 0},
+    }
+    assert "| teacher.npz alone | 2 | 10 | 20.0 | 6 to 51 |" in (out / "table.md").read_text()
+    # Every label is left out by one student of each kind, and checked students leave no model behind.
+    for name in ("debiaspl", "taught"):
+        whole, folds = learned_from[name], [learned_from[f"{name}-fold{number}"] for number in range(3)]
+        assert len(whole) == 10
+        assert sorted(left_out for fold in folds for left_out in whole - fold) == sorted(whole)
+    assert not list((out / "check").rglob("model.safetensors"))
+
+
+def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(wrong, tmp_path, monkeypatch):
+    def train(options, recipe, place, task):
+        place.mkdir(parents=True)
+        rows = [f"{name},temple,0.9" for name in task.every_image().ids]
+        (place / "predictions.csv").write_text("\n".join(["file_name,label,confidence", *rows]) + "\n")
+
+    monkeypatch.setattr(module, "train_as", train)
+    np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[np.arange(COUNT) % 2])
+    (tmp_path / "few.csv").write_text(
+        "file_name,label\n" + "".join(f"{number:02d}.jpg,{CLASSES[number % 2]}\n" for number in range(COUNT))
+    )
+    found = wrong.run(tmp_path / "out", device="cpu")
+    assert found.model is None
+    assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
+
+
+def checked(teacher: str, alone: str, taught: str) -> list[CheckedMethod]:
+    rows = {"T": teacher, "alone": alone, "taught": taught}
+    return [
+        CheckedMethod(name, torch.tensor([mark == "1" for mark in marks], dtype=torch.bool))
+        for name, marks in rows.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("teacher", "alone", "taught", "clear", "handed_out", "why"),
+    [
+        # As in the issue: 35 labels, the teacher right on 8, and its student far worse than the one of the labels.
+        ("1" * 8 + "0" * 27, "1" * 24 + "0" * 11, "1" * 13 + "0" * 22, False, "alone", "alone is right more often"),
+        ("1" * 8 + "0" * 2, "1" * 2 + "0" * 8, "1" * 9 + "0", True, "taught", "taught is right more often"),
+        ("1100000000", "1111100000", "1111111000", False, "alone", "not clearly above chance"),
+        ("1111111100", "1111100000", "1111111000", True, "taught", "cannot tell the two students apart"),
+        ("1111111100", "1111111000", "1111110000", True, "alone", "cannot tell the two students apart"),
+        ("1111111100", "1111111000", "1111111000", True, "taught", "right at least as often"),
+        ("1111111111", "1000000000", "1000000000", True, "T", "T is right more often"),
+        ("", "", "", False, "alone", "a check without labels cannot tell"),
+        ("", "", "", True, "taught", "a check without labels cannot tell"),
+    ],
+)
+def test_who_is_handed_out(teacher, alone, taught, clear, handed_out, why):
+    decision = decide(*checked(teacher, alone, taught), clear)
+    assert decision.method == handed_out
+    assert why in decision.why
+
+
+def test_every_label_is_predicted_by_a_student_that_did_not_see_it():
+    labels = torch.tensor([0, 1, 0, -1, 1, 2, 0, -1])
+    parts = folds(labels, seed=0)
+    assert all(int(part[5]) == 2 for part in parts)  # the only label of its class is always learned from
+    seen = cross_checked(labels, parts, lambda number, part: torch.where(part < 0, 7, 9))
+    assert seen.tolist() == [7, 7, 7, -1, 7, -1, 7, -1]
+    assert folds(torch.tensor([0, 1, -1]), seed=0) == []
+
+
+def test_a_teacher_is_clear_only_above_chance_and_above_the_largest_class():
+    truth = torch.tensor([0] * 16 + [1] * 8 + [-1] * 5)
+    always = torch.zeros_like(truth)
+    assert not is_clear(always, truth, 4)  # 16 of 24 are right, where a guess has 6
+    assert "16 of 24 true labels (67 %" in against_labels("T", always, truth, 4)
+    assert "the largest class for every photo on 67 %: not clearly better" in against_labels("T", always, truth, 4)
+    assert is_clear(truth.clamp_min(0), truth, 4)
+    assert "clearly better than both" in against_labels("T", truth.clamp_min(0), truth, 4)
+    assert "20 labels or more would be a test" in against_labels("T", truth[:4], truth[:4], 4)

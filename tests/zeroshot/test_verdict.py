@@ -1,0 +1,133 @@
+"""The verdict without labels: its numbers against plain loops, and that it tells a teacher that sees from one that does
+not."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from debiaspl.data import UNLABELED, ImageSet
+from debiaspl.graph.clusters import clusters
+from debiaspl.zeroshot import experiment as module
+from debiaspl.zeroshot.experiment import Experiment
+from debiaspl.zeroshot.looking import Looking
+from debiaspl.zeroshot.predictions import Predictions
+from debiaspl.zeroshot.student import Student
+from debiaspl.zeroshot.verdict import CHANCE, DOUBTFUL, GOOD, TeacherVerdict, _shared, agreement, decidedness, judge
+from tests.data.photos import jpeg, patch
+from tests.reference import agreement as slow
+
+CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
+
+
+class Stub(Looking):
+    """Images are numbers; those of a class point the same way. ``noise`` is what wording and mirroring change, where
+    ``sees`` says how much of the class names comes through."""
+
+    name, about, note, size, default_templates = "stub", "A stub.", "It has seen nothing.", None, "name"
+
+    def __init__(self, sees: float, noise: float) -> None:
+        self.sees, self.noise, self.looks = sees, noise, 0
+        generator = torch.Generator().manual_seed(0)
+        self.centres = F.normalize(torch.randn(len(CLASSES), WIDTH, generator=generator), dim=-1)
+
+    def identity(self):
+        return {"kind": "stub"}
+
+    def look(self, images, progress=None, mirrored=False):
+        self.looks += 1
+        numbers = torch.tensor([int(Path(name).stem) for name in images.ids])
+        generator = torch.Generator().manual_seed(1)
+        own = self.centres[torch.arange(COUNT) % len(CLASSES)] + 0.2 * torch.randn(COUNT, WIDTH, generator=generator)
+        turned = self.noise * torch.randn(COUNT, WIDTH, generator=generator) if mirrored else 0
+        return (own + turned)[numbers], {}
+
+    def read(self, vectors, classes, templates):
+        generator = torch.Generator().manual_seed(len("".join(templates)))
+        wording = torch.randn(len(classes), WIDTH, generator=generator)
+        return (20 * vectors @ (self.sees * self.centres + self.noise * wording).T).softmax(-1)
+
+
+def images_of(count: int = COUNT) -> ImageSet:
+    nothing = torch.full((count,), UNLABELED)
+    return ImageSet(torch.zeros(count, 3, 1, 1, dtype=torch.uint8), nothing, CLASSES, tuple(map(str, range(count))))
+
+
+def judged(teacher: Stub, count: int = COUNT) -> TeacherVerdict | None:
+    images = images_of(count)
+    probabilities, _ = teacher.predict(images, CLASSES, ("{}",))
+    return judge(teacher, images, Predictions(probabilities, CLASSES, images.ids, "stub"), ("{}",))
+
+
+def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
+    teacher = Stub(sees=1, noise=0.01)
+    found = judged(teacher)
+    assert found.word == GOOD
+    assert teacher.looks == 2  # once for the predictions, and once for the mirrored ones
+    line = found.line("stub", Path("birds"), CLASSES)
+    assert "judged without labels: good (found, of what a good one has: clarity 0." in line
+    assert "does not prove that it is right: 20 labels test it (--labels)" in line
+
+    blind = judged(Stub(sees=0, noise=1))
+    assert blind.word == CHANCE
+    assert 'debiaspl label birds --classes "owl,heron,wren,gull"' in blind.line("stub", Path("birds"), CLASSES)
+    assert judged(Stub(sees=1, noise=0.01), count=40) is None  # too few photos
+
+
+def test_a_class_that_is_never_predicted_or_a_missing_sign_is_doubtful():
+    good = {"prompts": 0.8, "views": 0.8, "clusters": 0.3, "decided": 0.5, "never": (), "images": 100}
+    assert TeacherVerdict(**good).word == GOOD
+    lacking = TeacherVerdict(**good | {"never": ("owl",)})
+    assert lacking.word == DOUBTFUL
+    assert "; never predicted: owl). Check it before you rely on it" in lacking.line("T", Path("p"), CLASSES)
+    for name, value in (("prompts", 0.5), ("views", 0.1), ("decided", 0.1)):
+        assert TeacherVerdict(**good | {name: value}).word == DOUBTFUL
+    assert TeacherVerdict(**good | {"prompts": 0.2}).word == CHANCE
+    assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.2}).word == CHANCE
+
+
+def test_the_numbers_are_those_of_plain_loops():
+    generator = torch.Generator().manual_seed(0)
+    one, other = torch.randint(3, (40,), generator=generator), torch.randint(3, (40,), generator=generator)
+    other = torch.where(torch.rand(40, generator=generator) < 0.5, one, other)
+    assert agreement(one, other, 5) == pytest.approx(slow.kappa(one.tolist(), other.tolist()))
+    assert agreement(one * 0, one * 0, 5) == 0
+    assert _shared(one, other, 3, 4) == pytest.approx(slow.mutual_information(one.tolist(), other.tolist()))
+    rows = torch.rand(30, 4, generator=generator).double().softmax(-1)
+    assert decidedness(rows) == pytest.approx(slow.decidedness(rows.tolist()))
+    assert decidedness(torch.eye(4)) == pytest.approx(1)
+    assert decidedness(torch.eye(4)[[2, 2, 2]]) == pytest.approx(0)
+
+
+def test_clusters_are_found_whatever_the_seed_and_vectors_that_are_alike_are_no_error():
+    generator = torch.Generator().manual_seed(0)
+    groups = torch.arange(90) % 3
+    vectors = F.normalize(10 * torch.eye(8)[groups] + torch.randn(90, 8, generator=generator), dim=-1)
+    for seed in range(3):
+        found = clusters(vectors, 3, seed)
+        assert len(set(zip(found.tolist(), groups.tolist(), strict=True))) == 3
+    assert clusters(F.normalize(torch.ones(5, 8), dim=-1), 3).shape == (5,)
+    with pytest.raises(ValueError, match="6 clusters of 5 vectors, expected 1 to 5"):
+        clusters(torch.ones(5, 8), 6)
+
+
+def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
+    (tmp_path / "photos").mkdir()
+    for number in range(60):
+        (tmp_path / "photos" / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number)))
+
+    def train(options, recipe, place, task):
+        said.append("training")
+        place.mkdir(parents=True)
+        rows = [f"{name},owl,0.9" for name in task.every_image().ids]
+        (place / "predictions.csv").write_text("\n".join(["file_name,label,confidence", *rows]) + "\n")
+
+    monkeypatch.setattr(module, "train_as", train)
+    said: list[str] = []
+    teacher, student = Stub(sees=0, noise=1), Student("small", steps=1, image_size=8)
+    made = Experiment(tmp_path / "photos", CLASSES, teacher, ("{}",), 0.3, student, None)
+    made.run(tmp_path / "out", say=said.append, device="cpu")
+    assert "stub on these photos, judged without labels: at chance" in said[said.index("training") - 1]
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["verdict"]["verdict"] == CHANCE
