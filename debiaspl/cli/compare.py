@@ -9,6 +9,7 @@ import typer
 from debiaspl.cli.options import (
     AsJson,
     BeginAnew,
+    Folders,
     FollowLinks,
     LabelTable,
     ParallelRuns,
@@ -65,6 +66,7 @@ def compare_command(
         Path | None, typer.Argument(help="A folder of photos with labels, instead of --data; see: debiaspl train.")
     ] = None,
     labels: LabelTable = None,
+    folders: Folders = None,
     encoder: Annotated[
         str | None, typer.Option(help="A pretrained network for the photos, which stays as it is: efficientnet-lite0.")
     ] = None,
@@ -92,7 +94,7 @@ def compare_command(
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import compare, plan
 
-        base = _base(photos, one_table(labels), encoder, data, recipe, settings or [])
+        base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [])
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
         planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
@@ -116,6 +118,7 @@ def compare_command(
 def _base(
     photos: Path | None,
     labels: Path | None,
+    folders: str | None,
     encoder: str | None,
     data: str | None,
     recipe: str | None,
@@ -125,16 +128,17 @@ def _base(
     from debiaspl.recipes.compare import base_recipe
 
     if photos is None:
-        if labels is not None or encoder is not None:
-            raise ValueError("--labels and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
+        if any(option is not None for option in (labels, folders, encoder)):
+            raise ValueError("--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
         return base_recipe(data, recipe)
     if data is not None or recipe is not None:
         raise ValueError(f"{photos} is given, and --data or --recipe too; expected one of them.")
-    from debiaspl.cli.train import load_named
+    from debiaspl.cli.train import Allowed, load_named
     from debiaspl.photos.matrix import base_recipe as base_on_photos
     from debiaspl.photos.survey import survey
 
-    found = survey(photos, labels)
+    found = survey(photos, labels, folders=folders == "use")
+    Allowed(True, True, folders).check(found)
     return base_on_photos(found, None if encoder is None else (encoder, load_named(found, "cpu", encoder, settings)))
 
 

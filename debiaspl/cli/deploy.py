@@ -74,7 +74,7 @@ def predict_command(
             from debiaspl.files import write_text
             from debiaspl.report.sheet import sheet_page
 
-            write_text(page, sheet_page(rows, run, photos))
+            write_text(page, sheet_page(rows, model.classes, run, photos))
             say(f"The page is {page}")
         _warn_of_bad(found.bad)
         if found.others:

@@ -22,6 +22,9 @@ LabelTable = Annotated[
     list[Path] | None,
     Option(metavar="FILE", help="The table of labels (file_name,label), if it lies elsewhere."),
 ]
+Folders = Annotated[
+    str | None, Option(metavar="use|ignore", help="Beside a table: whether class folders are labels too.")
+]
 FileColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names the image; file_name.")]
 LabelColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names its class; label.")]
 Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")]

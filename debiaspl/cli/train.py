@@ -7,7 +7,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings, one_table
+from debiaspl.cli.options import (
+    Device,
+    FileColumn,
+    Folders,
+    FollowLinks,
+    LabelColumn,
+    LabelTable,
+    Resume,
+    Settings,
+    one_table,
+)
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
@@ -71,10 +81,7 @@ def train_command(
     allow_names: Annotated[
         bool, typer.Option("--allow-names", help="Names such as 'rest' or 'owl,heron' are classes of photos, too.")
     ] = False,
-    folders: Annotated[
-        str | None,
-        typer.Option(metavar="use|ignore", help="Beside a table: whether class folders are labels too."),
-    ] = None,
+    folders: Folders = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train one recipe.

@@ -18,8 +18,7 @@ def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None) -> R
     """Where some photos have no label, a third of the labels is held out, another one for every seed. Where all have
     one, a few of each class are shown, the others hidden, and a fifth of the photos is the test set."""
     if photos.unlabeled:
-        settings = {"table": str(photos.table)} if photos.table else {}
-        protocol = Choice("given", {**settings, "folds": FOLDS})
+        protocol = Choice("given", {**photos.protocol, "folds": FOLDS})
         return replace(choose(photos, "cpu", encoder), protocol=protocol)
     if photos.table is not None:
         raise ValueError(f"{photos.table} labels every photo; for that, labels.csv must lie in {photos.folder} itself.")

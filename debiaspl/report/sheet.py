@@ -18,22 +18,22 @@ MOST_BYTES = 5_000_000
 """Of all pictures together, as text."""
 
 
-def sheet_page(rows: Sequence[Prediction], run: Path, photos: Path) -> str:
-    """One self-contained HTML page."""
-    classes: dict[str, list[Prediction]] = {}
+def sheet_page(rows: Sequence[Prediction], names: Sequence[str], run: Path, photos: Path) -> str:
+    """One self-contained HTML page; ``names`` are all classes, also those that are never predicted."""
+    classes: dict[str, list[Prediction]] = {name: [] for name in names}
     for row in rows:
-        classes.setdefault(row.label, []).append(row)
+        classes[row.label].append(row)
     each = max(min(EACH, IN_ALL // max(len(classes), 1)), 1)
     chosen = {name: _spread(classes[name], each) for name in sorted(classes)}
     folder = photos.parent if photos.is_file() else photos
-    names = [row.file_name for shown in chosen.values() for row in shown]
+    files = [row.file_name for shown in chosen.values() for row in shown]
     values: dict[str, Any] = {
         "kind": "sheet",
         "run": path_text(run),
         "folder": path_text(photos),
         "images": len(rows),
         "classes": [_of_class(name, classes[name], shown) for name, shown in chosen.items()],
-        "pictures": _known_by_text(thumbnails(names, photos_in(folder, SIDE), MOST_BYTES)),
+        "pictures": _known_by_text(thumbnails(files, photos_in(folder, SIDE), MOST_BYTES)),
     }
     return build_page(f"Predictions of {photos}", values)
 
@@ -42,7 +42,7 @@ def _of_class(name: str, rows: Sequence[Prediction], shown: Sequence[Prediction]
     return {
         "name": short_name(name),
         "count": len(rows),
-        "confidence": rounded(sum(row.confidence for row in rows) / len(rows)),
+        "confidence": rounded(sum(row.confidence for row in rows) / len(rows)) if rows else None,
         "shown": [{"name": _text(row.file_name), "confidence": rounded(row.confidence)} for row in shown],
     }
 

@@ -8,7 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from debiaspl.deploy.tables import Prediction
 from debiaspl.report import evaluation
+from debiaspl.report.sheet import sheet_page
 from tests.report.chromium import Chromium, needs_chromium
 
 
@@ -103,6 +105,8 @@ def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
     assert ran.exit_code == 0, ran.output
     assert f"The page is {page}" in ran.output
     assert page.read_text().count("data:image/webp;base64,") == 24
+    never = sheet_page([Prediction("china/0000.jpg", "china", 0.9)], ("china", "owl"), run, photos)
+    assert '{"name":"owl","count":0,"confidence":null,"shown":[]}' in never
     again = command("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
     assert "is there already. Replace it: --overwrite" in again.output
 

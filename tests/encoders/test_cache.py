@@ -67,6 +67,16 @@ def test_a_second_call_computes_nothing_and_gives_the_same_bits(images, tmp_path
         assert torch.equal(getattr(one, name), getattr(two, name))
 
 
+def test_photos_are_kept_in_chunks_in_their_order(images, tmp_path):
+    """As docs/own-photos.md says: what comes last costs its own chunk, and what comes first all of them."""
+    cached_features(Flat(), images, tmp_path)
+    more = torch.randint(0, 256, (1, 3, 8, 8), generator=torch.Generator().manual_seed(1), dtype=torch.uint8)
+    for pixels, seen in (((images.images, more), 3), ((more, images.images), 13)):
+        encoder = Flat()
+        cached_features(encoder, ImageSet(torch.cat(pixels), torch.full((13,), -1), ("a", "b")), tmp_path)
+        assert encoder.seen == seen
+
+
 @pytest.mark.parametrize("change", ["weights", "size", "views", "change", "pixels"])
 def test_what_changed_is_computed_anew(change, images, tmp_path):
     cached_features(Flat(), images, tmp_path, VIEWS)

@@ -46,7 +46,7 @@ def test_where_every_photo_has_a_label_some_are_hidden(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--encoder", "efficientnet-lite0"), "--labels and --encoder are for a folder of photos"),
+        (("--encoder", "efficientnet-lite0"), "--labels, --folders and --encoder are for a folder of photos"),
         (("photos", "--recipe", "digits-10"), "photos is given, and --data or --recipe too"),
     ],
 )

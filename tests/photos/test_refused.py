@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from debiaspl.cli.train import Allowed
 from debiaspl.photos import duration
 from debiaspl.photos.names import alike, refuse_doubtful, refuse_passed_over
 from debiaspl.photos.survey import survey
@@ -206,6 +207,7 @@ def test_folders_that_may_be_no_class(tmp_path, caplog):
     words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
     with pytest.raises(ValueError, match=words):
         refuse_doubtful(found)
+    Allowed(False, True, None).check(found)
 
 
 def test_class_folders_beside_a_table_are_asked_about(tmp_path):
@@ -223,6 +225,9 @@ def test_class_folders_beside_a_table_are_asked_about(tmp_path):
     assert both.protocol["folders"] is True
     ran = debiaspl("train", photos, "--labels", tmp_path / "t.csv", "--folders", "maybe", "--out", tmp_path / "run")
     assert ran.output == "error: --folders is 'maybe', expected use or ignore.\n"
+    Allowed(False, True, "ignore").check(found)
+    ran = debiaspl("compare", photos, "--labels", tmp_path / "t.csv", "--out", tmp_path / "run")
+    assert "no label to 7 photos in folders that are called like its classes" in ran.output
 
 
 def test_two_tables_are_refused(place, tmp_path):

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 pytest.importorskip("transformers")
 
+from debiaspl.cli.train import _plan
 from debiaspl.data.decode import decode
 from debiaspl.data.table_form import Columns
 from debiaspl.deploy import load_model
@@ -23,7 +24,7 @@ from debiaspl.photos.describe import caption
 from debiaspl.photos.run import Outcome
 from debiaspl.photos.survey import survey
 from debiaspl.recipes import frozen
-from debiaspl.training import Recipe
+from debiaspl.training import Recipe, Run
 from debiaspl.training.log import ProgressLine
 from tests.encoders.tiny import save
 from tests.photos.user import CLASSES, debiaspl, train
@@ -71,12 +72,15 @@ def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypat
     ran = train(place, tmp_path / "large")
     assert ran.exit_code == 0, ran.output
     assert "Over 2,000 photos no augmented views are computed; " in ran.output
-    again = train(place, tmp_path / "again", "--set", "seed=1")  # the estimate knows what is kept
-    assert ", with the features that are kept, on " in again.output
-    assert ", with the features" not in ran.output
+    assert ", with the features that are kept," not in ran.output
+    monkeypatch.setattr(duration, "_seconds_a_view", lambda *_: 100.0)
+    photos, encoder = survey(place / "photos", place / "labels.csv"), load_encoder(str(place / "encoder"))
+    recipe, where = Run(tmp_path / "large").recipe(), tmp_path / "again"
+    plan = _plan(recipe, photos, check_for(photos), "cpu", encoder, False, None, where)
+    assert re.search(r"About \d+ seconds, with the features that are kept, on ", plan)
+    assert " minutes on " in _plan(recipe, photos, check_for(photos), "cpu", encoder, False, None, where / "elsewhere")
     (kept,) = (tmp_path / ".features").glob("*.safetensors")
-    with_views = survey(place / "photos", place / "labels.csv")
-    viewed = choose(with_views, "cpu", ("x", load_encoder(str(place / "encoder"))))
+    viewed = choose(photos, "cpu", ("x", encoder))
     assert viewed.with_settings(["strong=fixmatch", "flip=true"]).strong.name == "fixmatch"
     assert load_file(kept)["strong"].shape[0] == load_file(kept)["weak"].shape[0] == 0
     log = [json.loads(line) for line in (tmp_path / "large" / "log.jsonl").read_text().splitlines()]

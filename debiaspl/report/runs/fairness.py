@@ -14,7 +14,7 @@ from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
 # What is compared, and who labels, which is a matter of the method.
 COMPARED = ("algorithm", "correction", "teacher", "beside", "beside_weight", "beside_until")
 # Of no use to a method that learns from labels alone.
-UNLABELED = ("unlabeled_batch", "strong", "unlabeled images")
+UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
 WORDS = {
     "labeled_batch": "labeled images a step",
     "unlabeled_batch": "unlabeled images a step",
