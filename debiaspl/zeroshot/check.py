@@ -72,8 +72,8 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
     more, less = _apart(taught, alone)
     sure = either_way(more, less) <= TOLD_APART if more + less else False
     if sure:
-        student = taught if more > less else alone
-        why = f"{student.method} is right more often on {_of(alone)}"
+        student, other = (taught, alone) if more > less else (alone, taught)
+        why = f"it is right more often than {other.method!r} on {_of(alone)}"
     elif not clear:
         student = alone
         why = (
@@ -88,7 +88,7 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
         )
     more, less = _apart(teacher, student)
     if more > less and either_way(more, less) <= TOLD_APART:
-        return Decision(teacher.method, f"{teacher.method} is right more often on {_of(alone)} than both students")
+        return Decision(teacher.method, f"it is right more often than both students on {_of(alone)}")
     return Decision(student.method, why)
 
 
