@@ -88,7 +88,7 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
         )
     more, less = _apart(teacher, student)
     if more > less and either_way(more, less) <= TOLD_APART:
-        return Decision(teacher.method, f"it is right more often than both students on {_of(alone)}")
+        return Decision(teacher.method, f"it is right more often than {student.method!r} on {_of(alone)}")
     return Decision(student.method, why)
 
 

@@ -108,7 +108,7 @@ def checked(teacher: str, alone: str, taught: str) -> list[CheckedMethod]:
         ("1111111100", "1111100000", "1111111000", True, "taught", "cannot tell the two students apart"),
         ("1111111100", "1111111000", "1111110000", True, "alone", "cannot tell the two students apart"),
         ("1111111100", "1111111000", "1111111000", True, "taught", "right at least as often"),
-        ("1111111111", "1000000000", "1000000000", True, "T", "right more often than both students"),
+        ("1111111111", "1000000000", "1000000000", True, "T", "right more often than 'taught'"),
         ("", "", "", False, "alone", "a check without labels cannot tell"),
         ("", "", "", True, "taught", "a check without labels cannot tell"),
     ],

@@ -20,6 +20,7 @@ from tests.data.photos import jpeg, patch
 from tests.reference import agreement as slow
 
 CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
+RESULTS = Path(__file__).parent.parent.parent / "results" / "zeroshot" / "verdict.json"
 
 
 class Stub(Looking):
@@ -131,3 +132,13 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[said.index("training") - 1]
     assert json.loads((tmp_path / "out" / "results.json").read_text())["verdict"]["verdict"] == CHANCE
+
+
+def test_the_thresholds_tell_what_was_measured_apart():
+    """Where ConSE is far above chance the verdict is good, and nowhere else."""
+    for name, found in json.loads(RESULTS.read_text())["verdicts"].items():
+        signs = {key: found[key] for key in ("prompts", "views", "clusters", "decided", "images")}
+        word = TeacherVerdict(**signs, never=tuple(found["never"])).word
+        assert word == found["verdict"], name
+        assert (word == GOOD) == (found["above chance"] > 0.35), name
+        assert word == CHANCE or found["above chance"] > 0.05, name
