@@ -4,7 +4,8 @@
 
 ConSE on up to 2,000 images of CIFAR-10 (as they are, and shrunk to 24, 16 and 12 pixels before, which makes the teacher
 worse), EuroSAT, digits and, where DATA/flowers20 is, photos of flowers; of each, all classes and four draws of half of
-them. Then students that begin with random weights against students that begin with labels spread over the graph.
+them. Then students that begin with random weights against students that begin with labels spread over the graph; and,
+with five true labels a class, whether the cross-check hands out the better of teacher and students.
 Writes results/zeroshot/verdict.json. The truth is looked at in ``above_chance`` and ``accuracy`` alone.
 """
 
@@ -21,21 +22,23 @@ from record_demo import ROOT, origin
 from torch import Tensor
 from zeroshot import EUROSAT
 
-from debiaspl.data import UNLABELED, ImageSet, Task, Vectors, load
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task, Vectors, load
 from debiaspl.data.folder import read_folder
 from debiaspl.graph import directions, nearest
 from debiaspl.models import Scaling
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
 from debiaspl.training.vectors import LINEAR, enough_steps
+from debiaspl.zeroshot.check import CheckedMethod, decide, is_clear
 from debiaspl.zeroshot.conse import ConseTeacher
+from debiaspl.zeroshot.folds import cross_checked, folds
 from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.student import lite0_size
+from debiaspl.zeroshot.student import HINTED, lite0_size
 from debiaspl.zeroshot.verdict import judge
 
 KEPT = ROOT / "runs" / "verdict"
-MOST, PARTS, SEEDS = 2000, 4, 3
+MOST, PARTS, SEEDS, DRAWS = 2000, 4, 3, 3
 CONFIDENCE = 0.95
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -158,25 +161,71 @@ def five(images: ImageSet, seed: int) -> Tensor:
     return labels
 
 
-def trained(vectors: Tensor, labels: Tensor, images: ImageSet, strength: float, first: str, seed: int) -> Tensor:
-    """Labels of every image by a student of these."""
+def trained(
+    vectors: Tensor,
+    labels: Tensor,
+    images: ImageSet,
+    strength: float,
+    first: str,
+    seed: int,
+    hints: Hints | None = None,
+) -> Tensor:
+    """Labels of every image by a student of these, and of the teacher's hints, if there are some."""
     scaled = Scaling.of(vectors, unit=True)(vectors)[:, None]
     every = ImageSet(Vectors(scaled), labels, images.classes, images.ids)
     known, rest = (labels >= 0).nonzero().flatten(), (labels < 0).nonzero().flatten()
-    task = Task(every.select(known), every.select(rest).without_labels(), every.select(known))
+    own = None if hints is None else Hints(hints.label[rest], hints.confidence[rest])
+    task = Task(every.select(known), every.select(rest).without_labels(), every.select(known), hints=own)
     chosen = [f"strength={strength}", "threshold=0.95", f"first_classifier={first}", f"seed={seed}"]
+    chosen = [*([] if hints is None else ["algorithm=taught", f"sure={HINTED}", "joint=false"]), *chosen]
     step = fit(LINEAR.with_settings([*chosen, f"steps={enough_steps(len(vectors))}"]), task, torch.device("cpu"))
     return evaluate(step.finished(), every.without_labels()).label
+
+
+def choices(images: ImageSet, teacher: Kept) -> list[dict[str, Any]]:
+    """Five true labels a class: how right the teacher and both students are on the other images, and who of them the
+    cross-check of the labels hands out."""
+    vectors = teacher.look(images)[0]
+    confidence, said = teacher.read(vectors, images.classes, ("{}",)).max(-1)
+    found = []
+    for seed in range(DRAWS):
+        labels = five(images, seed)
+        students = {"alone": None, "taught": Hints(said, confidence)}
+        others = images.select((labels < 0).nonzero().flatten())
+        scores = {"teacher": accuracy(said[labels < 0], others)}
+        parts = folds(labels, seed)
+        known = labels >= 0
+        rows = [CheckedMethod("teacher", (said == labels)[known])]
+        for name, hints in students.items():
+            whole = trained(vectors, labels, images, 0.5, "graph", seed, hints)
+            scores[name] = accuracy(whole[labels < 0], others)
+            checked = cross_checked(
+                labels, parts, lambda _, part, h=hints, s=seed: trained(vectors, part, images, 0.5, "graph", s, h)
+            )
+            rows.append(CheckedMethod(name, (checked == labels)[known]))
+        decision = decide(*rows, is_clear(said, labels, images.num_classes))
+        right = {row.method: int(row.right.sum()) for row in rows}
+        scores = {name: round(value, 4) for name, value in scores.items()}
+        found.append({"handed out": decision.method, "accuracy": scores, "checked": right, "labels": int(known.sum())})
+        print(found[-1], flush=True)
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--root", type=Path, default=None, help="a further folder with the sets")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "zeroshot" / "verdict.json")
+    parser.add_argument("--choices", action="store_true", help="measure the choices alone, and add them to the file")
     arguments = parser.parse_args()
-    written: dict[str, Any] = {"verdicts": {}, "students": {}}
+    written: dict[str, Any] = {"verdicts": {}, "students": {}, "choices": {}}
+    if arguments.choices:
+        written = json.loads(arguments.out.read_text()) | {"choices": {}}
     for name, images in sets(arguments.root):
         teacher = Kept(images, name)
+        if "pixels" not in name:
+            written["choices"][name] = choices(images, teacher)
+        if arguments.choices:
+            continue
         for draw, part in draws(images):
             found = judged(part, teacher)
             written["verdicts"][f"{name}, {draw}"] = found
@@ -184,7 +233,8 @@ def main() -> None:
         if "pixels" not in name:
             written["students"][name] = students(images, teacher)
             print(name, written["students"][name], flush=True)
-    written["origin"] = origin("python benchmarks/verdict.py --root DATA")
+    part, option = ("origin of choices", " --choices") if arguments.choices else ("origin", "")
+    written[part] = origin(f"python benchmarks/verdict.py --root DATA{option}")
     arguments.out.write_text(json.dumps(written, indent=2) + "\n")
 
 

@@ -102,6 +102,7 @@ def zeroshot_command(
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from rich.console import Console
 
+    from debiaspl.zeroshot.check import against_labels
     from debiaspl.zeroshot.table import HEADER
 
     measured = (
@@ -112,6 +113,8 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     )
     caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
     Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
+    if evaluate:
+        say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
 
 
 def _print_check(check: Any) -> None:

@@ -105,6 +105,11 @@ class Experiment:
         for line in truth.unread(predictions.skipped) if truth else ():
             say(line)
         del truth
+        verdict = None
+        if given is None or len(given) < ENOUGH_TO_TEST:
+            verdict = self._verdict(images, predictions, progress)
+        if verdict is not None:
+            say(verdict.line(self.teacher.name, self.photos, self.classes))
         if given is None:
             labels = predictions.confident(self.confidence)
             for line in shown_counts(predictions, self.confidence):
@@ -112,11 +117,6 @@ class Experiment:
         else:
             labels = folder_of_photos.as_tensor(given, predictions.ids)
             say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
-        verdict = None
-        if given is None or len(given) < ENOUGH_TO_TEST:
-            verdict = self._verdict(images, predictions, progress)
-        if verdict is not None:
-            say(verdict.line(self.teacher.name, self.photos, self.classes))
         side = min(images.images.shape[2:])
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(labels), side)
         self._write_teacher(out, predictions, labels)

@@ -12,6 +12,7 @@ can: ``zeroshot/check.py``.
 """
 
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,8 +82,9 @@ class TeacherVerdict:
         if self.word == GOOD:
             return f"{found} It is consistent, which does not prove that it is right: 20 labels test it (--labels)."
         rely = "Do not rely on it" if self.word == CHANCE else "Check it before you rely on it"
+        names = shlex.quote(",".join(f'"{name}"' if "," in name else name for name in classes))
         return (
-            f'{found} {rely}: label five photos a class (debiaspl label {photos} --classes "{",".join(classes)}"), '
+            f"{found} {rely}: label five photos a class (debiaspl label {shlex.quote(str(photos))} --classes {names}), "
             "then give them with --labels, or train on them alone (debiaspl train)."
         )
 

@@ -95,13 +95,22 @@ def checked(teacher: str, alone: str, taught: str) -> list[CheckedMethod]:
     ("teacher", "alone", "taught", "clear", "handed_out", "why"),
     [
         # As in the issue: 35 labels, the teacher right on 8, and its student far worse than the one of the labels.
-        ("1" * 8 + "0" * 27, "1" * 24 + "0" * 11, "1" * 13 + "0" * 22, False, "alone", "alone is right more often"),
-        ("1" * 8 + "0" * 2, "1" * 2 + "0" * 8, "1" * 9 + "0", True, "taught", "taught is right more often"),
+        (
+            "1" * 8 + "0" * 27,
+            "1" * 24 + "0" * 11,
+            "1" * 13 + "0" * 22,
+            False,
+            "alone",
+            "right more often than 'taught'",
+        ),
+        ("1" * 8 + "0" * 2, "1" * 2 + "0" * 8, "1" * 9 + "0", True, "taught", "right more often than 'alone'"),
         ("1100000000", "1111100000", "1111111000", False, "alone", "not clearly above chance"),
-        ("1111111100", "1111100000", "1111111000", True, "taught", "cannot tell the two students apart"),
-        ("1111111100", "1111111000", "1111110000", True, "alone", "cannot tell the two students apart"),
-        ("1111111100", "1111111000", "1111111000", True, "taught", "right at least as often"),
-        ("1111111111", "1000000000", "1000000000", True, "T", "T is right more often"),
+        ("1111111100", "1111100000", "1111111000", True, "taught", "right at least as often as the student without"),
+        ("1111111100", "1111111000", "1111110000", True, "alone", "right at least as often as the student without"),
+        ("1111111100", "1111111000", "1111111000", True, "taught", "with the teacher in a tie"),
+        # CIFAR-10, first draw of results/zeroshot/verdict.json: a tie, and the taught student is far worse elsewhere.
+        ("1111110000", "1111111000", "1111111000", True, "alone", "right less often than the student without it"),
+        ("1111111111", "1000000000", "1000000000", True, "T", "right more often than 'taught'"),
         ("", "", "", False, "alone", "a check without labels cannot tell"),
         ("", "", "", True, "taught", "a check without labels cannot tell"),
     ],

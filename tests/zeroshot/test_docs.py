@@ -38,3 +38,31 @@ def test_the_counts_are_what_was_measured():
     columns += [cell[method]["runs"][0]["counts"] for method in ("FixMatch", "DebiasPL")]
     for name, *counts in zip(measured["classes"], *columns, strict=True):
         assert f"| {name} | {' | '.join(f'{count:,}' for count in counts)} |" in PAGE
+
+
+VERDICT = ROOT / "results" / "zeroshot" / "verdict.json"
+
+
+def test_the_verdicts_are_what_was_measured():
+    draws: dict[str, list[dict]] = {}
+    for name, found in json.loads(VERDICT.read_text())["verdicts"].items():
+        draws.setdefault(name.rpartition(", ")[0], []).append(found)
+    for name, all_found in draws.items():
+        cells = []
+        for key in ("above chance", "clarity", "prompts", "views"):
+            values = [found[key] for found in all_found]
+            cells.append(f"{min(values):.2f} to {max(values):.2f}")
+        words = [found["verdict"] for found in all_found]
+        counted = ", ".join(
+            f"{word} {words.count(word)}" for word in ("good", "doubtful", "at chance") if word in words
+        )
+        assert f"| {name} | {' | '.join(cells)} | {counted} |" in PAGE
+
+
+def test_the_graph_start_is_what_was_measured():
+    for name, kinds in json.loads(VERDICT.read_text())["students"].items():
+        for kind, cell in kinds.items():
+            if "skipped" not in cell:
+                order = [f"{method}, {first}" for method in ("FixMatch", "DebiasPL") for first in ("random", "graph")]
+                numbers = [f"{100 * cell[key]['accuracy']:.1f}" for key in order]
+                assert f"| {name} {kind} | {' | '.join(numbers)} |" in PAGE

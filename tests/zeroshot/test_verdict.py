@@ -2,13 +2,14 @@
 not."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from debiaspl.data import UNLABELED, ImageSet
+from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.graph.clusters import clusters
 from debiaspl.zeroshot import experiment as module
 from debiaspl.zeroshot.experiment import Experiment
@@ -20,6 +21,7 @@ from tests.data.photos import jpeg, patch
 from tests.reference import agreement as slow
 
 CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
+RESULTS = Path(__file__).parent.parent.parent / "results" / "zeroshot" / "verdict.json"
 
 
 class Stub(Looking):
@@ -72,7 +74,8 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
 
     blind = judged(Stub(sees=0, noise=1))
     assert blind.word == CHANCE
-    assert 'debiaspl label birds --classes "owl,heron,wren,gull"' in blind.line("stub", Path("birds"), CLASSES)
+    line = blind.line("stub", Path("my birds"), ("owl", "duck, or goose"))
+    assert """(debiaspl label 'my birds' --classes 'owl,"duck, or goose"')""" in line
     assert judged(Stub(sees=1, noise=0.01), count=40) is None  # too few photos
 
 
@@ -129,5 +132,20 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
     teacher, student = Stub(sees=0, noise=1), Student("small", steps=1, image_size=8)
     made = Experiment(tmp_path / "photos", CLASSES, teacher, ("{}",), 0.3, student, None)
     made.run(tmp_path / "out", say=said.append, device="cpu")
-    assert "stub on these photos, judged without labels: at chance" in said[said.index("training") - 1]
+    assert "stub on these photos, judged without labels: at chance" in said[0]
+    assert "training" in said
     assert json.loads((tmp_path / "out" / "results.json").read_text())["verdict"]["verdict"] == CHANCE
+    said.clear()
+    with pytest.raises(DataError, match="Lower --confidence"):  # it is said where nothing can be trained, too
+        replace(made, confidence=2.0).run(tmp_path / "sure", say=said.append, device="cpu")
+    assert "at chance" in said[0]
+
+
+def test_the_thresholds_tell_what_was_measured_apart():
+    """Where ConSE is far above chance the verdict is good, and nowhere else."""
+    for name, found in json.loads(RESULTS.read_text())["verdicts"].items():
+        signs = {key: found[key] for key in ("prompts", "views", "clusters", "decided", "images")}
+        word = TeacherVerdict(**signs, never=tuple(found["never"])).word
+        assert word == found["verdict"], name
+        assert (word == GOOD) == (found["above chance"] > 0.35), name
+        assert word == CHANCE or found["above chance"] > 0.05, name
