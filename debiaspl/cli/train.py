@@ -162,12 +162,11 @@ def _train_photos(
     from rich.console import Console
 
     from debiaspl.data.table_form import Columns
-    from debiaspl.encoders.text import has_text_side
     from debiaspl.files import write_bytes
     from debiaspl.photos.check import check_for
-    from debiaspl.photos.describe import HEADER, caption, rows, verdict
+    from debiaspl.photos.describe import HEADER, caption, handed_out, rows, verdict
     from debiaspl.photos.duration import mark_of_features
-    from debiaspl.photos.run import BASELINE, train_photos, with_check
+    from debiaspl.photos.run import train_photos, with_check
     from debiaspl.photos.start import choose_with_start
     from debiaspl.photos.survey import survey
     from debiaspl.training import Run
@@ -178,10 +177,6 @@ def _train_photos(
     names.check(photos)
     machine = find_device(device).type
     named = None if encoder is None else (encoder, load_named(photos, machine, encoder, settings))
-    if encoder is not None and has_text_side(encoder):
-        # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
-        # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
-        settings = ["first_classifier=text", *settings]
     recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
@@ -201,9 +196,10 @@ def _train_photos(
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome))
+    say(handed_out(outcome, place))
     say_skipped(outcome.semi)
-    both = [place] if outcome.baseline is None else [place / BASELINE, place]
-    say(f"The run is in {place}; the report is {report_of(both, place)}")
+    runs = [place / one.folder for one in outcome.candidates]
+    say(f"The run is in {place}; the report is {report_of(runs, place)}")
 
 
 def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:

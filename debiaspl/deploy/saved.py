@@ -12,6 +12,7 @@ from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles
+from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.encoders.trained import load_trained
 from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import RunError
@@ -89,9 +90,10 @@ class SavedModel:
 
 
 def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedModel:
-    """The model of a run that has ended, from ``model.safetensors`` alone: the folder may have been moved anywhere."""
+    """The model of a run that has ended, from ``model.safetensors`` alone: the folder may have been moved anywhere. Of
+    photos, the one of those trained together that their labels support (``chosen.json``)."""
     try:
-        network, facts = load_trained(Path(run))
+        network, facts = load_trained(chosen_folder(Path(run)))
     except DataError as error:
         raise RunError(str(error)) from error
     return SavedModel(network.to(device), facts.classes, facts.channels, facts.size)

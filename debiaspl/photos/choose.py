@@ -66,6 +66,11 @@ def supervised(recipe: Recipe) -> Recipe:
     )
 
 
+def graph_labels(recipe: Recipe) -> Recipe:
+    """The same, from the labels that spread over the graph of the features, and none of its own."""
+    return replace(recipe, algorithm=Choice("graph"), correction=Choice("none"), first_classifier="graph")
+
+
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
     """Labels first spread over the graph of the features; from there on it is DebiasPL: docs/own-photos.md."""
     own = replace(

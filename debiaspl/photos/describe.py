@@ -1,61 +1,83 @@
-"""What training on photos has shown, in a table and in a plain sentence. Small numbers are told as such."""
+"""What training on photos has shown, in a table and in plain sentences. Small numbers are told as such."""
 
-from typing import Any
+from pathlib import Path
 
-from debiaspl.photos.run import BASELINE, Outcome
+from debiaspl.photos.evidence import Candidate, paired
+from debiaspl.photos.run import Outcome
 from debiaspl.report.chance import wilson
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
+UNEVEN = 3
+"""Times as many photos of one class as of another from which on a folder is called long-tailed."""
 
 
 def rows(outcome: Outcome) -> list[tuple[str, ...]]:
-    """The baseline, then the run itself."""
-    semi = "supervised" if outcome.baseline is None else "DebiasPL"
-    both = [("supervised", outcome.baseline), (semi, outcome.semi)]
-    return [_row(name, results) for name, results in both if results is not None]
+    """The models to compare with, then the run itself."""
+    return [_row(one) for one in outcome.candidates]
 
 
 def caption(outcome: Outcome) -> str:
     check = outcome.check
     if not check.folds:
         return "On the labels it was trained with: this tells nothing of other photos."
-    if check.all_in_turn:
-        return f"Each of {check.labels} labels was predicted by one of {check.folds} models that did not learn from it."
-    return f"On {check.labels} labels that were held out."
+    if not check.all_in_turn:
+        return f"On {check.labels} labels that were held out.{_balanced(outcome)}"
+    return (
+        f"Each of {check.labels} labels was predicted by one of {check.folds} models that did not learn from it. These "
+        f"had fewer labels than the final model, which is usually better than they are.{_balanced(outcome)}"
+    )
+
+
+def _balanced(outcome: Outcome) -> str:
+    """Equal labels of every class cannot show what is lost on classes that are common."""
+    labels, predicted = outcome.semi.get("labels", []), outcome.semi.get("check", {}).get("predicted", [])
+    if not predicted or len(set(labels)) > 1 or max(predicted) < UNEVEN * max(min(predicted), 1):
+        return ""
+    return (
+        " The labels have as many photos of one class as of another, but the folder seems not to: this is accuracy by "
+        "class, and says little about the share of all photos that is right."
+    )
 
 
 def verdict(outcome: Outcome) -> str:
-    """Whether the unlabeled photos have helped."""
+    """Whether the unlabeled photos have helped: yes, no, or the labels cannot tell."""
     if outcome.baseline is None:
         return "Every photo has a label, so there was nothing to learn without one: this is a supervised model."
     if not outcome.check.folds:
         return "Whether the unlabeled photos have helped cannot be told: no class has a second label to check with."
-    ours, theirs, total = _right(outcome.semi), _right(outcome.baseline), int(outcome.semi["test"])
-    better, worse = max(ours, theirs), min(ours, theirs)
-    chance = " With so few labels that may be chance." if wilson(better, total)[0] <= wilson(worse, total)[1] else ""
-    if ours <= theirs:
+    run, baseline = outcome.candidates[-1], outcome.baseline
+    found = paired(run, baseline)
+    numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
+    apart = f"{found.more} labels are right with {run.name} alone and {found.less} with the supervised model alone"
+    if not found.significant:
         return (
-            f"Semi-supervised training did not help on these labels: {ours} of {total} right, and {theirs} from the "
-            f"labels alone.{chance} The supervised model is in the folder {BASELINE}; more labels help both."
+            f"These labels cannot tell whether the unlabeled photos help: {numbers}; the difference is not significant "
+            f"({apart}). On average over many sets of photos they do."
         )
-    numbers = f"{ours} of {total} labels right, instead of {theirs}"
-    if chance:
-        return f"The unlabeled photos may have helped: {numbers}. With so few labels that may be chance."
-    return f"The unlabeled photos help: {numbers}."
+    if found.more > found.less:
+        return f"The unlabeled photos help: {numbers} ({apart})."
+    return f"The unlabeled photos do not help here: {numbers} ({apart})."
 
 
-def _row(name: str, results: dict[str, Any]) -> tuple[str, ...]:
-    right, total = _right(results), int(results["test"])
-    low, high = wilson(right, total)
+def handed_out(outcome: Outcome, place: Path) -> str:
+    """Which model is used from now on, and why."""
+    chosen, run = outcome.chosen, outcome.candidates[-1]
+    if chosen is run:
+        return f"predict, next and export use this model: {run.name}."
     return (
-        name,
-        f"{right:,}",
-        f"{total:,}",
-        f"{100 * right / total:.0f} %",
-        f"{100 * low:.0f} to {100 * high:.0f} %",
-        f"{100 * results['worst_recall']:.0f} %",
+        f"predict, next and export use the model called {chosen.name}, in {place / chosen.folder}, because it is "
+        f"significantly better on these labels than {run.name}: {chosen.right} of {chosen.checked} right instead of "
+        f"{run.right}. To use {run.name} all the same, remove {place / 'chosen.json'}."
     )
 
 
-def _right(results: dict[str, Any]) -> int:
-    return sum(row[number] for number, row in enumerate(results["confusion"]))
+def _row(one: Candidate) -> tuple[str, ...]:
+    low, high = wilson(one.right, one.checked)
+    return (
+        one.name,
+        f"{one.right:,}",
+        f"{one.checked:,}",
+        f"{100 * one.right / one.checked:.0f} %",
+        f"{100 * low:.0f} to {100 * high:.0f} %",
+        f"{100 * one.results['worst_recall']:.0f} %",
+    )

@@ -45,9 +45,10 @@ def estimate(
         each = 1 if recipe.strong.name == BY_HIDING else 1 + WEAK + STRONG
         views = len(photos.labels) * each
         task = _vectors(encoder.num_features, len(photos.classes), each)
-        fits = runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, task, torch.device(device), eager)
+        graph = 1 if baseline else 0  # what learns the graph's labels takes as long as the run itself
+        fits = runs * (1 + graph + baseline) * recipe.steps * _seconds_a_step(recipe, task, torch.device(device), eager)
         features = 0.0 if kept else views * _seconds_a_view(recipe, encoder)
-        return features + fits + 2 * runs * AROUND
+        return features + fits + (3 if graph else 1) * runs * AROUND
     return runs * (1 + baseline) * recipe.steps * _seconds_a_step(recipe, _few(recipe), torch.device(device), eager)
 
 

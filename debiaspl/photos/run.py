@@ -1,4 +1,4 @@
-"""The runs that training on photos is made of: folds that check, the supervised baseline, and the run itself."""
+"""The runs that training on photos is made of: folds that check, the models to compare with, and the run itself."""
 
 import shutil
 import signal
@@ -10,27 +10,42 @@ from typing import Any
 import torch
 
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
+from debiaspl.deploy.chosen import hand_out
 from debiaspl.photos.check import Check, cross_check
-from debiaspl.photos.choose import supervised
+from debiaspl.photos.choose import graph_labels, supervised
+from debiaspl.photos.evidence import DEBIASPL, GRAPH, SUPERVISED, Candidate, choose_by_evidence
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
-from debiaspl.training.frozen import FEATURES
+from debiaspl.training.evaluate import Evaluation
+from debiaspl.training.frozen import FEATURES, is_frozen
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
-from debiaspl.training.results import Ending, Predict
+from debiaspl.training.results import Ending, Predict, on_the_test_set
 
-BASELINE, CHECKS, START = "supervised", "check", "start"
+BASELINE, CHECKS, START = SUPERVISED, "check", "start"
 """Folders below the run's own."""
+NAMES = {"supervised": SUPERVISED, "graph": GRAPH}
+"""What a user reads, by algorithm; of any other: DebiasPL."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What the runs measured."""
 
-    semi: dict[str, Any]
-    """Results of the run itself."""
-    baseline: dict[str, Any] | None
-    """Results of the supervised baseline; None where the run itself is one."""
+    candidates: tuple[Candidate, ...]
+    """The models to compare with, and, last, the run itself."""
     check: Check
+    chosen: Candidate
+    """The one that is used."""
+
+    @property
+    def semi(self) -> dict[str, Any]:
+        """Results of the run itself."""
+        return self.candidates[-1].results
+
+    @property
+    def baseline(self) -> Candidate | None:
+        """The supervised one; None where the run itself is one."""
+        return self.candidates[0] if len(self.candidates) > 1 else None
 
 
 def train_photos(
@@ -44,9 +59,10 @@ def train_photos(
     eager: bool = False,
     start: Recipe | None = None,
 ) -> Outcome:
-    """Train the recipe into ``out``, the baseline into ``out/supervised`` and, where labels are cross-checked, a run
-    for each fold into ``out/check``. Runs that have ended are not repeated. Where they begin with a ``start`` of their
-    own, that is trained first, into ``out/start``."""
+    """Train the recipe into ``out``, the supervised baseline into ``out/supervised``, with a frozen encoder the labels
+    of the graph into ``out/graph`` and, where labels are cross-checked, a run for each fold into ``out/check``. Runs
+    that have ended are not repeated. Where they begin with a ``start`` of their own, that is trained first, into
+    ``out/start``. Where another than the run itself is significantly better on the labels, it is used instead."""
     recipe = with_check(recipe, check)
     run = Run.at(out, recipe, resume)
     ended = run.results()
@@ -57,22 +73,37 @@ def train_photos(
         pass  # its config.json claims the folder before anything lies below it
     features = out.resolve().parent / FEATURES
     options = RunOptions(True, device, workers, eager=eager, go_on=go_on, features=features)
-    alone = recipe.algorithm.name == "supervised"
-    methods = [(recipe, out)] if alone else [(supervised(recipe), out / BASELINE), (recipe, out)]
+    methods = candidates(recipe)
     numbered = _Numbered(count_runs(recipe, check), "" if start is None else "2 of 2: ")
     try:
         if start is not None and ended is None:
             train_as(replace(options, part="1 of 2: learning features"), start, out / START, images)
-        results = [_trained(each, place, options, check, images, out, numbered) for each, place in methods]
+        results = [_trained(each, out, options, check, images, numbered, folder) for folder, each in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
-    return Outcome(results[-1], None if alone else results[0], check)
+    found = tuple(Candidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True))
+    chosen = choose_by_evidence(found, check.folds > 0)
+    hand_out(out, chosen.folder)
+    return Outcome(found, check, chosen)
+
+
+def candidates(recipe: Recipe) -> list[tuple[str, Recipe]]:
+    """What is trained, with the folder below the run's own: models to compare with, and, last, the run itself."""
+    if recipe.algorithm.name == "supervised":
+        return [("", recipe)]
+    others = [(BASELINE, supervised(recipe))]
+    if is_frozen(recipe) and recipe.algorithm.name != "graph":
+        others.append((GRAPH, graph_labels(recipe)))
+    return [*others, ("", recipe)]
+
+
+def name_of(recipe: Recipe) -> str:
+    return NAMES.get(recipe.algorithm.name, DEBIASPL)
 
 
 def count_runs(recipe: Recipe, check: Check) -> int:
-    """Runs that training on photos is made of: a last one, and those of the folds; and as many of the baseline."""
-    methods = 1 if recipe.algorithm.name == "supervised" else 2
-    return methods * (1 + (check.folds if check.all_in_turn else 0))
+    """Runs that training on photos is made of: a last one and those of the folds, of every candidate."""
+    return len(candidates(recipe)) * (1 + (check.folds if check.all_in_turn else 0))
 
 
 class _Numbered:
@@ -83,33 +114,33 @@ class _Numbered:
 
     def next(self, recipe: Recipe, fold: str = "") -> str:
         self.begun += 1
-        method = "supervised" if recipe.algorithm.name == "supervised" else "DebiasPL"
+        method = name_of(recipe)
         told = f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
         return f"{self.before}{told or method}" if self.before else told
 
 
 def _trained(
     recipe: Recipe,
-    place: Path,
+    out: Path,
     options: RunOptions,
     check: Check,
     images: ImageSet | None,
-    out: Path,
     numbered: _Numbered,
+    folder: str,
 ) -> dict[str, Any]:
     """Its results; before, those of its folds."""
     parts = []
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
         part = _with_fold(recipe, check.folds, fold)
-        told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"))
+        told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
         parts.append(train_as(told, part, below, images))
         _check_labels(parts[-1], part, images, out)
         # The models of folds are of no use, and may be large.
         (below / "model.safetensors").unlink(missing_ok=True)
         shutil.rmtree(below / "checkpoint", ignore_errors=True)
     last = replace(options, end=partial(_end, check, parts), part=numbered.next(recipe))
-    return train_as(last, recipe, place, images)
+    return train_as(last, recipe, out / folder, images)
 
 
 def read_photos(recipe: Recipe) -> ImageSet:
@@ -166,19 +197,37 @@ def _with_fold(recipe: Recipe, folds: int, fold: int) -> Recipe:
     return replace(recipe, protocol=Choice(recipe.protocol.name, settings))
 
 
+def _end_of_fold(predict: Predict, task: Task) -> Ending:
+    """The usual end; which of the labels were predicted right is kept, to compare candidates label by label."""
+    found, usual = predict(task.test), on_the_test_set(predict, task)
+    return replace(usual, more={**usual.more, "check": {"kind": "fold", "right": _right(found)}})
+
+
+def _right(found: Evaluation) -> list[str]:
+    pairs = zip(found.images.ids, found.label.tolist(), found.images.truth.tolist(), strict=True)
+    return [name for name, label, truth in pairs if label == truth]
+
+
 def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task) -> Ending:
     """Predictions of every photo; measured on labels that were not trained with, wherever there are some."""
     labeled = task.labeled
     hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
     found = predict(replace(task, labeled=hidden).every_image())
+    predicted = torch.bincount(found.label, minlength=labeled.num_classes).tolist()
+    right: list[str] | None = None
     if parts:
         confusion = torch.tensor([part["confusion"] for part in parts]).sum(0).tolist()
         how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"
+        kept = [part.get("check", {}).get("right") for part in parts]  # earlier versions did not keep them
+        right = None if None in kept else sorted(name for names in kept for name in names)
     elif check.folds:
-        confusion, how = predict(task.test).confusion, "the model of this run, on labels that were held out from it"
+        held_out = predict(task.test)
+        confusion, right = held_out.confusion, _right(held_out)
+        how = "the model of this run, on labels that were held out from it"
     else:
         confusion = predict(task.test).confusion
         how = "the labels it was trained with, for want of others: this tells nothing of other photos"
     kind = "none" if not check.folds else "cross-check" if parts else "held-out"
-    more = {"check": {"kind": kind, "folds": check.folds, "labels": check.labels}}
+    told: dict[str, Any] = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted}
+    more = {"check": told if right is None else {**told, "right": right}}
     return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)

@@ -8,6 +8,7 @@ from typing import Any
 
 from debiaspl.data import Task
 from debiaspl.encoders import Encoder
+from debiaspl.encoders.text import has_text_side
 from debiaspl.models import TrainedNetwork, trained_network
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, is_large
@@ -76,6 +77,10 @@ def choose_with_start(
 ) -> tuple[Recipe, Recipe | None]:
     """A recipe for these photos with what the user has set, and the start that is to be made for it below ``out``, if
     any. A start that the user has named tells the network and the image size, unless these are set too."""
+    if encoder is not None and has_text_side(encoder[0]):
+        # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
+        # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
+        settings = ["first_classifier=text", *settings]
     named = [text.strip() for key, _, text in (one.partition("=") for one in settings) if key.strip() == "start"]
     if named and named[-1] and encoder is not None:
         raise ValueError(

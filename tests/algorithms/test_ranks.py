@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models, Together
 from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.mixing import mixup
-from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import Hints
 from debiaspl.debias import Correction, Debiaser, DistributionAlignment, ranks
 from debiaspl.encoders import NetworkFacts
@@ -49,6 +48,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "acr": ("acr", {"threshold": 0.4, "momentum": 0.5, "strong_views": 2}),
     "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
+    "graph": ("graph", {"threshold": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
     "moco": ("moco", {"memory": 60, "key_decay": 0.5}),
     "simclr": ("simclr", {}),
@@ -90,10 +90,10 @@ def built(name: str, settings: dict[str, Any]) -> Algorithm:
         other, main = (built(*EXACT[one]) for one in name.split(" beside "))
         return Together(main, other, **settings).double()
     correction: Correction = Debiaser(CLASSES, momentum=0.6)
-    if name == "taught":
+    if name in ("graph", "taught"):
         taught = torch.arange(POSITIONS) % (CLASSES + 1) - 1
         hints = Hints(taught.clamp_min(0), (taught >= 0).float())
-        return TaughtFixMatch(hints, correction, **settings).double()
+        return HINTED[name](hints, correction, **settings).double()
     if name == "distill":
         made_of = Distill([str(number) for number in range(CLASSES)], 3, correction, "not read here", **settings)
         facts = {"network": {"name": "small", "settings": {"width": 2}}, "channels": 3, "size": [4, 4]}

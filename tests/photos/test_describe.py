@@ -1,41 +1,66 @@
 """What is said of a folder of photos in the end: a table, a verdict, a time."""
 
+from pathlib import Path
+
 import pytest
 
 from debiaspl.photos.check import Check
-from debiaspl.photos.describe import caption, rows, verdict
+from debiaspl.photos.describe import caption, handed_out, rows, verdict
 from debiaspl.photos.duration import in_words
+from debiaspl.photos.evidence import choose_by_evidence
 from debiaspl.photos.run import Outcome
+from tests.photos.test_evidence import candidate, photos
 
 
-def outcome(ours, theirs, total, folds=3):
-    def results(right):
-        return {"confusion": [[right, total - right], [0, 0]], "test": total, "worst_recall": right / total}
-
+def outcome(ours, theirs, total=40, folds=3):
     check = Check(folds, True, total)
-    return Outcome(results(ours), None if theirs is None else results(theirs), check)
+    found = () if theirs is None else (candidate("supervised", theirs, "supervised", total),)
+    found = (*found, candidate("DebiasPL", ours, "", total))
+    return Outcome(found, check, choose_by_evidence(found, folds > 0))
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "total", "words"),
+    ("ours", "theirs", "words"),
     [
-        (34, 37, 50, "did not help on these labels: 34 of 50 right, and 37 from the labels alone. With so few labels"),
-        (34, 34, 50, "did not help on these labels"),
-        (700, 900, 1000, "and 900 from the labels alone. The supervised model is in the folder supervised; more"),
-        (38, 36, 50, "may have helped: 38 of 50 labels right, instead of 36. With so few labels that may be chance."),
-        (900, 700, 1000, "The unlabeled photos help: 900 of 1000 labels right, instead of 700."),
-        (10, None, 10, "this is a supervised model"),
+        (photos(0, 20), photos(0, 20), "cannot tell whether the unlabeled photos help: DebiasPL has 20 of 40 labels"),
+        (photos(0, 20), photos(0, 23), "the difference is not significant (0 labels are right with DebiasPL alone and"),
+        (photos(0, 20), photos(0, 30), "do not help here: DebiasPL has 20 of 40 labels right, the supervised model 30"),
+        (photos(0, 30), photos(0, 20), "The unlabeled photos help: DebiasPL has 30 of 40 labels right, the supervised"),
+        (photos(0, 10), None, "this is a supervised model"),
     ],
 )
-def test_the_verdict_is_plain(ours, theirs, total, words):
-    assert words in verdict(outcome(ours, theirs, total))
+def test_the_verdict_has_three_answers(ours, theirs, words):
+    assert words in verdict(outcome(ours, theirs))
+
+
+def test_it_says_which_model_is_used_and_why():
+    run = Path("runs/first")
+    assert (
+        handed_out(outcome(photos(0, 20), photos(0, 23)), run) == "predict, next and export use this model: DebiasPL."
+    )
+    other = handed_out(outcome(photos(0, 20), photos(0, 30)), run)
+    assert "use the model called supervised, in runs/first/supervised, because it is significantly better" in other
+    assert "30 of 40 right instead of 20" in other
+    assert "remove runs/first/chosen.json" in other
 
 
 def test_the_table_shows_how_few_they_are():
-    assert rows(outcome(34, 37, 50))[1] == ("DebiasPL", "34", "50", "68 %", "54 to 79 %", "68 %")
-    nothing = outcome(4, 4, 4, folds=0)
+    found = outcome(photos(0, 34), photos(0, 37), 50)
+    for one in found.candidates:
+        one.results["worst_recall"] = 0.68
+    assert rows(found)[1] == ("DebiasPL", "34", "50", "68 %", "54 to 79 %", "68 %")
+    nothing = outcome(photos(0, 4), photos(0, 4), 4, folds=0)
     assert "tells nothing of other photos" in caption(nothing)
     assert "cannot be told" in verdict(nothing)
+
+
+def test_equal_labels_of_a_folder_that_is_not_balanced_are_named():
+    found = outcome(photos(0, 4), photos(0, 4))
+    assert "seems not to" not in caption(found)
+    found.semi["labels"], found.semi["check"]["predicted"] = [5, 5], [300, 40]
+    assert "but the folder seems not to" in caption(found)
+    found.semi["labels"] = [9, 1]
+    assert "seems not to" not in caption(found)
 
 
 def test_times_in_words():

@@ -127,6 +127,38 @@ def test_a_resumed_run_does_not_compute_it_again(start, tmp_path, monkeypatch):
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("algorithm", ["graph", "taught"])
+def test_labels_of_the_graph_are_hints_and_those_of_unlabeled_images_are_not_looked_at(start, algorithm, monkeypatch):
+    """More of them are right than by chance; a graph of a part gives the others the labels of their neighbours."""
+    task = digits()
+    recipe = from_start(start, f"algorithm={algorithm}", *(["sure=0"] if algorithm == "taught" else []))
+    whole = Step(recipe, task, CPU).algorithm.taught
+    truth, hidden = task.unlabeled.truth, replace(task.unlabeled, truth=torch.full_like(task.unlabeled.truth, -1))
+    assert float((whole == truth).double().mean()) > 0.5
+    assert torch.equal(whole, Step(recipe, replace(task, unlabeled=hidden), CPU).algorithm.taught)
+    monkeypatch.setattr("debiaspl.training.first_classifier.MOST", 700)
+    assert float((Step(recipe, task, CPU).algorithm.taught == whole).double().mean()) > 0.8
+
+
+def test_a_run_that_learns_from_the_graph_is_resumed_without_it(start, tmp_path, monkeypatch):
+    recipe = from_start(start, "algorithm=graph", "correction=debiaser")
+    train(recipe, tmp_path / "whole")
+    from tests.training.test_stream import stop_at
+
+    stop_at(monkeypatch, 6)
+    with pytest.raises(Exception, match="stopped for the test"):
+        train(recipe, tmp_path / "run")
+    monkeypatch.undo()
+    monkeypatch.setattr("debiaspl.training.step.graph_hints", None)
+    train(recipe, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+
+
+def test_a_graph_of_random_features_is_refused():
+    with pytest.raises(ValueError, match="graph learns from labels that spread over a graph, but the network begins"):
+        Step(changed(TINY, "algorithm=graph"), digits(), CPU)
+
+
 def first_state(recipe: Recipe) -> list[bytes]:
     step = Step(recipe, digits(), CPU)
     return [step.student.head.weight.detach().numpy().tobytes()]

@@ -1,0 +1,76 @@
+"""Which of several models the given labels support, by a paired test of labels that none of them learned from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from debiaspl.report.chance import either_way
+
+SUPERVISED, GRAPH, DEBIASPL = "supervised", "graph", "DebiasPL"
+SIGNIFICANT = 0.05
+"""Two models differ where chance alone would show as much less often than this."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models that were trained on the photos."""
+
+    name: str
+    results: dict[str, Any]
+    folder: str = ""
+    """Where it lies, below the run's own; empty for the run itself."""
+
+    @property
+    def right(self) -> int:
+        """Checked labels that it predicts right."""
+        return sum(row[number] for number, row in enumerate(self.results["confusion"]))
+
+    @property
+    def checked(self) -> int:
+        return int(self.results["test"])
+
+    @property
+    def right_files(self) -> frozenset[str] | None:
+        """Which ones; None in results of an earlier version, which did not keep them."""
+        found = self.results.get("check", {}).get("right")
+        return None if found is None else frozenset(found)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two models on the same labels."""
+
+    more: int
+    """Labels that only the first predicts right."""
+    less: int
+    """Labels that only the second does."""
+
+    @property
+    def chance(self) -> float:
+        """How often two equally good models would differ as much, either way (McNemar's exact test)."""
+        return either_way(self.more, self.less) if self.more + self.less else 1.0
+
+    @property
+    def significant(self) -> bool:
+        return self.chance < SIGNIFICANT
+
+
+def paired(first: Candidate, second: Candidate) -> Paired:
+    """How they differ, label by label; not at all where that was not kept."""
+    ours, theirs = first.right_files, second.right_files
+    if ours is None or theirs is None:
+        return Paired(0, 0)
+    return Paired(len(ours - theirs), len(theirs - ours))
+
+
+def choose_by_evidence(candidates: Sequence[Candidate], checked: bool) -> Candidate:
+    """The model that is used: the last of the candidates, which was the best on average over many sets of photos
+    (results/photos), unless another one is significantly better on these labels."""
+    preferred = candidates[-1]
+    better = [one for one in candidates[:-1] if _beats(one, preferred)] if checked else []
+    return max(better, key=lambda one: one.right, default=preferred)
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    found = paired(one, other)
+    return found.more > found.less and found.significant
