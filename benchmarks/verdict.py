@@ -4,8 +4,8 @@
 
 ConSE on up to 2,000 images of CIFAR-10 (as they are, and shrunk to 24, 16 and 12 pixels before, which makes the teacher
 worse), EuroSAT, digits and, where DATA/flowers20 is, photos of flowers; of each, all classes and four draws of half of
-them. Then students that begin with random weights against students that begin with labels spread over the graph; and, with
-five true labels a class, whether the cross-check hands out the better of teacher and students.
+them. Then students that begin with random weights against students that begin with labels spread over the graph; and,
+with five true labels a class, whether the cross-check hands out the better of teacher and students.
 Writes results/zeroshot/verdict.json. The truth is looked at in ``above_chance`` and ``accuracy`` alone.
 """
 

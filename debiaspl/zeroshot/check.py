@@ -65,9 +65,12 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
     """What the labels support.
 
     Of the two students, the better one where a paired test (McNemar, exact) tells them apart. Where it does not: the
-    student of the labels alone if the teacher is not ``clear``, that is, clearly above chance; else the one that is
-    right more often. The teacher itself is handed out only where it is told apart from that student: students that are
-    checked have learned from two thirds of the labels, and the one that is handed out from all of them.
+    student of the labels alone if the teacher is not ``clear``, that is, clearly above chance, or if it is right less
+    often than that student, which then has little to learn from it (results/zeroshot/verdict.json); else the one that
+    is right more often.
+
+    The teacher itself is handed out only where it is told apart from that student: students that are checked have
+    learned from two thirds of the labels, and the one that is handed out from all of them.
     """
     more, less = _apart(taught, alone)
     sure = either_way(more, less) <= TOLD_APART if more + less else False
@@ -80,11 +83,17 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
             f"{_of(alone)} cannot tell the two students apart, and {teacher.method} is not clearly above chance on "
             "the labels, so the student without it is taken"
         )
+    elif int(teacher.right.sum()) < int(alone.right.sum()):
+        student = alone
+        why = (
+            f"{_of(alone)} cannot tell the two students apart, and {teacher.method} is right less often than the "
+            "student without it, which is taken"
+        )
     else:
         student = taught if more >= less else alone
         why = (
-            f"{_of(alone)} cannot tell the two students apart; {teacher.method} is clearly above chance, so the one "
-            "that is right at least as often is taken"
+            f"{_of(alone)} cannot tell the two students apart; {teacher.method} is right at least as often as the "
+            "student without it, so the student that is right more often is taken, with the teacher in a tie"
         )
     more, less = _apart(teacher, student)
     if more > less and either_way(more, less) <= TOLD_APART:
