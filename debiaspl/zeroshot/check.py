@@ -67,8 +67,10 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
     Of the two students, the better one where a paired test (McNemar, exact) tells them apart. Where it does not: the
     student of the labels alone if the teacher is not ``clear``, that is, clearly above chance, or if it is right less
     often than that student, which then has little to learn from it (results/zeroshot/verdict.json); else the one that
-    is right more often. The teacher itself is handed out only where it is told apart from that student: students that
-    are checked have learned from two thirds of the labels, and the one that is handed out from all of them.
+    is right more often.
+
+    The teacher itself is handed out only where it is told apart from that student: students that are checked have
+    learned from two thirds of the labels, and the one that is handed out from all of them.
     """
     more, less = _apart(taught, alone)
     sure = either_way(more, less) <= TOLD_APART if more + less else False

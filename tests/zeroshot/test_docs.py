@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -66,3 +67,11 @@ def test_the_graph_start_is_what_was_measured():
                 order = [f"{method}, {first}" for method in ("FixMatch", "DebiasPL") for first in ("random", "graph")]
                 numbers = [f"{100 * cell[key]['accuracy']:.1f}" for key in order]
                 assert f"| {name} {kind} | {' | '.join(numbers)} |" in PAGE
+
+
+def test_the_choices_are_what_was_measured():
+    for name, draws in json.loads(VERDICT.read_text())["choices"].items():
+        means = [fmean(draw["accuracy"][key] for draw in draws) for key in ("teacher", "alone", "taught")]
+        best = sum(draw["accuracy"][draw["handed out"]] == max(draw["accuracy"].values()) for draw in draws)
+        numbers = " | ".join(f"{100 * mean:.1f}" for mean in means)
+        assert f"| {name} | {numbers} | the best in {best} of {len(draws)} |" in PAGE
