@@ -101,12 +101,24 @@ def test_strength_0_is_fixmatch(iris, digits):
     images = ImageSet(Vectors(Scaling.of(vectors)(vectors)[:, None]), torch.tensor(labels), ("a", "b", "c"))
     task = Task(images.select(known), images.without_labels(), images.select(known))
     sizes = f"labeled_batch={len(known)}", f"unlabeled_batch={len(rows)}", "steps=60", f"seed={seed}"
-    plain = fit(LINEAR.with_settings(["correction=none", "threshold=0.7", *sizes]), task, torch.device("cpu"))
+    settings = ["correction=none", "threshold=0.7", "first_classifier=graph", *sizes]
+    plain = fit(LINEAR.with_settings(settings), task, torch.device("cpu"))
     zero = few(strength=0, random_state=3).fit(rows, labels)
     assert torch.equal(zero.model_.head.weight, plain.finished().head.weight)
     debiased = few(strength=2.0, random_state=3, threshold=0.5).fit(rows, labels)
     fixmatch = few(strength=0, random_state=3, threshold=0.5).fit(rows, labels)
     assert not np.array_equal(debiased.predict_proba(rows), fixmatch.predict_proba(rows))
+
+
+def test_wide_rows_are_divided_by_their_length_and_columns_by_their_deviation():
+    rows = np.random.default_rng(0).standard_normal((40, 64))
+    labels = np.where(np.arange(40) < 8, np.arange(40) % 2, -1)
+    assert few().fit(rows, labels).model_.scaling.unit
+    assert not few().fit(rows[:, :63], labels).model_.scaling.unit
+    assert few(scaling="unit").fit(rows[:, :5], labels).model_.scaling.unit
+    assert not few(scaling="standard").fit(rows, labels).model_.scaling.unit
+    with pytest.raises(ValueError, match="scaling is 'none', expected 'auto', 'unit' or 'standard'"):
+        few(scaling="none").fit(rows, labels)
 
 
 def test_the_same_random_state_gives_the_same_bits(iris, digits, on_images):
