@@ -1,10 +1,13 @@
 """Which model is handed out, by a paired test on labels that it did not learn from."""
 
 import json
+import shutil
 from math import comb
 
 import pytest
+import torch
 
+from debiaspl import load_model
 from debiaspl.deploy.chosen import CHOSEN, chosen_folder, hand_out
 from debiaspl.photos.evidence import Candidate, choose_by_evidence, paired
 from debiaspl.training import RunError
@@ -75,3 +78,12 @@ def test_all_candidates_are_in_the_table_and_each_knows_which_labels_it_had_righ
         assert len(results["check"]["right"]) == sum(row[k] for k, row in enumerate(results["confusion"]))
         assert sum(results["check"]["predicted"]) == results["unlabeled"] + sum(results["labels"])
     assert "predict, next and export use this model: DebiasPL." in ran.output
+
+
+def test_the_model_that_was_chosen_is_the_one_that_is_loaded(trained, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(trained[1], run)
+    own, other = (load_model(folder).network.state_dict()["head.weight"] for folder in (run, run / "supervised"))
+    assert not torch.equal(own, other)
+    hand_out(run, "supervised")
+    assert torch.equal(load_model(run).network.state_dict()["head.weight"], other)

@@ -1,0 +1,60 @@
+"""benchmarks/photos.py: the folders it makes, and the tables that README and docs show of it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.photos import KINDS, Cell, drawn, summary, table
+
+ROOT = Path(__file__).parent.parent.parent
+RESULTS = ROOT / "results" / "photos" / "cells.json"
+TRUTH = np.repeat(np.arange(10), 500)
+
+
+def shown(page: str, name: str) -> list[str]:
+    return (ROOT / page).read_text().split(f"<!-- table {name} -->")[1].split("\n\n")[1].splitlines()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_folders_and_labels_are_as_said(kind):
+    kept, given = drawn(TRUTH, Cell("some", kind, 5, 3))
+    there, counts = TRUTH[kept], np.bincount(TRUTH[kept])
+    assert len(set(kept.tolist())) == len(kept)
+    labels = np.bincount(given[given >= 0], minlength=10)
+    assert (given[given >= 0] == there[given >= 0]).all()
+    if kind == KINDS[0]:
+        assert counts.tolist() == [200] * 10
+    else:
+        assert (counts.max(), counts.min()) == (500, 25)
+    if kind == KINDS[2]:
+        assert labels.min() >= 1
+        assert 50 <= labels.sum() < 60
+    else:
+        assert labels.tolist() == [5] * 10
+    again = drawn(TRUTH, Cell("some", kind, 5, 3))
+    assert all((one == other).all() for one, other in zip(again, (kept, given), strict=True))
+
+
+def test_the_tables_are_those_of_the_results():
+    measured = json.loads(RESULTS.read_text())
+    for kind, name in (("macro", "photos"), ("accuracy", "photos-accuracy")):
+        rows = summary(measured["runs"], kind)
+        assert rows == measured[kind]
+        assert shown("docs/own-photos.md", name) == table(rows).splitlines()
+    every = table(measured["macro"]).splitlines()
+    header, line, *rows = shown("README.md", "photos")
+    assert [header, line] == every[:2]
+    assert len(rows) == 3
+    assert set(rows) < set(every)
+
+
+def test_what_is_claimed_of_them_holds():
+    """At least as good as the best of four within half a point, and two points better in half of the cells."""
+    rows = json.loads(RESULTS.read_text())["macro"]
+    assert len(rows) == 18
+    for name in ("DebiasPL", "DebiasedClassifier"):
+        gains = [row[name]["gain"] for row in rows]
+        assert min(gains) >= -0.5, name
+        assert sum(gain >= 2 for gain in gains) >= 9, name
