@@ -1,0 +1,227 @@
+"""All results as one page: HTML with filters and charts, or Markdown, which is docs/results.md.
+
+debiaspl results --page results.html
+debiaspl results --page docs/results.md
+"""
+
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+from debiaspl.recipes.all_results import OPEN, PAPER, PROTOCOL, RAN, STANDARD, Line, Pair, all_pairs
+from debiaspl.recipes.long_tail import CELLS as LONG_TAIL
+from debiaspl.recipes.paper_tables import NOTES, SOURCES
+from debiaspl.recipes.published import PROTOCOLS
+from debiaspl.recipes.published import SOURCES as PROTOCOL_SOURCES
+from debiaspl.report.comparison import markdown
+from debiaspl.report.pages import build_page, rounded
+
+TITLE = "All results"
+MARK = "<!-- made by: debiaspl results --page docs/results.md -->\n"
+"""The first line of the Markdown."""
+RECIPE_WORDS = {
+    RAN["paper"]: "the settings, network and length of the paper. Only here a number of ours has reached the paper's, "
+    "or lies below it.",
+    RAN["minutes"]: "our own recipe for minutes: another network, FixMatch with a contrastive loss (contrastmatch), "
+    "fewer steps, and with the Debiaser a margin on labeled images, which the paper does not have.",
+    RAN["start"]: "our own recipe that begins with features learned without labels, then the same method and network.",
+    PROTOCOL: "settings and length that are usual for a standard long-tail protocol.",
+}
+READ = (
+    "Top-1 % on the test set, of the averaged weights after the last step; no epoch is chosen. A fold is a "
+    "seed: other labeled images, other first weights. FixMatch is a recipe without the Debiaser, DebiasPL the same "
+    "recipe with it. Intervals are Student's t, 95 %, over folds; one fold has none. Minutes are those of a fold's "
+    "whole process, with the start where the recipe has one; where several runs shared the GPU, each took longer."
+)
+SHARED = (
+    "By the minutes recipe as it is now, FixMatch and DebiasPL share the first half of a fold, which is the same to "
+    "the bit: labels of unlabeled images begin after it."
+)
+
+
+def page(lines: Sequence[Line]) -> str:
+    """One self-contained HTML page."""
+    return build_page(f"{TITLE} of debiaspl", values(lines))
+
+
+def values(lines: Sequence[Line]) -> dict[str, Any]:
+    """What the page shows."""
+    return {
+        "kind": "results",
+        "read": READ,
+        "shared": SHARED,
+        "recipes": RECIPE_WORDS,
+        "sources": [
+            *SOURCES.items(),
+            *((name, f"{words}, on the standard protocols") for name, words in PROTOCOL_SOURCES.items()),
+        ],
+        "gpus": sorted({line.gpu for line in lines if line.gpu}),
+        "lines": [_line(line) for line in lines],
+        "pairs": [_pair(pair) for pair in all_pairs(lines)],
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "group": line.group,
+        "cell": line.cell,
+        "about": line.about,
+        "note": NOTES.get(line.cell),
+        "method": line.method,
+        "recipe": line.recipe,
+        "paper": line.paper,
+        "others": list(line.others),
+        "mean": rounded(fmean(line.accuracy)) if line.accuracy else None,
+        "interval": rounded(list(line.interval)) if line.interval else None,
+        "accuracy": list(line.accuracy),
+        "folds": list(line.folds),
+        "minutes": rounded(line.minutes),
+        "together": line.together,
+        "standing": line.standing,
+        "ran": line.ran,
+        "command": line.command,
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "about": pair.about,
+        "note": NOTES.get(pair.cell),
+        "recipe": pair.recipe,
+        "folds": list(pair.folds),
+        "fixmatch": rounded(pair.fixmatch),
+        "debiaspl": rounded(pair.debiaspl),
+        "differences": list(pair.differences),
+        "each": _each(pair),
+        "interval": rounded(list(pair.interval)) if pair.interval else None,
+        "verdict": pair.verdict,
+    }
+
+
+def text(lines: Sequence[Line]) -> str:
+    """docs/results.md."""
+    known = [line for line in lines if line.accuracy]
+    parts = [
+        f"# {TITLE}\n",
+        "This page is made from `results/` and from the tables in `debiaspl/recipes`. The same with filters, every "
+        "open cell, the commands and a chart of accuracy against minutes, as one file that works offline:\n\n"
+        "    debiaspl results --page results.html\n\n"
+        "To run again what a result file records, and to see whether the new number agrees "
+        "([what the answer means](debiasing.md#repeat)):\n\n"
+        "    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0\n",
+        f"{READ}\n",
+        "## Recipes\n",
+        "".join(f"* **{name}**: {words}\n" for name, words in RECIPE_WORDS.items()),
+        "## The paper's cells\n",
+        "Measured rows. Paper is the paper's number for the cell and method, whatever recipe ours has; a row whose "
+        "recipe is not the paper's is neither reached nor below. Open cells of the paper: "
+        f"{_open(lines)}; `debiaspl results` lists them.\n",
+        markdown([_HEADER, *(_cells(line) for line in known if line.group == PAPER)]),
+        "".join(f"\n{note}\n" for note in _notes(known)),
+        "## DebiasPL against FixMatch, fold by fold\n",
+        f"{SHARED}\n",
+        markdown([_PAIRS, *(_pair_cells(pair) for pair in all_pairs(lines))]),
+        "## What others report for the paper's cells\n",
+        markdown([("cell", "method", "the paper", "other numbers"), *_elsewhere(lines)]),
+        "".join(f"* {name}: {words}.\n" for name, words in SOURCES.items()),
+        "## Standard long-tail protocols\n",
+        "None of them has a number in the DebiasPL paper. Ours has its number of folds in brackets.\n",
+        *(_protocol(protocol, lines) for protocol in PROTOCOLS),
+        "".join(f"* {name}: {words}.\n" for name, words in PROTOCOL_SOURCES.items()),
+    ]
+    return MARK + "\n".join(parts)
+
+
+_HEADER = ("cell", "method", "recipe", "paper %", "ours %", "t interval", "folds", "worst fold", "minutes", "")
+_PAIRS = ("cell", "recipe", "folds", "FixMatch", "DebiasPL", "mean difference", "t interval", "each fold", "")
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    shared = f", {line.together} at once" if line.together > 1 else ""
+    return (
+        line.about,
+        line.method,
+        line.recipe,
+        "-" if line.paper is None else f"{line.paper:.1f}",
+        f"{fmean(line.accuracy):.1f}",
+        _between(line.interval, ".1f"),
+        str(len(line.accuracy)),
+        f"{min(line.accuracy):.1f}",
+        "-" if line.minutes is None else f"{line.minutes:.1f}{shared}",
+        line.standing,
+    )
+
+
+def _pair_cells(pair: Pair) -> tuple[str, ...]:
+    return (
+        pair.about,
+        pair.recipe,
+        str(len(pair.folds)),
+        f"{pair.fixmatch:.1f}",
+        f"{pair.debiaspl:.1f}",
+        f"{fmean(pair.differences):+.1f}",
+        _between(pair.interval, "+.1f"),
+        _each(pair),
+        pair.verdict,
+    )
+
+
+def _each(pair: Pair) -> str:
+    return ", ".join(f"{value:+.1f}" for value in pair.differences)
+
+
+def _between(interval: tuple[float, float] | None, form: str) -> str:
+    return "-" if interval is None else f"{interval[0]:{form}} to {interval[1]:{form}}"
+
+
+def _notes(lines: Sequence[Line]) -> Iterator[str]:
+    for cell, note in NOTES.items():
+        for line in lines:
+            if line.cell == cell:
+                yield f"{line.about}: {note}"
+                break
+
+
+def _open(lines: Sequence[Line]) -> str:
+    count = sum(line.group == PAPER and line.standing == OPEN and line.recipe == RAN["paper"] for line in lines)
+    return f"{count} by the paper's own recipe"
+
+
+def _elsewhere(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
+    for line in lines:
+        if line.group == PAPER and line.others and line.recipe == RAN["paper"]:
+            yield line.about, line.method, f"{line.paper:.1f}", "; ".join(line.others)
+
+
+def _protocol(protocol: str, lines: Sequence[Line]) -> str:
+    """Methods by cells, of one N1/M1."""
+    names = {
+        cell.name: f"g{cell.gamma}{'' if cell.unlabeled == 'consistent' else f', {cell.unlabeled}'}"
+        for cell in LONG_TAIL
+        if f"{cell.labeled_max}/{cell.unlabeled_max}" == protocol
+    }
+    here = [line for line in lines if line.group == STANDARD and line.cell in names]
+    methods = dict.fromkeys(line.method for line in here)
+    table = [("method", *names.values())]
+    table += [
+        (
+            method,
+            *(
+                "; ".join(_in_cell([line for line in here if (line.cell, line.method) == (cell, method)]))
+                for cell in names
+            ),
+        )
+        for method in methods
+    ]
+    return f"### {protocol}, {PROTOCOLS[protocol].upper().replace('CIFAR', 'CIFAR-')}\n\n{markdown(table)}"
+
+
+def _in_cell(lines: list[Line]) -> Iterator[str]:
+    yield from (lines[0].others if lines else ())
+    for line in lines:
+        if line.accuracy:
+            differs = line.recipe.removeprefix(PROTOCOL).removeprefix(", ")
+            folds = f"{len(line.accuracy)} fold{'s' if len(line.accuracy) > 1 else ''}"
+            yield f"**{fmean(line.accuracy):.1f}** (ours, {', '.join(filter(None, (differs, folds)))})"
+        elif line.standing == OPEN:
+            yield "open"
