@@ -38,6 +38,21 @@ SHARED = (
     "the bit: labels of unlabeled images begin after it."
 )
 
+REPEAT = """## Repeat a result
+
+    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json             # all recorded folds
+    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0    # one of them
+    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0 --set steps=20 --set-start steps=20
+
+It trains the recipe that the file records, as it is recorded, with each fold as the seed; before it the start, where
+the file has the command of one. Then it prints the recorded and the new number of each fold, and whether the new one lies
+within the interval in which 95 % of further runs lie: m ± t s √(1 + 1/n), of n recorded folds with mean m and standard
+deviation s. A file with one fold has no such interval; both numbers are printed. With settings that change what is
+computed, as in the third line, a rehearsal, numbers are not compared. `--set start=RUN` takes a start that is there
+already. Another GPU or version of PyTorch rounds differently, so that a fold does not give the same number again; the
+commit, versions and device of the recorded runs are in the file. `results.json` of any run can be repeated too.
+"""
+
 
 def page(lines: Sequence[Line]) -> str:
     """One self-contained HTML page."""
@@ -98,20 +113,20 @@ def _pair(pair: Pair) -> dict[str, Any]:
     }
 
 
-def text(lines: Sequence[Line]) -> str:
-    """docs/results.md."""
+def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
+    """docs/results.md; ``figure`` is the file of ``minutes_figure``."""
     known = [line for line in lines if line.accuracy]
     parts = [
         f"# {TITLE}\n",
         "This page is made from `results/` and from the tables in `debiaspl/recipes`. The same with filters, every "
         "open cell, the commands and a chart of accuracy against minutes, as one file that works offline:\n\n"
-        "    debiaspl results --page results.html\n\n"
-        "To run again what a result file records, and to see whether the new number agrees "
-        "([what the answer means](debiasing.md#repeat)):\n\n"
-        "    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0\n",
+        "    debiaspl results --page results.html\n",
         f"{READ}\n",
         "## Recipes\n",
         "".join(f"* **{name}**: {words}\n" for name, words in RECIPE_WORDS.items()),
+        f"## Accuracy against minutes\n\n![Accuracy against minutes, a panel for each cell.]({figure})\n",
+        "A mark is the mean of a recipe's folds, its line goes from the worst fold to the best. Dotted: the paper's "
+        "number, by the paper's recipe.\n",
         "## The paper's cells\n",
         "Measured rows. Paper is the paper's number for the cell and method, whatever recipe ours has; a row whose "
         "recipe is not the paper's is neither reached nor below. Open cells of the paper: "
@@ -128,6 +143,7 @@ def text(lines: Sequence[Line]) -> str:
         "None of them has a number in the DebiasPL paper. Ours has its number of folds in brackets.\n",
         *(_protocol(protocol, lines) for protocol in PROTOCOLS),
         "".join(f"* {name}: {words}.\n" for name, words in PROTOCOL_SOURCES.items()),
+        REPEAT,
     ]
     return MARK + "\n".join(parts)
 
