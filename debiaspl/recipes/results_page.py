@@ -13,7 +13,6 @@ from debiaspl.recipes.long_tail import CELLS as LONG_TAIL
 from debiaspl.recipes.paper_tables import NOTES, SOURCES
 from debiaspl.recipes.published import PROTOCOLS
 from debiaspl.recipes.published import SOURCES as PROTOCOL_SOURCES
-from debiaspl.report.comparison import markdown
 from debiaspl.report.pages import build_page, rounded
 
 TITLE = "All results"
@@ -45,12 +44,13 @@ REPEAT = """## Repeat a result
     debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0 --set steps=20 --set-start steps=20
 
 It trains the recipe that the file records, as it is recorded, with each fold as the seed; before it the start, where
-the file has the command of one. Then it prints the recorded and the new number of each fold, and whether the new one lies
-within the interval in which 95 % of further runs lie: m ± t s √(1 + 1/n), of n recorded folds with mean m and standard
-deviation s. A file with one fold has no such interval; both numbers are printed. With settings that change what is
-computed, as in the third line, a rehearsal, numbers are not compared. `--set start=RUN` takes a start that is there
-already. Another GPU or version of PyTorch rounds differently, so that a fold does not give the same number again; the
-commit, versions and device of the recorded runs are in the file. `results.json` of any run can be repeated too.
+the file has the command of one. Then it prints the recorded and the new number of each fold, and whether the new one
+lies within the interval in which 95 % of further runs lie: m ± t s √(1 + 1/n), of n recorded folds with mean m and
+standard deviation s. A file with one fold has no such interval; both numbers are printed. With settings that change
+what is computed, as in the third line, a rehearsal, numbers are not compared. `--set start=RUN` takes a start that is
+there already. Another GPU or version of PyTorch rounds differently, so that a fold does not give the same number
+again; the commit, versions and device of the recorded runs are in the file. `results.json` of any run can be repeated
+too.
 """
 
 
@@ -131,13 +131,13 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
         "Measured rows. Paper is the paper's number for the cell and method, whatever recipe ours has; a row whose "
         "recipe is not the paper's is neither reached nor below. Open cells of the paper: "
         f"{_open(lines)}; `debiaspl results` lists them.\n",
-        markdown([_HEADER, *(_cells(line) for line in known if line.group == PAPER)]),
+        _table([_HEADER, *(_cells(line) for line in known if line.group == PAPER)]),
         "".join(f"\n{note}\n" for note in _notes(known)),
         "## DebiasPL against FixMatch, fold by fold\n",
         f"{SHARED}\n",
-        markdown([_PAIRS, *(_pair_cells(pair) for pair in all_pairs(lines))]),
+        _table([_PAIRS, *(_pair_cells(pair) for pair in all_pairs(lines))]),
         "## What others report for the paper's cells\n",
-        markdown([("cell", "method", "the paper", "other numbers"), *_elsewhere(lines)]),
+        _table([("cell", "method", "the paper", "other numbers"), *_elsewhere(lines)]),
         "".join(f"* {name}: {words}.\n" for name, words in SOURCES.items()),
         "## Standard long-tail protocols\n",
         "None of them has a number in the DebiasPL paper. Ours has its number of folds in brackets.\n",
@@ -150,6 +150,12 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
 
 _HEADER = ("cell", "method", "recipe", "paper %", "ours %", "t interval", "folds", "worst fold", "minutes", "")
 _PAIRS = ("cell", "recipe", "folds", "FixMatch", "DebiasPL", "mean difference", "t interval", "each fold", "")
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    """In Markdown; the first line is its header."""
+    rule = ("---",) * len(lines[0])
+    return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], rule, *lines[1:]))
 
 
 def _cells(line: Line) -> tuple[str, ...]:
@@ -229,7 +235,7 @@ def _protocol(protocol: str, lines: Sequence[Line]) -> str:
         )
         for method in methods
     ]
-    return f"### {protocol}, {PROTOCOLS[protocol].upper().replace('CIFAR', 'CIFAR-')}\n\n{markdown(table)}"
+    return f"### {protocol}, {PROTOCOLS[protocol].upper().replace('CIFAR', 'CIFAR-')}\n\n{_table(table)}"
 
 
 def _in_cell(lines: list[Line]) -> Iterator[str]:
