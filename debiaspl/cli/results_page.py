@@ -9,10 +9,11 @@ def write_page(page: Path, folder: Path | None, protocol: str | None, json_: boo
     """An HTML page, or Markdown where the name ends in .md."""
     with plain_errors():
         from debiaspl.files import refuse_missing_folder, write_text
-        from debiaspl.recipes import results_page
         from debiaspl.recipes.all_results import all_lines, standard_folder
         from debiaspl.recipes.results import home
         from debiaspl.recipes.results_figure import minutes_figure
+        from debiaspl.recipes.results_page import page as html_page
+        from debiaspl.recipes.results_text import MARK, text
         from debiaspl.report.pages import refuse_replacing
         from debiaspl.training import RunError
 
@@ -23,7 +24,7 @@ def write_page(page: Path, folder: Path | None, protocol: str | None, json_: boo
         if not as_text:
             refuse_replacing(page)
         else:
-            _refuse_others(page, results_page.MARK)
+            _refuse_others(page, MARK)
         places = home() if folder is None else (folder,)
         if folder is not None and not folder.is_dir():
             raise RunError(f"{folder} is not a folder. Expected one with files that benchmarks/gain.py wrote.")
@@ -31,9 +32,9 @@ def write_page(page: Path, folder: Path | None, protocol: str | None, json_: boo
         if as_text:
             figure = page.with_suffix(".svg")
             write_text(figure, minutes_figure(lines))
-            write_text(page, results_page.text(lines, figure.name))
+            write_text(page, text(lines, figure.name))
         else:
-            write_text(page, results_page.page(lines))
+            write_text(page, html_page(lines))
         say(f"The page is {page}: {sum(bool(line.accuracy) for line in lines)} measured rows of {len(lines)}.")
 
 

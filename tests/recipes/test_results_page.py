@@ -16,7 +16,8 @@ from debiaspl.recipes.long_tail import CELLS as LONG_TAIL
 from debiaspl.recipes.paper_tables import ELSEWHERE, SOURCES
 from debiaspl.recipes.published import PUBLISHED
 from debiaspl.recipes.results_figure import minutes_figure
-from debiaspl.recipes.results_page import text, values
+from debiaspl.recipes.results_page import values
+from debiaspl.recipes.results_text import text
 from tests.recipes.test_results import measured
 from tests.report.chromium import Chromium, needs_chromium
 
