@@ -13,6 +13,7 @@ from debiaspl.cli.evaluate import evaluate_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import corrections_command, recipes_command, results_command, settings_command
 from debiaspl.cli.pretrain import pretrain_command
+from debiaspl.cli.repeat import repeat_command
 from debiaspl.cli.report import report_command, watch_command
 from debiaspl.cli.terminal import plain_errors, say
 from debiaspl.cli.train import train_command
@@ -59,6 +60,7 @@ app.command("audit")(audit_command)
 app.command("report")(report_command)
 app.command("watch")(watch_command)
 app.command("results")(results_command)
+app.command("repeat")(repeat_command)
 app.command("zeroshot")(zeroshot_command)
 app.command("predict")(predict_command)
 app.command("evaluate")(evaluate_command)

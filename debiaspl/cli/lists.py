@@ -144,9 +144,18 @@ def results_command(
         str | None,
         typer.Option(metavar="N1/M1", help="A long-tail protocol, such as 500/4000: other papers' numbers and ours."),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write all of it as one page: NAME.html with filters, or NAME.md."),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Print what was measured on real data, beside the paper's numbers."""
+    if page is not None:
+        from debiaspl.cli.results_page import write_page
+
+        write_page(page, folder, protocol, json_)
+        return
     if protocol is not None:
         _protocol(protocol, folder, json_)
         return

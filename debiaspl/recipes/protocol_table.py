@@ -9,7 +9,7 @@ from typing import Any
 from debiaspl.files import parse_json
 from debiaspl.recipes.long_tail import CELLS, Cell
 from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
-from debiaspl.recipes.results import SEARCH, changes, checked
+from debiaspl.recipes.results import SEARCH, changes, checked, described, fold_numbers
 from debiaspl.training import Recipe, RunError
 
 FOLDER = "long-tail"
@@ -38,6 +38,17 @@ class ProtocolRow:
     """Published standard deviation."""
     folds: tuple[float, ...] = ()
     """Of our own, each in %."""
+    numbers: tuple[int, ...] = ()
+    """The seed of each fold."""
+    seconds: tuple[float, ...] = ()
+    """Of each fold, from the start of its process to its end."""
+    together: int = 1
+    """Runs that shared the GPU."""
+    gpu: str | None = None
+    file: str | None = None
+    """Where our own were read."""
+    ran: str = ""
+    """What was run, in words."""
 
 
 def cells_of(protocol: str) -> list[Cell]:
@@ -76,7 +87,20 @@ def _own(path: Path) -> ProtocolRow:
         folds = tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"])
         number = f"{len(folds)} fold{'s' if len(folds) > 1 else ''}"
         method = method_name(recipe.algorithm.name, recipe.correction.name)
-        return ProtocolRow(cell, method, mean(folds), OURS, ", ".join([*apart, number]), None, folds)
+        return ProtocolRow(
+            cell,
+            method,
+            mean(folds),
+            OURS,
+            ", ".join([*apart, number]),
+            folds=folds,
+            numbers=fold_numbers(measured["folds"]),
+            seconds=tuple(fold["seconds"] for fold in measured["folds"]),
+            together=measured["together"],
+            gpu=measured["device"],
+            file=str(path),
+            ran=described(recipe),
+        )
     except (OSError, KeyError, TypeError, ValueError) as error:
         told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise RunError(

@@ -41,6 +41,12 @@ class MeasuredRow:
     together: int = 1
     """Runs that shared the GPU, all of which then took longer."""
     gpu: str | None = None
+    folds: tuple[int, ...] = ()
+    """The seed of each."""
+    file: str | None = None
+    """Where they were read."""
+    ran: str = ""
+    """What was run, in words."""
 
     @property
     def standing(self) -> str:
@@ -103,21 +109,44 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         measured = parse_json(path.read_text())
         checked(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
+        recorded = Recipe.from_json(measured["recipe"])
         return MeasuredRow(
             cell,
-            ", ".join([method, *changes(Recipe.from_json(measured["recipe"]), settings)]),
+            ", ".join([method, *changes(recorded, settings)]),
             kind,
             paper,
             accuracy=tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"]),
             seconds=tuple(fold["seconds"] for fold in measured["folds"]),
             together=measured["together"],
             gpu=measured["device"],
+            folds=fold_numbers(measured["folds"]),
+            file=str(path),
+            ran=described(recorded),
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
         told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise RunError(
             f"{path} cannot be read as results of benchmarks/gain.py: {told}. Measure it again, or take it away."
         ) from error
+
+
+def fold_numbers(folds: list[dict[str, Any]]) -> tuple[int, ...]:
+    """The seeds; where a file does not name them, their places."""
+    return tuple(int(fold.get("fold", place)) for place, fold in enumerate(folds))
+
+
+def described(found: Recipe) -> str:
+    """What a recipe runs: ``WRN-28-2, fixmatch with debiaser (strength=0.5), 524,288 steps of 64 + 448 images``."""
+    network, correction = found.network, found.correction
+    name = {"resnet9": "ResNet-9"}.get(network.name, network.name)
+    if network.name == "wrn":
+        name = f"WRN-{network.settings.get('depth', 28)}-{network.settings.get('width', 2)}"
+    settings = ", ".join(f"{key}={value:g}" for key, value in correction.settings.items())
+    text = f"{name}, {found.algorithm.name}"
+    if correction.name != "none":
+        text += f" with {correction.name}" + (f" ({settings})" if settings else "")
+    text += f", {found.steps:,} steps of {found.labeled_batch} + {found.unlabeled_batch} images"
+    return f"{text}, from the start {found.start}" if found.start else text
 
 
 def checked(measured: Any) -> None:

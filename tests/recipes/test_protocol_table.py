@@ -59,7 +59,9 @@ def test_published_and_own_rows_stand_beside_each_other(tmp_path):
     (own,) = [row for row in rows if row["source"] == "ours" and row["method"] == "FixMatch"]
     assert own == {
         "cell": CELL, "method": "FixMatch", "accuracy": 71.0, "source": "ours", "where": "1 fold", "spread": None,
-        "folds": [71.0],
+        "folds": [71.0], "numbers": [0], "seconds": [60.0], "together": 2, "gpu": "a GPU",
+        "file": str(tmp_path / CELL / f"{CELL}-fixmatch.json"),
+        "ran": "WRN-28-2, fixmatch, 250,000 steps of 64 + 128 images",
     }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ SCRIPTS = (
     "runs_training.js",
     "next.js",
     "sheet.js",
+    "results.js",
     "main.js",
 )
 LONGEST_NAME = 120

@@ -24,7 +24,7 @@ function drawLines(series, options, width, readout) {
     const from = line.diagonal ? y(yAxis.low) : y(line.y);
     const to = line.diagonal ? y(yAxis.high) : y(line.y);
     drawing.append(svg("line", { x1: frame.left, x2: frame.right, y1: from, y2: to, stroke: "var(--ink)", "stroke-dasharray": "2 3" }));
-    if (line.name) drawing.append(svg("text", { x: frame.right, y: to - 5, "text-anchor": "end" }, line.name));
+    if (line.name) drawing.append(svg("text", { x: line.atStart ? frame.left + 2 : frame.right, y: to - 5, "text-anchor": line.atStart ? "start" : "end", class: "halo" }, line.name));
   }
   for (const one of series) drawing.append(...shape(one, x, y));
   const cursor = svg("line", { y1: frame.top, y2: frame.bottom, stroke: "var(--soft)", visibility: "hidden" });

@@ -1,0 +1,50 @@
+"""``debiaspl repeat``: what a result file records, run again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from debiaspl.cli.options import AsJson, Device, Resume, Settings
+from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_json, say
+
+
+def repeat_command(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A result file: results/start/*/*.json and the like, or a results.json."),
+    ],
+    folds: Annotated[
+        list[int] | None, typer.Option("--fold", min=0, help="This fold; may be repeated. All recorded unless given.")
+    ] = None,
+    settings: Settings = None,
+    start_settings: Annotated[
+        list[str] | None, typer.Option("--set-start", metavar="KEY=VALUE", help="The same for the start.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the runs; runs/repeat-NAME unless given.")] = None,
+    resume: Resume = False,
+    device: Device = None,
+    json_: AsJson = False,
+) -> None:
+    """Run again what a result file records, and say whether the new numbers agree with it.
+
+    With --set, to shorten a rehearsal for example, it is another experiment, and numbers are not compared.
+    """
+    with plain_errors():
+        from debiaspl.recipes.repeat import in_words, plan, read_recorded, repeat
+        from debiaspl.training.loop import RunOptions
+
+        recorded = read_recorded(file)
+        name = recorded.recipe.name if file.name == "results.json" else file.stem
+        folder = out or Path("runs") / f"repeat-{name}"
+        planned = plan(recorded, folds or [], folder, settings or [], start_settings or [])
+        count = len(recorded.accuracy)
+        say(f"{file} records {recorded.recipe.name}, {count} fold{'s' if count > 1 else ''}.", err=json_)
+        options = RunOptions(resume, device, go_on=command_to_go_on())
+        result = repeat(planned, folder, options, lambda text: say(text, err=json_))
+        if json_:
+            print_json(result)
+            return
+        for line in in_words(result):
+            say(line)
+        say(f"Runs and repeat.json are in {folder}")

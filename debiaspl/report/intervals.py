@@ -1,0 +1,35 @@
+"""Student's t intervals, 95 %: of a mean, and of the number that one more run would give.
+
+Both take the runs for independent and normally distributed, which a handful of folds can neither show nor refute. scipy
+is imported where it is used: not every command needs it.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+LEVEL = 0.95
+
+
+def mean_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
+    """Where the mean of all possible runs lies; None for fewer than two values, which say nothing of their spread.
+
+    ``finest`` is the smallest step the values are measured in: that all are the same proves no smaller spread.
+    """
+    return _interval(values, finest, 1 / max(len(values), 1))
+
+
+def next_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
+    """Where one further run lies (a prediction interval); None for fewer than two values."""
+    return _interval(values, finest, 1 + 1 / max(len(values), 1))
+
+
+def _interval(values: Sequence[float], finest: float, variance: float) -> tuple[float, float] | None:
+    """The mean, plus and minus t s sqrt(variance)."""
+    if len(values) < 2:
+        return None
+    from scipy.special import stdtrit
+
+    middle, spread = statistics.fmean(values), max(statistics.stdev(values), finest)
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * spread * math.sqrt(variance)
+    return middle - half, middle + half
