@@ -77,9 +77,9 @@ def _print(found: Any, findings: list[Any]) -> None:
     shares = found.shares
     facts = [
         f"{len(found.predictions):,} predictions of {len(found.classes):,} classes",
-        f"imbalance ratio {shares.imbalance_ratio:,.1f}",
+        f"{100 * shares.distance:.1f} % off the {shares.reference}",
         f"effective classes {shares.effective_classes:,.1f}",
-        f"never predicted {len(shares.never):,}",
+        f"never predicted {len(shares.never):,}, almost never {shares.almost_none:,}",
     ]
     if found.agreement is not None:
         low, high = found.agreement.interval

@@ -50,11 +50,14 @@ class MeasuredRow:
 
     @property
     def standing(self) -> str:
-        """``open``, ``below`` the paper, ``reached``, or nothing where the paper has no number."""
+        """``open``; of the paper's own recipe ``below`` or ``reached``; of another one ``other recipe``, since it does
+        not compare with the paper's number; nothing where the paper has none."""
         if not self.accuracy:
             return "open"
         if self.paper is None:
             return ""
+        if self.recipe != "paper" or self.method not in METHODS:
+            return "other recipe"
         return "below" if mean(self.accuracy) < self.paper else "reached"
 
     def to_json(self) -> dict[str, Any]:

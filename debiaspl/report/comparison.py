@@ -5,9 +5,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MethodRow = tuple[str, str, str, str, str, str]
-Results = Sequence[Mapping[str, Any]]
-"""One per seed."""
+from debiaspl.report.over_seeds import (
+    INTERVAL,
+    INTERVAL_NOTE,
+    Results,
+    markdown,
+    measured,
+    summary,
+    with_interval,
+    with_spread,
+)
+from debiaspl.training.shares import EVEN, TRUE, pseudo_measures
+
+MethodRow = tuple[str, ...]
 BASELINE, COMPARED, OWN = "none", "debiaser", "own"
 WIDEST = 3
 """More corrections than this are not set beside each other: then each pair has a row of its own."""
@@ -28,7 +38,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
-        return {"seeds": list(self.seeds), "baseline": self.baseline, "methods": self._methods()}
+        true = [run.get("true_counts") for run in self.results[self.baseline]]
+        return {"seeds": list(self.seeds), "baseline": self.baseline, "true_counts": true, "methods": self._methods()}
 
     def _methods(self) -> dict[str, Any]:
         baseline = self.results[self.baseline]
@@ -38,25 +49,34 @@ class Comparison:
         }
 
     def header(self) -> MethodRow:
-        return "method", "accuracy %", f"- {self.baseline}", "better on", "worst %", "imbalance"
+        against = f"- {self.baseline} ({INTERVAL})", "worst seed", "better on"
+        return "method", "seeds", "accuracy %", *against, "worst class %", f"off {self._reference()} %", "almost none"
 
     def rows(self) -> list[MethodRow]:
         """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
-        rows = []
+        rows: list[MethodRow] = []
         for name, numbers in self._methods().items():
-            difference, imbalance = numbers["difference"], numbers["pseudo_imbalance"]
+            difference, off = numbers["difference"], numbers["pseudo_distance"]
             own = name == self.baseline
             rows.append(
                 (
                     name,
+                    str(len(self.seeds)),
                     with_spread(numbers["accuracy"], ".1f"),
-                    "" if own else with_spread(difference, "+.1f"),
+                    "" if own else with_interval(difference),
+                    "" if own else f"{100 * min(difference['per_seed']):+.1f}",
                     "" if own else f"{difference['better_on']} of {len(self.seeds)}",
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
-                    f"{imbalance['median']:.1f}" if imbalance else "-",
+                    f"{100 * off['mean']:.0f}" if off else "-",
+                    f"{numbers['pseudo_almost_none']['mean']:.1f}" if off else "-",
                 )
             )
         return rows
+
+    def _reference(self) -> str:
+        """What pseudo-labels are compared with: even shares, if a single run does not tell the true ones."""
+        found = [pseudo_measures(run) for runs in self.results.values() for run in runs]
+        return EVEN if any(one and one["reference"] == EVEN for one in found) else TRUE
 
     def finding(self, method: str) -> str:
         """What the seeds show of a method beside the baseline, in one sentence."""
@@ -65,15 +85,18 @@ class Comparison:
         mean, better, count = statistics.fmean(each), difference["better_on"], len(each)
         if count == 1:
             return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed proves little; try more."
+        low, high = (100 * value for value in difference["interval"])
+        sure = "" if difference["significant"] else ", not significant"
+        average = f"points on average (95 % interval {low:+.1f} to {high:+.1f}{sure})"
         if better == count:
             return (
-                f"{method} was better than {self.baseline} on all {count} seeds: by {mean:.1f} points on average, "
+                f"{method} was better than {self.baseline} on all {count} seeds: by {mean:.1f} {average}, "
                 f"{min(each):.1f} at the least."
             )
         said = f"better than {self.baseline} on {better} of {count} seeds, equal on {each.count(0)}"
         if mean > 0:
-            return f"{method} was {said}: by {mean:.1f} points on average, {min(each):+.1f} at the least."
-        return f"{method} was not better than {self.baseline} here: {mean:+.1f} points on average; {said}."
+            return f"{method} was {said}: by {mean:.1f} {average}, {min(each):+.1f} at the least."
+        return f"{method} was not better than {self.baseline} here: {mean:+.1f} {average}; {said}."
 
     def to_markdown(self) -> str:
         return markdown([self.header(), *self.rows()])
@@ -126,7 +149,7 @@ class Matrix:
         """A row for each algorithm."""
         compares = {BASELINE, COMPARED} <= set(self.corrections)
         columns = [text for name in self.corrections for text in (f"{name} %", "worst %")]
-        ending = (f"{COMPARED} - {BASELINE}", "better on") if compares else ()
+        ending = (f"{COMPARED} - {BASELINE} ({INTERVAL})", "better on") if compares else ()
         lines = [("algorithm", *columns, *ending, "s a run")]
         for algorithm in self.results:
             cells = self._cells(algorithm)
@@ -138,7 +161,7 @@ class Matrix:
     def long(self) -> list[tuple[str, ...]]:
         """A row for each pair."""
         compares = BASELINE in self.corrections
-        ending = (f"- {BASELINE}", "better on") if compares else ()
+        ending = (f"- {BASELINE} ({INTERVAL})", "better on") if compares else ()
         lines = [("algorithm", "correction", "accuracy %", "worst %", *ending, "s a run")]
         for algorithm in self.results:
             cells = self._cells(algorithm)
@@ -164,7 +187,7 @@ class Matrix:
         if cell is None or cell["difference"] is None:
             return "", ""
         difference = cell["difference"]
-        return with_spread(difference, "+.1f"), f"{difference['better_on']} of {len(self.seeds)}"
+        return with_interval(difference), f"{difference['better_on']} of {len(self.seeds)}"
 
     def _seconds(self, cells: Mapping[str, Any]) -> str:
         each = [value for cell in cells.values() for value in cell["seconds"]["per_seed"]]
@@ -173,7 +196,8 @@ class Matrix:
     def notes(self) -> list[str]:
         """What stands below the table: every reason once, and what ``own`` stands for."""
         reasons = list(dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values()))
-        notes = [f"-: {reason}" for reason in reasons]
+        notes = [f"{len(self.seeds)} seeds. ±: standard deviation. {INTERVAL_NOTE}"] if len(self.seeds) > 1 else []
+        notes += [f"-: {reason}" for reason in reasons]
         if OWN in self.corrections:
             built_in: dict[str, list[str]] = {}
             for algorithm, correction in self.own.items():
@@ -184,40 +208,3 @@ class Matrix:
 
     def to_markdown(self) -> str:
         return markdown(self.tables()[0]) + "".join(f"\n{note}\n" for note in self.notes())
-
-
-def measured(runs: Results, baseline: Results | None) -> dict[str, Any]:
-    """What the runs of one method come to; their difference to the same seeds of the baseline, where that was run."""
-    pairs = [] if baseline is None else zip(runs, baseline, strict=True)
-    differences = [run["accuracy"] - base["accuracy"] for run, base in pairs]
-    difference = summary(differences)
-    return {
-        "accuracy": summary([run["accuracy"] for run in runs]),
-        "difference": difference and {**difference, "better_on": sum(value > 0 for value in differences)},
-        "worst_recall": summary([run["worst_recall"] for run in runs]),
-        "pseudo_imbalance": summary([run["pseudo_imbalance"] for run in runs if "pseudo_imbalance" in run]),
-    }
-
-
-def with_spread(numbers: Mapping[str, Any], form: str) -> str:
-    """In %; one seed has no spread."""
-    mean, deviation = 100 * numbers["mean"], numbers["deviation"]
-    return f"{mean:{form}}" if deviation is None else f"{mean:{form}} ± {100 * deviation:.1f}"
-
-
-def summary(values: Sequence[float]) -> dict[str, Any] | None:
-    """Mean, sample standard deviation and median, with the values they come from; None of no values."""
-    if not values:
-        return None
-    return {
-        "mean": statistics.fmean(values),
-        "deviation": statistics.stdev(values) if len(values) > 1 else None,
-        "median": statistics.median(values),
-        "per_seed": list(values),
-    }
-
-
-def markdown(lines: Sequence[Sequence[str]]) -> str:
-    """A table; the first line is its header."""
-    header, *rows = lines
-    return "\n".join(f"| {' | '.join(line)} |" for line in (header, ("---",) * len(header), *rows)) + "\n"

@@ -31,7 +31,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> None:
 
 
 def _draw_shares(axes: Any, methods: dict[str, Any], colours: dict[str, str]) -> None:
-    drawn = {name: _mean_sorted_shares(numbers) for name, numbers in methods.items() if numbers["pseudo_imbalance"]}
+    drawn = {name: _mean_sorted_shares(numbers) for name, numbers in methods.items() if numbers["pseudo_distance"]}
     width = 0.8 / max(len(drawn), 1)
     classes = 0
     for place, (name, shares) in enumerate(drawn.items()):

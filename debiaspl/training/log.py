@@ -80,8 +80,8 @@ class NoLog(Log):
 
 
 class ProgressLine:
-    """Step, losses, share kept, imbalance of the prior, how the features are and time left, on one line of a terminal.
-    Elsewhere it is silent, but for warnings."""
+    """Step, losses, share kept, how far the prior is from the true shares, how the features are and time left, on one
+    line of a terminal. Elsewhere it is silent, but for warnings."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class ProgressLine:
         parts += [f"{name} {value:.3f}" for name, value in record["losses"].items()]
         if "kept" in record:
             parts.append(f"kept {record['kept']:.0%}")
-        if "imbalance" in record:
-            parts.append(f"imbalance {record['imbalance']:.1f}")
+        if "distance" in record:
+            parts.append(f"off shares {record['distance']:.0%}")
         if "health" in record:
             self._health = _health(record["health"])
         parts += self._health

@@ -23,10 +23,10 @@ from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.health import Health
 from debiaspl.training.log import Log, NoLog, ProgressLine
-from debiaspl.training.monitor import imbalance
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.results import End, about, measured, mode, on_the_test_set, timing, without_labels
 from debiaspl.training.run import Run
+from debiaspl.training.shares import distance
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import Data, handed_over, task_of
@@ -298,7 +298,7 @@ def _record(step: Step, number: int) -> dict[str, Any]:
         record["prior"] = prior.tolist()
     followed = record.get("prior") or record.get("marginal")
     if followed:
-        record["imbalance"] = imbalance(followed, least=1e-6)
+        record["distance"] = distance(followed, step.monitor.true)
     if step.skipped:
         record["skipped"], step.skipped = step.skipped, {}
     return record

@@ -1,19 +1,23 @@
 """What is watched between two lines of the log. Sums stay on the device: nothing waits for it inside a step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from debiaspl.data import ImageSet
 from debiaspl.debias import ranks
+from debiaspl.training.shares import distance
 
 
 class Monitor:
     """Sums over the steps since the last line. The one place where the truth of unlabeled images is looked at."""
 
-    def __init__(self) -> None:
+    def __init__(self, true: list[int] | None = None) -> None:
+        """``true`` counts the true classes of the unlabeled images, where they are known."""
         self.sums: dict[str, Tensor] = {}
+        self.true = true
 
     @torch.no_grad()
     def add(self, losses: Mapping[str, Tensor], monitors: Mapping[str, Tensor], truth: Tensor, classes: int) -> None:
@@ -71,6 +75,7 @@ class Monitor:
         if "kept" in sums:
             record["kept"] = sums["kept"] / steps
             record["pseudo_labels"] = sums["counts"]
+            record["pseudo_distance"] = distance(sums["counts"], self.true) if any(sums["counts"]) else None
             record["pseudo_known"], record["pseudo_right"] = sums["known"], sums["right"]
             record["pseudo_right_labels"] = sums["right_counts"]
             # None where no label was kept, or where nobody knows the truth.
@@ -80,6 +85,9 @@ class Monitor:
         return record
 
 
-def imbalance(shares: Sequence[float], least: float) -> float:
-    """The largest share over the smallest, where a share counts as ``least`` at the least: 0 has no ratio."""
-    return max(shares) / max(min(shares), least)
+def true_counts(unlabeled: ImageSet) -> list[int] | None:
+    """Unlabeled images of each true class; None where that of an image is not known."""
+    truth = unlabeled.truth
+    if not len(truth) or int(truth.min()) < 0:
+        return None
+    return torch.bincount(truth, minlength=unlabeled.num_classes).tolist()

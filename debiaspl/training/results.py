@@ -13,8 +13,9 @@ from debiaspl.algorithms import Algorithm, Together
 from debiaspl.data import ImageSet, Task
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.health import health_results
-from debiaspl.training.monitor import imbalance
+from debiaspl.training.monitor import true_counts
 from debiaspl.training.recipe import Recipe
+from debiaspl.training.shares import almost_none, distance, ratio
 from debiaspl.training.step import Step
 
 Predict = Callable[[Any], Evaluation]
@@ -96,21 +97,24 @@ def measured(
     skipped = {name for record in log for name in record.get("skipped", {})} | ending.skipped
     if skipped:
         results["skipped"] = sorted(skipped)
-    return results | ending.more | _from_log(recipe, log) | health_results(log)
+    true = true_counts(task.unlabeled)
+    if true is not None:
+        results["true_counts"] = true
+    return results | ending.more | _from_log(recipe, log, true) | health_results(log)
 
 
-PSEUDO = ("pseudo_accuracy", "pseudo_imbalance", "pseudo_labels")
+PSEUDO = ("pseudo_accuracy", "pseudo_almost_none", "pseudo_distance", "pseudo_imbalance", "pseudo_labels")
 
 
-def _from_log(recipe: Recipe, log: list[dict[str, Any]]) -> dict[str, Any]:
+def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
     """What the log tells. Lines that were lost are named by their steps, and so are the numbers that need them."""
     lines = {step for step in range(1, recipe.steps + 1) if _is_logged(recipe, step)}
     lost = sorted(lines - {record["step"] for record in log})
     if not lost:
-        return pseudo_labels(log)
+        return pseudo_labels(log, true)
     missing: dict[str, Any] = {"log.jsonl": lost}
     if 2 * lost[-1] <= recipe.steps:
-        return pseudo_labels(log) | {"missing": missing}
+        return pseudo_labels(log, true) | {"missing": missing}
     return {"missing": missing | {"results.json": list(PSEUDO)}}
 
 
@@ -137,11 +141,10 @@ def _mode(recipe: Recipe, step: Step, algorithm: Algorithm) -> str:
     return "faithful" if joint is None else f"faithful, {'joint' if joint else 'separate'}"
 
 
-def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
-    """The pseudo-labels that the second half of a run learned from: how many of each class, how imbalanced, how right.
-
-    A class that was never used counts as one label in the ratio. Nothing, if no label was confident enough.
-    """
+def pseudo_labels(log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
+    """The pseudo-labels that the second half of a run learned from: how many of each class, how far from the ``true``
+    shares (even ones where they are not known), classes with almost none, largest over smallest where both are 10 or
+    more, and how many are right. Nothing, if no label was confident enough."""
     half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
     counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
     if not any(counts):
@@ -149,7 +152,9 @@ def pseudo_labels(log: list[dict[str, Any]]) -> dict[str, Any]:
     known = sum(record["pseudo_known"] for record in half)
     return {
         "pseudo_labels": counts,
-        "pseudo_imbalance": imbalance(counts, least=1),
+        "pseudo_distance": distance(counts, true),
+        "pseudo_almost_none": almost_none(counts, true),
+        "pseudo_imbalance": ratio(counts),
         "pseudo_accuracy": sum(record["pseudo_right"] for record in half) / known if known else None,
     }
 

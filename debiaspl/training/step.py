@@ -29,7 +29,7 @@ from debiaspl.training.exchange import Losses, check_parts, exchange_later, exch
 from debiaspl.training.first_classifier import RANDOM, first_classifier, graph_hints
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.inputs import Inputs
-from debiaspl.training.monitor import Monitor
+from debiaspl.training.monitor import Monitor, true_counts
 from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.recording import Recording
@@ -114,7 +114,7 @@ class Step:
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
         self.views = view_maker(recipe, task.unlabeled, torch.bfloat16 if device.type == "cuda" else None)
-        self.monitor = Monitor()
+        self.monitor = Monitor(true_counts(task.unlabeled))
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.csv_text import csv_line
-from debiaspl.training.monitor import imbalance
+from debiaspl.training.shares import distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +79,10 @@ def shown_counts(predictions: Predictions, confidence: float) -> list[str]:
     """What to know before training: labels of each class, how uneven they are, and what is missing."""
     counts = predictions.counts(confidence)
     pairs = ", ".join(f"{name} {count:,}" for name, count in zip(predictions.classes, counts, strict=True))
-    total, ratio = sum(counts), imbalance([count for count in counts if count], least=1)
+    total, off = sum(counts), distance(counts) if any(counts) else 0.0
     lines = [
         f"{total:,} of {len(predictions):,} images have a confidence of {confidence:g} or more and become labels: "
-        f"{pairs}. The largest class has {ratio:,.0f} times the labels of the smallest that has any."
+        f"{pairs}. {100 * off:.0f} % of them would need another class for even shares."
     ]
     missing = [name for name, count in zip(predictions.classes, counts, strict=True) if not count]
     if missing:

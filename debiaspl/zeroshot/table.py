@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.training.monitor import imbalance
+from debiaspl.training.shares import almost_none, distance, ratio, reference_name
 
-HEADER = ("method", "accuracy %", "worst %", "largest / smallest", "never predicted")
+HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +28,14 @@ class Row:
         return torch.bincount(self.label, minlength=self.num_classes).tolist()
 
     @property
+    def true_counts(self) -> list[int] | None:
+        """What the counts should be; None where the class of an image is not known: then they are compared with even
+        shares."""
+        if self.truth is None or not len(self.truth) or int(self.truth.min()) < 0:
+            return None
+        return torch.bincount(self.truth, minlength=self.num_classes).tolist()
+
+    @property
     def recall(self) -> list[float | None]:
         """Of each class: the share of its images that were recognised; None where there are none."""
         if self.truth is None:
@@ -44,17 +52,22 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         recalls = [value for value in self.recall if value is not None]
-        never = self.counts.count(0)
         return (
             self.method,
             "-" if self.accuracy is None else f"{100 * self.accuracy:.1f}",
             f"{100 * min(recalls):.0f}" if recalls else "-",
-            f"{imbalance(self.counts, least=1):,.1f}",
-            f"{never} of {self.num_classes}" if never else "-",
+            f"{100 * distance(self.counts, self.true_counts):.0f}",
+            f"{few} of {self.num_classes}" if (few := almost_none(self.counts, self.true_counts)) else "-",
         )
 
     def to_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"counts": self.counts, "imbalance": imbalance(self.counts, least=1)}
+        found: dict[str, Any] = {
+            "counts": self.counts,
+            "distance": distance(self.counts, self.true_counts),
+            "distance_from": reference_name(self.true_counts),
+            "almost_none": almost_none(self.counts, self.true_counts),
+            "imbalance": ratio(self.counts),
+        }
         if self.truth is not None:
             found |= {"accuracy": self.accuracy, "recall": self.recall, "evaluated": int((self.truth >= 0).sum())}
         return found

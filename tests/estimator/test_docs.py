@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from debiaspl.report.chance import t_interval
+
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "scikit-learn.md").read_text()
 CODE = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -44,4 +46,23 @@ def test_numbers_are_what_was_measured():
     ours = methods["DebiasedClassifier"]
     assert ours > methods["SelfTrainingClassifier"]
     assert ours > methods["LabelSpreading"]
-    assert len(measured["methods"]["DebiasedClassifier"]["seeds"]) == 10
+    seeds = {name: one["seeds"] for name, one in measured["methods"].items()}
+    assert len(seeds["DebiasedClassifier"]) == 10
+    words, page = (" ".join(text.split()) for text in ((ROOT / "README.md").read_text(), PAGE))
+    pixels = "the same, of pixels as features"
+    assert (
+        f"LabelSpreading is ahead, {100 * methods['LabelSpreading']:.1f} against {100 * methods[pixels]:.1f} %" in words
+    )
+    assert f"ten seeds: {100 * ours:.1f} %" in words
+    lead, behind = (
+        [100 * (one - other) for one, other in zip(*pair, strict=True)]
+        for pair in (
+            (seeds["DebiasedClassifier"], seeds["LabelSpreading"]),
+            (seeds["LabelSpreading"], seeds[pixels]),
+        )
+    )
+    low, high = t_interval(lead)
+    assert low < 0 < high
+    assert f"not significant (+{sum(lead) / 10:.1f} points, 95 % interval {low:+.1f} to {high:+.1f}" in words
+    low, high = t_interval(behind)
+    assert f"ahead by {sum(behind) / 10:.1f} points (95 % interval {low:.1f} to {high:.1f}" in page

@@ -11,6 +11,7 @@ from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes.demo import BALANCED, METHODS, demo, jobs_of
 from debiaspl.recipes.digits import LONG_TAIL
 from debiaspl.report import Comparison
+from debiaspl.report.stored import comparison_of
 from debiaspl.training import RunError
 
 SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "checkpoint_every=4"]
@@ -79,24 +80,29 @@ def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path
     assert not (tmp_path / "old").exists()
 
 
-def results(accuracy: float, worst: float, imbalance: float | None = None) -> dict[str, Any]:
-    pseudo = {"pseudo_imbalance": imbalance, "pseudo_labels": [4, 2]} if imbalance else {}
+def results(accuracy: float, worst: float, labels: list[int] | None = None) -> dict[str, Any]:
+    pseudo = {"pseudo_labels": labels, "true_counts": [5, 5]} if labels else {}
     return {"accuracy": accuracy, "worst_recall": worst, **pseudo}
 
 
 def test_the_table_shows_means_spread_and_paired_differences():
     runs = {
         "supervised": [results(0.5, 0.1), results(0.6, 0.3)],
-        "FixMatch": [results(0.7, 0.2, 9.0), results(0.8, 0.4, 5.0)],
-        "DebiasPL": [results(0.9, 0.6, 2.0), results(0.75, 0.8, 3.0)],
+        "FixMatch": [results(0.7, 0.2, [8, 0]), results(0.8, 0.4, [6, 2])],
+        "DebiasPL": [results(0.9, 0.6, [4, 4]), results(0.75, 0.8, [5, 3])],
     }
     comparison = Comparison([0, 1], runs, "FixMatch")
-    deviation = statistics.stdev([0.2, -0.05])
+    half = 12.7062 * 100 * statistics.stdev([0.2, -0.05]) / 2**0.5  # Student's t with one degree of freedom
     assert comparison.rows() == [
-        ("supervised", "55.0 ± 7.1", "-20.0 ± 0.0", "0 of 2", "20", "-"),
-        ("FixMatch", "75.0 ± 7.1", "", "", "30", "7.0"),
-        ("DebiasPL", "82.5 ± 10.6", f"+7.5 ± {100 * deviation:.1f}", "1 of 2", "70", "2.5"),
+        ("supervised", "2", "55.0 ± 7.1", "-20.0 (-20.0 to -20.0)", "-20.0", "0 of 2", "20", "-", "-"),
+        ("FixMatch", "2", "75.0 ± 7.1", "", "", "", "30", "38", "0.5"),
+        (
+            *("DebiasPL", "2", "82.5 ± 10.6", f"+7.5 ({7.5 - half:+.1f} to {7.5 + half:+.1f}) n.s."),
+            *("-5.0", "1 of 2", "70", "6", "0.0"),
+        ),
     ]
+    assert comparison.header()[-2:] == ("off true shares %", "almost none")
+    assert comparison_of(comparison.to_json()).rows() == comparison.rows()
     assert comparison.to_json()["methods"]["DebiasPL"]["accuracy"]["per_seed"] == [0.9, 0.75]
     assert comparison.to_markdown().count("\n") == 5
     with pytest.raises(ValueError, match="DebiasPL has 1 results, expected one for each of 2"):
@@ -111,13 +117,16 @@ def found(*differences: float) -> str:
 
 def test_the_demo_says_in_words_what_was_found_whichever_way_it_turns_out():
     assert found(0.1, 0.02) == (
-        "DebiasPL was better than FixMatch on all 2 seeds: by 6.0 points on average, 2.0 at the least."
+        "DebiasPL was better than FixMatch on all 2 seeds: by 6.0 points on average (95 % interval -44.8 to +56.8, not "
+        "significant), 2.0 at the least."
     )
     assert found(0.1, -0.02, 0) == (
-        "DebiasPL was better than FixMatch on 1 of 3 seeds, equal on 1: by 2.7 points on average, -2.0 at the least."
+        "DebiasPL was better than FixMatch on 1 of 3 seeds, equal on 1: by 2.7 points on average (95 % interval "
+        "-13.3 to +18.6, not significant), -2.0 at the least."
     )
     assert found(0.02, -0.06) == (
-        "DebiasPL was not better than FixMatch here: -2.0 points on average; "
+        "DebiasPL was not better than FixMatch here: -2.0 points on average (95 % interval -52.8 to +48.8, not "
+        "significant); "
         "better than FixMatch on 1 of 2 seeds, equal on 0."
     )
     assert found(0.0, 0.0).startswith("DebiasPL was not better than FixMatch here: +0.0 points")

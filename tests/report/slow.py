@@ -10,8 +10,8 @@ def counts(labels: Sequence[int], classes: int) -> list[int]:
     return [found[number] for number in range(classes)]
 
 
-def imbalance_ratio(numbers: Sequence[int]) -> float:
-    return max(numbers) / max(min(numbers), 1)
+def imbalance_ratio(numbers: Sequence[int]) -> float | None:
+    return max(numbers) / min(numbers) if min(numbers) >= 10 else None
 
 
 def effective_classes(numbers: Sequence[int]) -> float:

@@ -13,7 +13,7 @@ from debiaspl.report.audit.findings import findings
 from debiaspl.report.audit.page import audit_values
 from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells, confusion_order, matrix_of
-from debiaspl.training.monitor import imbalance
+from tests.reference.shares import nearly_empty, total_variation
 from tests.report import slow
 from tests.report.made import Made, made
 
@@ -39,7 +39,10 @@ def test_counts_ratio_and_effective_classes(size):
     counts = slow.counts(SIZES[size].label.tolist(), size)
     assert numbers["counts"] == dict(zip(SIZES[size].classes, counts, strict=True))
     assert numbers["imbalance_ratio"] == pytest.approx(slow.imbalance_ratio(counts))
-    assert numbers["imbalance_ratio"] == imbalance(counts, least=1)  # as a run's own results have it
+    true = slow.counts(SIZES[size].truth.tolist(), size)
+    assert numbers["distance"] == pytest.approx(float(total_variation(counts, true)))
+    assert numbers["almost_none"] == nearly_empty(counts, true)
+    assert numbers["distance_from"] == "true shares"
     assert numbers["effective_classes"] == pytest.approx(slow.effective_classes(counts))
     assert numbers["never_predicted"] == [f"class {n}" for n, count in enumerate(counts) if count == 0]
     assert numbers["predictions"] == len(SIZES[size].truth)
@@ -69,10 +72,10 @@ def test_thresholds(size):
         kept = [place for place, value in enumerate(confidence) if value >= row["threshold"]]
         counts = slow.counts([label[place] for place in kept], size)
         assert row["kept"] == len(kept)
-        if len(kept) >= size:
-            assert row["imbalance_ratio"] == pytest.approx(slow.imbalance_ratio(counts))
-        else:
-            assert row["imbalance_ratio"] is None  # it would be the largest count, which falls with what is kept
+        assert row["imbalance_ratio"] == pytest.approx(slow.imbalance_ratio(counts))
+        if kept:
+            true = slow.counts(truth, size)
+            assert row["distance"] == pytest.approx(float(total_variation(counts, true)))
         assert row["never_predicted"] == counts.count(0)
         if kept:
             assert row["largest_times_even"] == pytest.approx(max(counts) * size / len(kept))
@@ -85,10 +88,12 @@ def test_thresholds(size):
 def test_a_threshold_that_keeps_nothing_has_no_numbers():
     fields = {"label": np.array([0, 1, 0]), "confidence": np.array([0.5, 0.6, 0.7])}
     rows = audit(predictions_from(Raw("here", fields))).to_json()["thresholds"]
-    assert rows[0]["imbalance_ratio"] == 2.0
+    assert (rows[0]["distance"], rows[0]["distance_from"]) == (pytest.approx(1 / 6), "even shares")
     strict = rows[-1]
     assert (strict["kept"], strict["kept_share"], strict["never_predicted"]) == (0, 0.0, 2)
-    assert {strict[name] for name in ("imbalance_ratio", "largest_times_even", "effective_classes")} == {None}
+    assert {strict[name] for name in ("distance", "imbalance_ratio", "largest_times_even", "effective_classes")} == {
+        None
+    }
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -189,6 +194,9 @@ def test_parts_that_need_what_is_not_there_are_left_out():
         "predictions",
         "classes",
         "counts",
+        "distance",
+        "distance_from",
+        "almost_none",
         "imbalance_ratio",
         "effective_classes",
         "never_predicted",
@@ -274,7 +282,7 @@ def test_the_page_carries_the_same_numbers(size):
     data, numbers = SIZES[size], AUDITS[size].to_json()
     assert values["classes"]["predicted"] == slow.counts(data.label.tolist(), size)
     assert values["classes"]["truth"] == slow.counts(data.truth.tolist(), size)
-    assert values["facts"]["imbalance_ratio"] == numbers["imbalance_ratio"]
+    assert values["facts"]["distance"] == numbers["distance"]
     expected = [slow.recall(data.truth.tolist(), data.label.tolist(), number) for number in range(size)]
     assert [value is None for value in values["classes"]["recall"]] == [value is None for value in expected]
     for shown, value in zip(values["classes"]["recall"], expected, strict=True):

@@ -8,6 +8,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from tests.reference.shares import total_variation
 from tests.report import slow
 from tests.report.made import HOSTILE, made, write_csv, write_npz
 
@@ -22,7 +23,8 @@ def test_audit_prints_numbers_a_table_and_three_findings(tmp_path):
     said = typed("audit", write_npz(tmp_path / "p.npz", DATA))
     assert said.exit_code == 0, said.output
     counts = slow.counts(DATA.label.tolist(), 5)
-    assert f"200 predictions of 5 classes; imbalance ratio {slow.imbalance_ratio(counts):.1f}" in said.stdout
+    off = total_variation(counts, slow.counts(DATA.truth.tolist(), 5))
+    assert f"200 predictions of 5 classes; {100 * float(off):.1f} % off the true shares" in said.stdout
     lines = said.stdout.splitlines()
     for number, count in enumerate(counts):
         row = next(line for line in lines if line.startswith(f"class {number} "))
@@ -34,7 +36,17 @@ def test_audit_as_json_has_the_promised_keys(tmp_path):
     path = write_csv(tmp_path / "p.csv", {"pred": DATA.label, "target": DATA.truth})
     said = typed("audit", path, "--label", "pred", "--truth", "target", "--json")
     numbers = json.loads(said.stdout)
-    promised = {"counts", "imbalance_ratio", "effective_classes", "never_predicted", "precision", "recall", "confusion"}
+    promised = {
+        "counts",
+        "distance",
+        "almost_none",
+        "imbalance_ratio",
+        "effective_classes",
+        "never_predicted",
+        "precision",
+        "recall",
+        "confusion",
+    }
     assert promised <= set(numbers)
     assert list(numbers["counts"].values()) == slow.counts(DATA.label.tolist(), 5)
     assert numbers["confusion"] == slow.confusion(DATA.truth.tolist(), DATA.label.tolist(), 5)
@@ -47,7 +59,8 @@ def test_classes_that_were_never_predicted_can_be_named(tmp_path):
     numbers = json.loads(typed("audit", path, "--classes", "a,b,c", "--json").stdout)
     assert numbers["never_predicted"] == ["c"]
     assert numbers["counts"] == {"a": 2, "b": 1, "c": 0}
-    assert numbers["imbalance_ratio"] == 2.0
+    assert numbers["imbalance_ratio"] is None
+    assert (numbers["distance"], numbers["almost_none"]) == (pytest.approx(1 / 3), 1)
 
 
 def test_many_classes_are_shortened_in_the_terminal(tmp_path):

@@ -46,12 +46,22 @@ def matrix(*corrections: str) -> Matrix:
 
 def test_a_row_for_each_algorithm_with_the_paired_difference():
     made = matrix("none", "debiaser")
-    deviation = 100 * statistics.stdev([0.3, -0.05])
+    half = 12.7062 * 100 * statistics.stdev([0.3, -0.05]) / 2**0.5  # Student's t, one degree of freedom
+    uda = f"+12.5 ({12.5 - half:+.1f} to {12.5 + half:+.1f}) n.s."
     assert made.tables()[0] == [
-        ("algorithm", "none %", "worst %", "debiaser %", "worst %", "debiaser - none", "better on", "s a run"),
+        ("algorithm", "none %", "worst %", "debiaser %", "worst %", "debiaser - none (95 % t)", "better on", "s a run"),
         ("supervised", "60.0 ± 14.1", "20", "-", "-", "", "", "4"),
-        ("uda", "70.0 ± 14.1", "10", "82.5 ± 10.6", "60", f"+12.5 ± {deviation:.1f}", "1 of 2", "11"),
-        ("adamatch", "50.0 ± 0.0", "50", "45.0 ± 7.1", "50", "-5.0 ± 7.1", "0 of 2", "10"),
+        (
+            "uda",
+            "70.0 ± 14.1",
+            "10",
+            "82.5 ± 10.6",
+            "60",
+            uda,
+            "1 of 2",
+            "11",
+        ),
+        ("adamatch", "50.0 ± 0.0", "50", "45.0 ± 7.1", "50", "-5.0 (-68.5 to +58.5) n.s.", "0 of 2", "10"),
     ]
 
 
@@ -60,13 +70,13 @@ def test_an_own_correction_that_has_a_column_is_not_shown_twice():
     assert rows[1] == ("supervised", "60.0 ± 14.1", "20", "= none", "", "4")
     assert rows[3] == ("adamatch", "50.0 ± 0.0", "50", "80.0 ± 0.0", "70", "10")
     told = "own: what each paper has built in: none for supervised, uda; alignment for adamatch."
-    assert matrix("none", "own").notes() == [told]
+    assert matrix("none", "own").notes()[1:] == [told]
 
 
 def test_many_corrections_have_a_row_each():
     many = matrix("none", "own", "alignment", "debiaser")
     (long,) = many.tables()
-    assert long[0] == ("algorithm", "correction", "accuracy %", "worst %", "- none", "better on", "s a run")
+    assert long[0] == ("algorithm", "correction", "accuracy %", "worst %", "- none (95 % t)", "better on", "s a run")
     assert long[1:5] == [
         ("supervised", "none", "60.0 ± 14.1", "20", "", "", "4"),
         ("supervised", "own", "= none", "", "", "", ""),
@@ -74,7 +84,7 @@ def test_many_corrections_have_a_row_each():
         ("supervised", "debiaser", "-", "-", "", "", ""),
     ]
     assert long[10] == ("adamatch", "own", "= alignment", "", "", "", "")
-    assert long[11] == ("adamatch", "alignment", "80.0 ± 0.0", "70", "+30.0 ± 0.0", "2 of 2", "10")
+    assert long[11] == ("adamatch", "alignment", "80.0 ± 0.0", "70", "+30.0 (+30.0 to +30.0)", "2 of 2", "10")
 
 
 def test_without_the_baseline_nothing_is_subtracted():
@@ -86,7 +96,8 @@ def test_without_the_baseline_nothing_is_subtracted():
 
 def test_a_reason_stands_once_below_the_table():
     made = matrix("none", "alignment", "debiaser")
-    assert made.notes() == [f"-: {REASON}"]
+    assert made.notes()[0].startswith("2 seeds. ±: standard deviation. In brackets: the 95 % interval")
+    assert made.notes()[1:] == [f"-: {REASON}"]
     text = made.to_markdown()
     assert text.count(REASON) == 1
     assert text.startswith("| algorithm | none % | worst % |")

@@ -7,37 +7,44 @@ import pytest
 
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import RunRecord
-from debiaspl.report.runs.findings import MUCH, _pseudo_labels, _worst, run_findings
+from debiaspl.report.runs.findings import _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs.methods import Method
 from tests.report.test_fairness import RESULTS
 
 RECIPE = RECIPES["digits-10"].to_json()
 
 
-def method(title, ratio):
-    return SimpleNamespace(title=title, over_seeds=lambda name: ratio)
+def method(title, off, without=0.0, reference="even shares"):
+    measures = {"distance": off, "almost_none": None if off is None else without}
+    return SimpleNamespace(
+        title=title, pseudo=measures.__getitem__, reference=lambda: reference, ended=lambda: [{}, {}]
+    )
 
 
 @pytest.mark.parametrize(
-    ("ratio", "others", "todo"),
+    ("off", "others", "todo"),
     [
-        (1.9, [], "Nothing to mend here."),
-        (1.9, [method("FixMatch", 56.5)], "Nothing to mend in DebiasPL, the best one."),
-        (MUCH + 1, [method("FixMatch", 56.5)], "If the images are balanced, a larger strength takes out more of this."),
+        (0.05, [], "Nothing to mend here."),
+        (0.05, [method("FixMatch", 0.2)], "Nothing to mend in DebiasPL, the best one."),
+        (
+            0.3,
+            [method("FixMatch", 0.2)],
+            "If the images are balanced, a larger strength takes out more of this.",
+        ),
     ],
 )
-def test_what_to_do_about_pseudo_labels(ratio, others, todo):
-    best = method("DebiasPL", ratio)
+def test_what_to_do_about_pseudo_labels(off, others, todo):
+    best = method("DebiasPL", off)
     (found,) = _pseudo_labels(best, [*others, best])
-    assert f"DebiasPL {ratio:.1f}" in found.fact
+    assert f"to have even shares: {'FixMatch 20 %, ' if others else ''}DebiasPL {100 * off:.0f} %." in found.fact
     assert found.todo == todo
     assert _pseudo_labels(method("supervised", None), [method("supervised", None)]) == []
 
 
 def test_a_best_one_without_pseudo_labels_is_not_said_to_have_fine_ones():
     best = method("supervised", None)
-    (found,) = _pseudo_labels(best, [best, method("FixMatch", 56.5)])
-    assert found.fact.endswith("FixMatch 56.5.")
+    (found,) = _pseudo_labels(best, [best, method("FixMatch", 0.2, 1.5, "true shares")])
+    assert found.fact.endswith("to have the true shares: FixMatch 20 % (1.5 classes on average with almost none).")
     assert found.todo == "supervised, the best one, learns from none of them: the others' do not help yet."
 
 

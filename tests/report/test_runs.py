@@ -50,7 +50,8 @@ def test_curves_are_sums_and_means_of_the_lines():
     assert lines["step"] == list(range(10, 100, 10))
     assert lines["kept"] == [0.5] * 9
     assert lines["losses"]["labeled"] == pytest.approx([1 / step for step in range(10, 100, 10)], rel=1e-5)
-    assert lines["pseudo_imbalance"] == [max(step, 10) for step in range(10, 100, 10)]
+    assert lines["pseudo_distance"][0] == pytest.approx(1 / 3, abs=1e-5)  # of a log that does not tell it
+    assert curves([{**LOG[0], "pseudo_distance": 0.25, "distance": 0.5}])["pseudo_distance"] == [0.25]
     assert lines["pseudo_accuracy"][0] == 0.5
 
 
@@ -59,7 +60,7 @@ def test_a_long_log_is_put_together_without_losing_a_label():
     parts = windows(log, 200)
     assert len(parts) <= 200
     assert [record for part in parts for record in part] == log
-    assert curves(log)["pseudo_imbalance"] == [3.0] * len(parts)
+    assert curves(log)["pseudo_distance"] == [0.25] * len(parts)
     found = stripes(log, 2, "pseudo_labels")
     assert found is not None
     assert len(found["step"]) <= 120
@@ -137,8 +138,9 @@ def test_the_page_holds_the_numbers_of_the_results(runs):
     for method, name in zip(values["methods"], ("supervised", "fixmatch", "debiaspl"), strict=True):
         both = [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text()) for seed in (0, 1)]
         assert method["worst_recall"] == statistics.fmean(one["worst_recall"] for one in both)
-        imbalance = [one["pseudo_imbalance"] for one in both if "pseudo_imbalance" in one]
-        assert method["pseudo_imbalance"] == (statistics.median(imbalance) if imbalance else None)
+        off = [one["pseudo_distance"] for one in both if "pseudo_distance" in one]
+        assert method["pseudo_distance"] == (statistics.fmean(off) if off else None)
+        assert method["pseudo_reference"] == ("true shares" if off else None)
     for drawn, name in zip(values["confusions"], ("supervised", "fixmatch", "debiaspl"), strict=True):
         both = [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text())["confusion"] for seed in (0, 1)]
         expected = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(*both, strict=True)]

@@ -36,7 +36,13 @@ def test_a_log_shorter_than_its_checkpoint_says_is_named_and_the_run_ends(stoppe
     assert [record["step"] for record in Run(stopped).log()] == [2, 10, 12]
     assert results(stopped)["missing"] == {
         "log.jsonl": [4, 6, 8],
-        "results.json": ["pseudo_accuracy", "pseudo_imbalance", "pseudo_labels"],
+        "results.json": [
+            "pseudo_accuracy",
+            "pseudo_almost_none",
+            "pseudo_distance",
+            "pseudo_imbalance",
+            "pseudo_labels",
+        ],
     }
     assert "pseudo_labels" not in results(stopped)
 

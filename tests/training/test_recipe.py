@@ -12,7 +12,6 @@ from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.log import ProgressLine
-from debiaspl.training.monitor import imbalance
 from debiaspl.training.parts import PARTS
 from tests.training.tiny import TINY, changed
 
@@ -114,7 +113,7 @@ class Terminal(io.StringIO):
         return True
 
 
-RECORD = {"losses": {"labeled": 0.5, "unlabeled": 0.25}, "kept": 0.4, "imbalance": 3.21}
+RECORD = {"losses": {"labeled": 0.5, "unlabeled": 0.25}, "kept": 0.4, "distance": 0.321}
 
 
 ERASED = "\r\x1b[0K"
@@ -133,7 +132,8 @@ def test_the_progress_line_says_what_a_person_wants_to_know(monkeypatch):
     with ProgressLine("digits-10", 0, 600, stream) as line:
         line.show(300, RECORD)
     assert re.search(
-        r"digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  imbalance 3.2  0:00 left", stream.getvalue()
+        r"digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left",
+        stream.getvalue(),
     )
     assert stream.getvalue().endswith(ERASED)
 
@@ -182,7 +182,7 @@ def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch, kind):
     [
         (
             200,
-            "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  imbalance 3.2  0:00 left of run 2 of 8",
+            "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left of run 2 of 8",
         ),
         (94, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of run 2 of 8"),
         (60, "digits-10 step 300/600  0:00 left of run 2 of 8"),
@@ -250,8 +250,3 @@ def test_the_progress_line_is_silent_on_a_terminal_that_cannot_overwrite(monkeyp
     with ProgressLine("digits-10", 0, 600, stream) as line:
         line.show(300, RECORD)
     assert stream.getvalue() == ""
-
-
-def test_imbalance_is_largest_over_smallest():
-    assert imbalance([6, 3, 2], least=1) == 3
-    assert imbalance([6, 0], least=1) == 6

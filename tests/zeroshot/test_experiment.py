@@ -262,7 +262,7 @@ def test_labels_are_the_confident_predictions_alone():
     found = predictions([0.96, 0.94, 0.02, 0.95, 0.5])
     assert found.confident(0.95).tolist() == [0, -1, 1, 0, -1]
     assert found.counts(0.95) == [2, 1, 0]
-    assert "The largest class has 2 times the labels of the smallest" in shown_counts(found, 0.95)[0]
+    assert "% of them would need another class for even shares." in shown_counts(found, 0.95)[0]
 
 
 def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):

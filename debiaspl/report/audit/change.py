@@ -44,7 +44,7 @@ def change(predictions: Predictions, strength: float) -> Change | None:
         prior,
         label,
         confidence,
-        shares_of(label, scores.num_classes),
+        shares_of(label, scores.num_classes, truth),
         Cells.of(predictions.label, label, scores.num_classes).mistakes(),
         rows[np.argsort(-confidence[rows], kind="stable")],
         accuracy,

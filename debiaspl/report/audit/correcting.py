@@ -5,7 +5,7 @@ import numpy as np
 from debiaspl.report.audit.change import Change
 from debiaspl.report.audit.measures import Shares
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.words import among_known, percent, quoted, ratio
+from debiaspl.report.audit.words import among_known, percent, quoted, ratio, shares_told
 from debiaspl.report.chance import LEVEL, Finding, at_least, at_most, drawn_at_least, either_way, told
 
 
@@ -15,11 +15,13 @@ def correction_finding(audit: Audit, where: str) -> Finding:
         return _threshold(audit)
     if not len(after.rows):
         return _unchanged(audit, after.strength)
-    before = ratio(audit.shares.imbalance_ratio)
     changed = percent(len(after.rows) / len(audit.predictions), 1)
+    off, then = audit.shares.distance, after.shares.distance
+    assert off is not None
+    assert then is not None
     fact = (
-        f"Debiasing with strength {after.strength:g} would change {changed} of "
-        f"the labels and bring the imbalance from {before} to {ratio(after.shares.imbalance_ratio)}"
+        f"Debiasing with strength {after.strength:g} would change {changed} of the labels. {percent(off, 1)} of them "
+        f"would need another class to have {shares_told(audit)}, {percent(then, 1)} after it"
     )
     look = f"Look through the images that change class, shown {where}. If their new labels are better, debias."
     if after.accuracy is not None and audit.agreement is not None:

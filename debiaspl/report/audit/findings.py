@@ -19,7 +19,7 @@ from debiaspl.report.audit.words import (
     of_known,
     percent,
     quoted,
-    ratio,
+    shares_told,
     times,
 )
 from debiaspl.report.chance import LEVEL, Finding, any_at_least, at_least, at_most, drawn_at_most, flipped, told
@@ -224,9 +224,11 @@ def _least_predicted(audit: Audit) -> Finding:
     least, classes = int(audit.shares.counts.argmin()), len(audit.classes)
     name, times = quoted(audit, least), float(audit.shares.times_even[least])
     chance = min(1.0, classes * at_most(int(audit.shares.counts[least]), len(audit.predictions), 1 / classes))
+    off = audit.shares.distance
+    assert off is not None
     fact = (
-        f"{name} is predicted least, {times:.2f} times as often as an even share; the ratio of the most to the least "
-        f"predicted class is {ratio(audit.shares.imbalance_ratio)}"
+        f"{name} is predicted least, {times:.2f} times as often as an even share; {percent(off)} of all predictions "
+        f"would need another class to have {shares_told(audit)}"
     )
     if times * MUCH > 1:
         return Finding(f"No class is neglected much: {fact}.", "Nothing to mend here.", "counts")

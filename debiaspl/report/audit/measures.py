@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells
+from debiaspl.training.shares import almost_none, distance, ratio, reference_name
 
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 BINS = 10
@@ -18,11 +19,42 @@ class Shares:
     """Predictions per class, and what they come to."""
 
     counts: NDArray[np.int64]
+    true: NDArray[np.int64] | None = None
+    """True classes of all images, where that of every image is known: what the counts should be."""
 
     @property
-    def imbalance_ratio(self) -> float:
-        """Largest count over smallest, where a class that was never predicted counts as one, as in a run's results."""
-        return float(self.counts.max() / max(int(self.counts.min()), 1))
+    def distance(self) -> float | None:
+        """Predictions that would need another class to have the true shares, or even ones where those are not known
+        (total variation distance); None of no predictions."""
+        return distance(self.counts.tolist(), self._reference) if self.counts.any() else None
+
+    @property
+    def almost_none(self) -> int:
+        """Classes with less than a tenth of the predictions that they would have by those shares."""
+        return almost_none(self.counts.tolist(), self._reference) if self.counts.any() else len(self.counts)
+
+    @property
+    def reference(self) -> str:
+        """``true shares`` or ``even shares``."""
+        return reference_name(self.true)
+
+    @property
+    def _reference(self) -> list[int] | None:
+        return None if self.true is None else self.true.tolist()
+
+    @property
+    def imbalance_ratio(self) -> float | None:
+        """Largest count over smallest; None where the smallest is below 10, as in a run's results."""
+        return ratio(self.counts.tolist())
+
+    def to_json(self) -> dict[str, Any]:
+        """How far from the shares they should have."""
+        return {
+            "distance": self.distance,
+            "distance_from": self.reference,
+            "almost_none": self.almost_none,
+            "imbalance_ratio": self.imbalance_ratio,
+        }
 
     @property
     def effective_classes(self) -> float:
@@ -44,8 +76,13 @@ class Shares:
         return self.counts.astype(np.float64) * (len(self.counts) / max(int(self.counts.sum()), 1))
 
 
-def shares_of(label: NDArray[np.int64], classes: int) -> Shares:
-    return Shares(np.bincount(label, minlength=classes))
+def shares_of(label: NDArray[np.int64], classes: int, truth: NDArray[np.int64] | None = None) -> Shares:
+    """Of these labels. ``truth`` is that of all images, -1 where it is not known."""
+    known = truth is not None and len(truth) > 0 and bool((truth >= 0).all())
+    return Shares(
+        np.bincount(label, minlength=classes),
+        np.bincount(truth, minlength=classes) if known and truth is not None else None,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +97,13 @@ class Above:
     """Of those kept whose truth is known; None if there are none."""
 
     def to_json(self) -> dict[str, Any]:
-        """The numbers, by name; None where nothing is kept that would have them.
-
-        The imbalance needs as many as there are classes: of fewer, some class is empty however even the rest is, and
-        empty classes count as one, so it would fall with what is kept.
-        """
+        """The numbers, by name; None where nothing is kept that would have them."""
         return {
             "threshold": self.threshold,
             "kept": self.kept,
             "kept_share": self.kept_share,
             "largest_times_even": float(self.shares.times_even.max()) if self.kept else None,
-            "imbalance_ratio": self.shares.imbalance_ratio if self.kept >= len(self.shares.counts) else None,
+            **self.shares.to_json(),
             "effective_classes": self.shares.effective_classes if self.kept else None,
             "never_predicted": len(self.shares.never),
             "accuracy": self.accuracy,
@@ -87,7 +120,7 @@ def above_thresholds(
         known = np.zeros(0, bool) if truth is None else (label == truth)[keep & (truth >= 0)]
         accuracy = float(known.mean()) if len(known) else None
         kept = int(keep.sum())
-        rows.append(Above(threshold, shares_of(label[keep], classes), kept, kept / len(label), accuracy))
+        rows.append(Above(threshold, shares_of(label[keep], classes, truth), kept, kept / len(label), accuracy))
     return rows
 
 

@@ -63,7 +63,7 @@ class Audit:
             "predictions": len(self.predictions),
             "classes": list(self.classes),
             "counts": self._by_class(self.shares.counts.tolist()),
-            "imbalance_ratio": self.shares.imbalance_ratio,
+            **self.shares.to_json(),
             "effective_classes": self.shares.effective_classes,
             "never_predicted": [self.classes[number] for number in self.shares.never],
         }
@@ -103,7 +103,7 @@ class Audit:
         return {
             "strength": found.strength,
             "counts": self._by_class(found.shares.counts.tolist()),
-            "imbalance_ratio": found.shares.imbalance_ratio,
+            **found.shares.to_json(),
             "effective_classes": found.shares.effective_classes,
             "never_predicted": [self.classes[number] for number in found.shares.never],
             "changed": len(found.rows),
@@ -123,7 +123,7 @@ def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
     """
     classes, label, truth = len(predictions.classes), predictions.label, predictions.truth
     confidence, embeddings = predictions.confidence, predictions.embeddings
-    shares = shares_of(label, classes)
+    shares = shares_of(label, classes, truth)
     calibrated = None
     if truth is not None and confidence is not None:
         known = truth >= 0

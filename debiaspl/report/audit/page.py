@@ -55,7 +55,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
     return {
         "predictions": len(audit.predictions),
         "classes": len(audit.classes),
-        "imbalance_ratio": audit.shares.imbalance_ratio,
+        **audit.shares.to_json(),
         "effective_classes": audit.shares.effective_classes,
         "never_predicted": len(audit.shares.never),
         "accuracy": None if found is None else found.accuracy,
@@ -130,7 +130,7 @@ def _change(audit: Audit) -> dict[str, Any] | None:
         return None
     return {
         "strength": found.strength,
-        "imbalance_ratio": found.shares.imbalance_ratio,
+        **found.shares.to_json(),
         "effective_classes": found.shares.effective_classes,
         "never_predicted": len(found.shares.never),
         "changed": len(found.rows),

@@ -33,6 +33,11 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
+def shares_told(audit: Audit) -> str:
+    """The shares that predictions are compared with."""
+    return "even shares" if audit.shares.true is None else "the true shares"
+
+
 def ratio(value: float) -> str:
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 

@@ -25,7 +25,8 @@ function auditLead(values) {
 
 function auditFacts({ facts }) {
   return factList([
-    ["imbalance ratio", write.ratio(facts.imbalance_ratio), "most to least predicted class"],
+    ["off the shares", write.share(facts.distance), `total variation distance from ${facts.distance_from}`],
+    ["almost never predicted", write.count(facts.almost_none), "classes"],
     ["effective classes", write.ratio(facts.effective_classes), `of ${write.count(facts.classes)}`],
     ["never predicted", write.count(facts.never_predicted), "classes"],
     facts.accuracy === null ? null : ["accuracy", write.share(facts.accuracy), `95 %: ${write.share(facts.interval[0])} to ${write.share(facts.interval[1])}, ${write.count(facts.truth_known)} images`],

@@ -18,7 +18,8 @@ function changeSection(values, names) {
     paragraph("Labels from ", el("code", {}, "softmax(logits − strength · log(prior))"), `, with the mean of the raw probabilities as the prior and a strength of ${change.strength}. This takes out a bias of the model towards some classes; if the images themselves are imbalanced, an even distribution is not the goal.`),
     factList([
       ["labels changed", write.count(change.changed), write.share(change.changed / before.predictions)],
-      ["imbalance ratio", write.ratio(change.imbalance_ratio), `was ${write.ratio(before.imbalance_ratio)}`],
+      [`off the ${change.distance_from}`, write.share(change.distance), `was ${write.share(before.distance)}`],
+      ["almost never predicted", write.count(change.almost_none), `was ${write.count(before.almost_none)}`],
       ["effective classes", write.ratio(change.effective_classes), `was ${write.ratio(before.effective_classes)}`],
       ["never predicted", write.count(change.never_predicted), `was ${write.count(before.never_predicted)}`],
       change.accuracy === null ? null : ["accuracy", write.share(change.accuracy), `was ${write.share(before.accuracy)}`],
@@ -84,7 +85,8 @@ function alikeSection({ alike }, names) {
 
 function definitions({ command }) {
   const terms = [
-    ["Imbalance ratio", "predictions of the most predicted class for each one of the least predicted; a class that is never predicted counts as one."],
+    ["Off the shares", "predictions that would need another class to have the true shares, or even ones where the class of an image is not known (total variation distance)."],
+    ["Almost never predicted", "a class with less than a tenth of the predictions that it would have by those shares."],
     ["Effective classes", "exp(entropy of the shares): as many classes, evenly used, would be as diverse."],
     ["Even share", "all predictions divided by the number of classes."],
     ["Precision, recall", "of what is called a class, the part that is right; of what is a class, the part that is found."],

@@ -47,7 +47,8 @@ function runFacts(run, method) {
     run.worst_recall === null ? null : ["worst recall", write.share(run.worst_recall), "of the class least recognised"],
     ["method", method.title, `seed ${run.seed}`],
     ["steps", write.count(run.step), run.ended ? "all of them" : `of ${write.count(run.steps)}`],
-    run.pseudo_imbalance ? ["imbalance of pseudo-labels", write.ratio(run.pseudo_imbalance), "in the second half"] : null,
+    run.pseudo_distance === null ? null : ["pseudo-labels off the shares", write.share(run.pseudo_distance), `in the second half, from ${run.pseudo_reference}`],
+    run.pseudo_almost_none === null ? null : ["classes with almost none", write.count(run.pseudo_almost_none), "pseudo-labels, in the second half"],
     run.pseudo_accuracy ? ["pseudo-labels right", write.share(run.pseudo_accuracy), "in the second half"] : null,
   ]);
 }
@@ -74,9 +75,9 @@ function accuracySection({ methods, runs, tints, unfair }) {
   };
   const columns = [
     { name: "method", text: true }, { name: "runs", write: write.count }, { name: "accuracy %", write: said }, { name: "− supervised", write: points },
-    { name: "worst recall", write: write.share }, { name: "imbalance", write: write.ratio }, { name: "pseudo-labels right", write: write.share },
+    { name: "worst recall", write: write.share }, { name: "off shares", write: write.share }, { name: "almost none", write: (value) => (value === null ? "-" : write.number(value)) }, { name: "pseudo-labels right", write: write.share },
   ];
-  const rows = methods.map((method) => [method.title, method.runs, method.unmeasured ? "unmeasured" : method.accuracy, method.to_supervised, method.worst_recall, method.pseudo_imbalance, method.pseudo_accuracy]);
+  const rows = methods.map((method) => [method.title, method.runs, method.unmeasured ? "unmeasured" : method.accuracy, method.to_supervised, method.worst_recall, method.pseudo_distance, method.pseudo_almost_none, method.pseudo_accuracy]);
   const dots = methods.map((method, place) => ({
     name: method.title,
     dots: runs.filter((run) => run.method === place && run.interval).map((run) => ({ value: run.accuracy, low: run.interval[0], high: run.interval[1], colour: tints[place], title: `${run.name}: ${write.share(run.accuracy)}` })),
@@ -88,7 +89,7 @@ function accuracySection({ methods, runs, tints, unfair }) {
     "accuracy",
     "Accuracy",
     unfairNote(unfair),
-    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Worst recall: of the class least recognised, the mean. Imbalance of the pseudo-labels, and how many were right: in the second half of training, the median.", columns, rows)),
+    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would need another class to have the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
     dots.some((row) => row.dots.length) ? chart("Test images recognised; a dot per seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );
 }

@@ -32,7 +32,7 @@ function trainingChart(values, key, caption, name, how, options) {
 
 function pseudoSection(values) {
   const parts = [
-    trainingChart(values, "pseudo_imbalance", "Imbalance of the pseudo-labels that were learned from", "most to least used class", write.number, { log: true, low: 1 }),
+    trainingChart(values, "pseudo_distance", "Pseudo-labels that would need another class to have the true shares (even ones where those are not known)", "off the shares", write.share, { low: 0 }),
     stagesChart(values),
     stripesOf(values, "pseudo", () => "Pseudo-labels"),
   ].filter((part) => part);
@@ -95,7 +95,7 @@ function stripesTable({ step, times_even: values }, classes) {
 
 function priorSection(values) {
   const drawn = stripesOf(values, "prior", (run) => (run.has_prior ? "Prior" : "Mean prediction"));
-  const lines = trainingChart(values, "imbalance", "Imbalance of the prior; of methods without one, of the mean prediction", "largest to smallest share", write.number, { log: true, low: 1 });
+  const lines = trainingChart(values, "distance", "Distance of the prior from the true shares, or from even ones; of methods without a prior, of the mean prediction", "total variation", write.share, { low: 0 });
   if (!drawn && !lines) return null;
   return section("prior", "The prior: how often the model predicts each class", paragraph("DebiasPL follows the mean of the raw probabilities and takes it out of the labels. The closer to even, the less there is to take out."), lines, drawn);
 }

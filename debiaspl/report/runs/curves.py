@@ -7,6 +7,7 @@ import numpy as np
 
 from debiaspl.report.audit.measures import Shares
 from debiaspl.report.pages import rounded
+from debiaspl.training.shares import distance
 
 POINTS = 200
 """Points of a line."""
@@ -28,14 +29,15 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
     """Numbers through training, a list per number, None where there is none."""
     parts = windows(log, POINTS)
     names = list(dict.fromkeys(name for record in log for name in record["losses"]))
-    counts = [pseudo_counts(part) for part in parts]
+    found = [pseudo_counts(part) for part in parts]
+    counts = [None if shares is None else shares.counts.tolist() for shares in found]
     return {
         "step": [part[-1]["step"] for part in parts],
         "losses": {name: [_mean([record["losses"].get(name) for record in part]) for part in parts] for name in names},
         "kept": [_mean([record.get("kept") for record in part]) for part in parts],
         "pseudo_accuracy": [_right(part) for part in parts],
-        "pseudo_imbalance": [None if found is None else rounded(found.imbalance_ratio) for found in counts],
-        "imbalance": [_mean([record.get("imbalance") for record in part]) for part in parts],
+        "pseudo_distance": [_distance(part, "pseudo_distance", each) for part, each in zip(parts, counts, strict=True)],
+        "distance": [_distance(part, "distance", _followed(part)) for part in parts],
         "measured": [[record["step"], record["accuracy"]] for record in log if "accuracy" in record],
         "health": health(log),
     }
@@ -92,6 +94,20 @@ def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | 
     """Over the seeds of a method, place by place."""
     stages = [[shares for run in runs if (shares := run[stage]) is not None] for stage in range(STAGES)]
     return [rounded(np.mean(values, 0).tolist()) if values else None for values in stages]
+
+
+def _followed(part: Sequence[Record]) -> Sequence[float] | None:
+    """The last prior of these lines; of a run without one, its mean prediction."""
+    return part[-1].get("prior") or part[-1].get("marginal")
+
+
+def _distance(part: Sequence[Record], name: str, otherwise: Sequence[float] | None) -> float | None:
+    """As it was logged, from the true shares where they are known; earlier versions did not log it, and what is left of
+    them is compared with even shares."""
+    logged = _mean([record.get(name) for record in part])
+    if logged is None and otherwise is not None and sum(otherwise) > 0:
+        return rounded(distance(otherwise))
+    return logged
 
 
 def _right(part: Sequence[Record]) -> float | None:

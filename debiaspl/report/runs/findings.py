@@ -8,11 +8,12 @@ from debiaspl.report.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
 from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested
+from debiaspl.training.shares import EVEN
 
 FEW = 50
 """Images of a class up to which they are counted, and not told as a share."""
-MUCH = 3
-"""Pseudo-labels of the most used class for each one of the least used from which on they are called biased."""
+MUCH = 0.1
+"""Distance of the pseudo-labels from the shares they should have from which on they are called biased."""
 
 
 def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
@@ -101,24 +102,38 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
 
 
 def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
-    told = [(method.title, method.over_seeds("pseudo_imbalance")) for method in ended]
-    shown = [f"{title} {ratio:,.1f}" for title, ratio in told if ratio is not None]
-    if not shown:
+    labelling = [method for method in ended if method.pseudo("distance") is not None]
+    if not labelling:
         return []
-    ratio = best.over_seeds("pseudo_imbalance")
-    stronger = "If the images are balanced, a larger strength takes out more of this."
+    shown = [_off(method) for method in labelling]
+    shares = " or ".join(dict.fromkeys(f"the {method.reference()}".replace("the even", "even") for method in labelling))
+    off, without = best.pseudo("distance"), best.pseudo("almost_none")
+    stronger = "A larger strength takes out more of this."
+    if best.reference() == EVEN:
+        stronger = f"If the images are balanced, {stronger[0].lower()}{stronger[1:]}"
     fine = "Nothing to mend here." if len(shown) == 1 else f"Nothing to mend in {best.title}, the best one."
-    todo = stronger if ratio is not None and ratio > MUCH else fine
-    if ratio is None:
+    todo = stronger if off is not None and (off > MUCH or without) else fine
+    if off is None:
         todo = f"{best.title}, the best one, learns from none of them: the others' do not help yet."
     return [
         Finding(
-            "Pseudo-labels of the most used class for each one of the least used, in the second half of training: "
+            f"Pseudo-labels of the second half of training that would need another class to have {shares}: "
             f"{', '.join(shown)}.",
             todo,
             "pseudo",
         )
     ]
+
+
+def _off(method: Method) -> str:
+    """How far its pseudo-labels are from the shares they should have, and how many classes have almost none."""
+    off, without = method.pseudo("distance"), method.pseudo("almost_none")
+    assert off is not None
+    assert without is not None
+    several = len(method.ended()) > 1
+    count = f"{without:.1f} classes on average" if several else f"{without:.0f} class{'' if without == 1 else 'es'}"
+    classes = f" ({count} with almost none)" if without else ""
+    return f"{method.title} {100 * off:.0f} %{classes}"
 
 
 def _worst(best: Method, names: list[str]) -> Finding:

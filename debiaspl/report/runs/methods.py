@@ -9,10 +9,11 @@ from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, STARTS
 from debiaspl.report.chance import paired, wilson
-from debiaspl.report.comparison import summary
+from debiaspl.report.over_seeds import summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
 from debiaspl.training.parts import NOTHING
+from debiaspl.training.shares import EVEN, pseudo_measures
 
 # Where the class is not called as people call the method.
 TITLES = {
@@ -79,10 +80,20 @@ class Method:
             "chance": paired(both, 1 / self.ended()[0]["test"]) if len(both) > 1 else None,
         }
 
-    def over_seeds(self, name: str, kind: str = "median") -> float | None:
-        """Median or ``mean`` over seeds of a number of the results; None if no run has it."""
+    def over_seeds(self, name: str) -> float | None:
+        """Mean over seeds of a number of the results; None if no run has it."""
         found = summary([float(one[name]) for one in self.ended() if one.get(name) is not None])
-        return None if found is None else found[kind]
+        return None if found is None else float(found["mean"])
+
+    def pseudo(self, name: str) -> float | None:
+        """Mean over seeds of a measure of the pseudo-labels' shares; None without pseudo-labels."""
+        found = summary([float(one[name]) for one in map(pseudo_measures, self.ended()) if one])
+        return None if found is None else float(found["mean"])
+
+    def reference(self) -> str | None:
+        """What those shares are compared with: even shares, if a single run does not tell the true ones."""
+        found = {one["reference"] for one in map(pseudo_measures, self.ended()) if one}
+        return EVEN if EVEN in found else next(iter(found), None)
 
     def _by_seed(self) -> dict[int, float]:
         runs = [(run.recipe["seed"], run.results or {}) for run in self.runs]

@@ -17,10 +17,11 @@ from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import APART, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
+from debiaspl.training.shares import pseudo_measures
 
 MOST_CELLS = 20_000
 FROM_RESULTS = (
-    *("accuracy", "evaluated", "worst_recall", "pseudo_imbalance", "pseudo_accuracy"),
+    *("accuracy", "evaluated", "worst_recall", "pseudo_accuracy"),
     *("unlabeled", "test", "versions", "timing"),
 )
 
@@ -86,8 +87,8 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "accuracy": method.accuracy(),
         "unmeasured": not method.ended() and all(run.results is not None for run in method.runs),
         "to_supervised": None if baseline is None else method.difference(baseline),
-        "worst_recall": method.over_seeds("worst_recall", "mean"),
-        "pseudo_imbalance": method.over_seeds("pseudo_imbalance"),
+        "worst_recall": method.over_seeds("worst_recall"),
+        **_shares(method.pseudo("distance"), method.pseudo("almost_none"), method.reference()),
         "pseudo_accuracy": method.over_seeds("pseudo_accuracy"),
         "recall": _mean_recall(recalls) if recalls else None,
         "stages": mean_stages([stages(run.log) for run in method.runs]),
@@ -107,6 +108,7 @@ def _mean_recall(recalls: Sequence[Sequence[float | None]]) -> list[float | None
 
 def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe]) -> dict[str, Any]:
     results = run.results or {}
+    shares = pseudo_measures(results)
     return {
         "name": run.name,
         "method": method,
@@ -115,6 +117,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
         "step": run.step,
         "steps": run.steps,
         **{name: results.get(name) for name in FROM_RESULTS},
+        **_shares(shares.get("distance"), shares.get("almost_none"), shares.get("reference")),
         "interval": accuracy_interval(results),
         "labels": sum(results["labels"]) if "labels" in results else None,
         "tested": what_was_tested(results),
@@ -126,6 +129,11 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
         "prior": stripes(run.log, classes, "prior") if classes else None,
         "has_prior": any("prior" in record for record in run.log[-1:]),
     }
+
+
+def _shares(distance: float | None, almost_none: float | None, reference: str | None) -> dict[str, Any]:
+    """How far the pseudo-labels of the second half are from the shares that they should have."""
+    return {"pseudo_distance": distance, "pseudo_almost_none": almost_none, "pseudo_reference": reference}
 
 
 def _confusions(ended: Sequence[Method]) -> dict[str, Any]:

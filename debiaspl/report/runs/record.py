@@ -16,8 +16,8 @@ from debiaspl.predictions.read import classes_of_run
 from debiaspl.training import Run, RunError
 from debiaspl.training.parts import PARTS
 
-NUMBERS = ("worst_recall", "pseudo_imbalance", "pseudo_accuracy")
-LOGGED = ("kept", "imbalance", "accuracy", "pseudo_known", "pseudo_right")
+NUMBERS = ("worst_recall", "pseudo_distance", "pseudo_almost_none", "pseudo_accuracy")
+LOGGED = ("kept", "distance", "pseudo_distance", "accuracy", "pseudo_known", "pseudo_right")
 MOST = 2**53
 """Numbers from here on are not those of any run, and no page could show them."""
 VECTORS = ("pseudo_labels", "prior", "marginal")
@@ -176,6 +176,10 @@ def _check_results(results: Any) -> None:
     _expect(all(value is None or _is_share(value) for value in recall), "'recall' is not a number for each class")
     square = isinstance(confusion, list) and [len(row) if _is_counts(row) else 0 for row in confusion]
     _expect(square == [len(recall)] * len(recall), "'confusion' is not a square of numbers with a row per class")
+    for name in ("pseudo_labels", "true_counts"):
+        counts = results.get(name)
+        good = counts is None or (_is_counts(counts) and len(counts) == len(recall) and any(counts))
+        _expect(good, f"{name!r} is not a number for each class")
     _refuse_not_finite(results, "it")
     _expect("labels" not in results or _is_counts(results["labels"]), "'labels' is not a list of numbers")
 
