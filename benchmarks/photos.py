@@ -173,7 +173,7 @@ def measure(path: Path, cell: Cell) -> list[dict[str, Any]]:
         began = time.perf_counter()
         right = (method() == truth)[unlabeled]
         by_class = [right[truth[unlabeled] == number].mean() for number in np.unique(truth[unlabeled])]
-        numbers = {"accuracy": round(100 * right.mean(), 2), "macro": round(100 * float(np.mean(by_class)), 2)}
+        numbers = {"accuracy": round(100 * float(right.mean()), 2), "macro": round(100 * float(np.mean(by_class)), 2)}
         found.append({**cell._asdict(), "method": name, **numbers, "seconds": round(time.perf_counter() - began, 1)})
     return found
 

@@ -52,7 +52,8 @@ class GraphLabels(Algorithm):
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
         self.correction(logits_weak)  # learns; the labels are the graph's
         label, confidence = self.taught[batch.positions], self.sureness[batch.positions]
-        kept = confidence >= self.threshold
+        kept = (confidence >= self.threshold) & (label >= 0)  # hints of another model may be without a label
+        label = label.clamp_min(0)
         report_labels(self, logits_weak, confidence, label, kept)
         return {
             "labeled": labeled_loss(self.correction, logits, batch.labels),

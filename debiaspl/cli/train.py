@@ -195,7 +195,7 @@ def _train_photos(
         write_bytes(mark_of_features(recipe, machine, place), b"")
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
-    say(verdict(outcome))
+    say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
     say_skipped(outcome.semi)
     runs = [place / one.folder for one in outcome.candidates]

@@ -42,7 +42,7 @@ class CDMAD(Correction):
         if not -1 <= colour <= 1:
             raise ValueError(f"colour is {colour!r}, expected a number from -1, black, to 1, white.")
         self.begin, self.colour = begin, colour
-        self.register_buffer("blank", torch.zeros(num_classes), persistent=False)  # seen before it is used
+        self.register_buffer("blank", torch.zeros(num_classes))
 
     @torch.no_grad()
     def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:

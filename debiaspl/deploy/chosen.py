@@ -27,7 +27,7 @@ def chosen_folder(run: Path) -> Path:
         name = str(parse_json(path.read_bytes())["folder"])
     except (KeyError, TypeError, ValueError, OSError):
         name = ""
-    if not name or Path(name).name != name:
+    if name in ("", ".", "..") or Path(name).name != name or "\\" in name or (run / name).is_symlink():
         # It may be somebody else's: a path would lead out of the run.
         raise RunError(
             f'{path} is damaged, expected {{"folder": NAME}} with the name of a folder in {run}. Remove it to use the '

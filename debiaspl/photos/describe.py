@@ -39,20 +39,26 @@ def _balanced(outcome: Outcome) -> str:
     )
 
 
-def verdict(outcome: Outcome) -> str:
-    """Whether the unlabeled photos have helped: yes, no, or the labels cannot tell."""
-    if outcome.baseline is None:
+def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
+    """Whether the unlabeled photos, of which there are so many, have helped: yes, no, or the labels cannot tell."""
+    if outcome.baseline is None and not unlabeled:
         return "Every photo has a label, so there was nothing to learn without one: this is a supervised model."
+    if outcome.baseline is None:
+        return "This is a supervised model, as asked for: it has learned from the labels alone."
     if not outcome.check.folds:
         return "Whether the unlabeled photos have helped cannot be told: no class has a second label to check with."
     run, baseline = outcome.candidates[-1], outcome.baseline
     found = paired(run, baseline)
     numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
+    if found is None:
+        return (
+            f"{numbers}. An earlier version trained a part of this, and did not keep which labels: nothing is tested."
+        )
     apart = f"{found.more} labels are right with {run.name} alone and {found.less} with the supervised model alone"
     if not found.significant:
         return (
             f"These labels cannot tell whether the unlabeled photos help: {numbers}; the difference is not significant "
-            f"({apart}). On average over many sets of photos they do."
+            f"({apart}).{' On average over the sets of photos that we measured they do.' if outcome.frozen else ''}"
         )
     if found.more > found.less:
         return f"The unlabeled photos help: {numbers} ({apart})."
@@ -67,7 +73,8 @@ def handed_out(outcome: Outcome, place: Path) -> str:
     return (
         f"predict, next and export use the model called {chosen.name}, in {place / chosen.folder}, because it is "
         f"significantly better on these labels than {run.name}: {chosen.right} of {chosen.checked} right instead of "
-        f"{run.right}. To use {run.name} all the same, remove {place / 'chosen.json'}."
+        f"{run.right}. What it says of every photo is in {place / chosen.folder / 'predictions.csv'}. To use "
+        f"{run.name} all the same, remove {place / 'chosen.json'}."
     )
 
 

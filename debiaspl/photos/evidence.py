@@ -55,11 +55,11 @@ class Paired:
         return self.chance < SIGNIFICANT
 
 
-def paired(first: Candidate, second: Candidate) -> Paired:
-    """How they differ, label by label; not at all where that was not kept."""
+def paired(first: Candidate, second: Candidate) -> Paired | None:
+    """How they differ, label by label; None where that was not kept."""
     ours, theirs = first.right_files, second.right_files
     if ours is None or theirs is None:
-        return Paired(0, 0)
+        return None
     return Paired(len(ours - theirs), len(theirs - ours))
 
 
@@ -73,4 +73,4 @@ def choose_by_evidence(candidates: Sequence[Candidate], checked: bool) -> Candid
 
 def _beats(one: Candidate, other: Candidate) -> bool:
     found = paired(one, other)
-    return found.more > found.less and found.significant
+    return found is not None and found.more > found.less and found.significant

@@ -16,6 +16,7 @@ from debiaspl.photos.choose import graph_labels, supervised
 from debiaspl.photos.evidence import DEBIASPL, GRAPH, SUPERVISED, Candidate, choose_by_evidence
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.evaluate import Evaluation
+from debiaspl.training.first_classifier import refuse_random_features
 from debiaspl.training.frozen import FEATURES, is_frozen
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
@@ -47,6 +48,11 @@ class Outcome:
         """The supervised one; None where the run itself is one."""
         return self.candidates[0] if len(self.candidates) > 1 else None
 
+    @property
+    def frozen(self) -> bool:
+        """Whether the features are those of a frozen encoder, which is what was measured on many folders."""
+        return any(one.name == GRAPH for one in self.candidates)
+
 
 def train_photos(
     recipe: Recipe,
@@ -63,6 +69,7 @@ def train_photos(
     of the graph into ``out/graph`` and, where labels are cross-checked, a run for each fold into ``out/check``. Runs
     that have ended are not repeated. Where they begin with a ``start`` of their own, that is trained first, into
     ``out/start``. Where another than the run itself is significantly better on the labels, it is used instead."""
+    refuse_random_features(recipe)
     recipe = with_check(recipe, check)
     run = Run.at(out, recipe, resume)
     ended = run.results()
@@ -178,7 +185,8 @@ def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | No
     bad = set(results.get("skipped", ()))
     known = Task.of_given(images, GivenLabels(**recipe.protocol.settings), recipe.seed, recipe.validation).labeled
     read = known.select([place for place, name in enumerate(known.ids) if name not in bad])
-    if read.counts() != results["labels"]:
+    # Files that are read while training are found to be unreadable only then: its labels are counted with them.
+    if results["labels"] not in (read.counts(), known.counts()):
         raise RunError(
             f"the labels are not those that {out} was begun with, and a part of it has ended with those. "
             "Begin another run: --out."

@@ -138,6 +138,8 @@ def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]
     made = find("algorithm", algorithm)
     name, own = (made.own_correction, made.own_settings) if correction == OWN else (correction, ())
     recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True).with_settings(own)
+    if not made.makes_pseudo_labels and recipe.first_classifier == "graph":
+        recipe = replace(recipe, first_classifier="random")  # the graph has looked at the unlabeled images
     if base.name in SHORT:
         recipe = recipe.with_settings(SETTINGS.get(algorithm, ()))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.

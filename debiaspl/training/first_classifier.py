@@ -131,10 +131,20 @@ def _check(recipe: Recipe, network: Network, task: Task) -> None:
     _check_features(recipe, network, task, f"first_classifier is {recipe.first_classifier}")
 
 
+def refuse_random_features(recipe: Recipe) -> None:
+    """Raise where a first classifier would be made of random features: what can be told before anything is built."""
+    if recipe.first_classifier != RANDOM and not (recipe.start or recipe.network.name == "encoder"):
+        raise ValueError(_random_features(f"first_classifier is {recipe.first_classifier}"))
+
+
 def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
     pretrained = type(network).load_pretrained is not Network.load_pretrained
     if not (recipe.start or task.labeled.is_encoded or pretrained):
-        raise ValueError(
-            f"{what}, but the network begins with random weights, whose features tell nothing. Begin with a start, "
-            "--set start=RUN, or with a pretrained encoder."
-        )
+        raise ValueError(_random_features(what))
+
+
+def _random_features(what: str) -> str:
+    return (
+        f"{what}, but the network begins with random weights, whose features tell nothing. Begin with a start, "
+        "--set start=RUN, or with a pretrained encoder."
+    )

@@ -44,6 +44,12 @@ def test_losses_against_plain_loops(threshold):
     assert torch.equal(own.monitors["pseudo_label"], LABELS[seen.positions])
 
 
+def test_hints_without_a_label_are_left_out():
+    seen, network = batch(), Plain()
+    own = GraphLabels(Hints(torch.full_like(LABELS, -1), torch.zeros(10)))
+    assert own.losses(Models(network, network), seen)["unlabeled"].item() == 0
+
+
 def test_the_graph_s_labels_are_saved_with_the_run_and_something_must_give_them():
     assert {"taught", "sureness"} <= algorithm().state_dict().keys()
     with pytest.raises(ValueError, match="there are no features to make one"):

@@ -33,6 +33,18 @@ def test_the_verdict_has_three_answers(ours, theirs, words):
     assert words in verdict(outcome(ours, theirs))
 
 
+def test_a_supervised_run_that_was_asked_for_is_called_one():
+    said = verdict(outcome(photos(0, 10), None), unlabeled=24)
+    assert said == "This is a supervised model, as asked for: it has learned from the labels alone."
+
+
+def test_results_of_an_earlier_version_are_not_called_equal():
+    found = outcome(photos(0, 30), photos(0, 10))
+    del found.candidates[0].results["check"]["right"]
+    assert "DebiasPL has 30 of 40 labels right, the supervised model 10" in verdict(found)
+    assert "nothing is tested" in verdict(found)
+
+
 def test_it_says_which_model_is_used_and_why():
     run = Path("runs/first")
     assert (

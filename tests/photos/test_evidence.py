@@ -62,7 +62,9 @@ def test_a_run_names_the_folder_whose_model_is_used(tmp_path):
     assert not (tmp_path / CHOSEN).exists()
 
 
-@pytest.mark.parametrize("text", ["{", "{}", "[1]", '{"folder": "../other"}', '{"folder": "/tmp"}', '{"folder": ""}'])
+@pytest.mark.parametrize(
+    "text", ["{", "{}", "[1]", '{"folder": "../other"}', '{"folder": "/tmp"}', '{"folder": ""}', '{"folder": ".."}']
+)
 def test_a_damaged_choice_is_refused_and_never_leads_out_of_the_run(tmp_path, text):
     (tmp_path / CHOSEN).write_text(text)
     with pytest.raises(RunError, match="is damaged, expected"):

@@ -234,3 +234,11 @@ def test_two_tables_are_refused(place, tmp_path):
     for command in ("train", "compare", "pretrain"):
         ran = debiaspl(command, place / "photos", "--labels", "a.csv", "--labels", "b.csv", "--out", tmp_path / "run")
         assert ran.output.startswith("error: --labels is given 2 times: a.csv and b.csv. Expected one table")
+
+
+def test_a_first_classifier_of_random_features_is_refused_before_anything_is_written(place, tmp_path):
+    asked = place / "photos", "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+    ran = debiaspl("train", *asked, "--set", "first_classifier=graph")
+    assert ran.exit_code != 0
+    assert "the network begins with random weights" in ran.output
+    assert not (tmp_path / "run").exists()
