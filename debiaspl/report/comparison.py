@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from debiaspl._shares import EVEN, TRUE, pseudo_measures
 from debiaspl.report.over_seeds import (
     INTERVAL,
     INTERVAL_NOTE,
@@ -15,7 +16,6 @@ from debiaspl.report.over_seeds import (
     with_interval,
     with_spread,
 )
-from debiaspl.training.shares import EVEN, TRUE, pseudo_measures
 
 MethodRow = tuple[str, ...]
 BASELINE, COMPARED, OWN = "none", "debiaser", "own"

@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from debiaspl._shares import pseudo_measures
 from debiaspl.report.chance import t_interval
-from debiaspl.training.shares import pseudo_measures
 
 Results = Sequence[Mapping[str, Any]]
 """One per seed."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from debiaspl._shares import distance
 from debiaspl.data import Task, digest
 from debiaspl.encoders import Encoded
 from debiaspl.files import digest_if_there
@@ -26,7 +27,6 @@ from debiaspl.training.log import Log, NoLog, ProgressLine
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.results import End, about, measured, mode, on_the_test_set, timing, without_labels
 from debiaspl.training.run import Run
-from debiaspl.training.shares import distance
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import Data, handed_over, task_of

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl._shares import distance
 from debiaspl.data import ImageSet
 from debiaspl.debias import ranks
-from debiaspl.training.shares import distance
 
 
 class Monitor:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from debiaspl._shares import almost_none, distance, ratio
 from debiaspl._version import __version__
 from debiaspl.algorithms import Algorithm, Together
 from debiaspl.data import ImageSet, Task
@@ -15,7 +16,6 @@ from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.health import health_results
 from debiaspl.training.monitor import true_counts
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.shares import almost_none, distance, ratio
 from debiaspl.training.step import Step
 
 Predict = Callable[[Any], Evaluation]

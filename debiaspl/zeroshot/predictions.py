@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from debiaspl._shares import distance
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.csv_text import csv_line
-from debiaspl.training.shares import distance
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.training.shares import almost_none, distance, ratio, reference_name
+from debiaspl._shares import almost_none, distance, ratio, reference_name
 
 HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
 

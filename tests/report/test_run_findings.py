@@ -91,7 +91,7 @@ def test_a_difference_over_seeds_is_told_with_chance():
     assert first.todo == "Go on with m1."
     vague = methods(base, [one + gap for one, gap in zip(base, (0.1, -0.08, 0.03, -0.02, 0.0), strict=True)])
     first = run_findings(vague, ["a", "b"])[0]
-    assert first.fact.endswith("points above m0 (5 seeds do not tell).")
+    assert first.fact.endswith("points above m0 (not significant with 5 seeds).")
     assert first.todo == "More seeds would tell apart what these do not."
     # The more methods there are, the more often the best of them is best by chance.
     two, five = (

@@ -54,7 +54,11 @@ function runFacts(run, method) {
 }
 
 function points(value) {
-  return value === null ? "-" : `${value.mean < 0 ? "−" : "+"}${Math.abs(100 * value.mean).toFixed(1)}${value.deviation === null ? "" : ` ± ${(100 * value.deviation).toFixed(1)}`}`;
+  if (value === null) return "-";
+  const signed = (one) => `${one < 0 ? "−" : "+"}${Math.abs(100 * one).toFixed(1)}`;
+  if (!value.interval) return signed(value.mean);
+  const [low, high] = value.interval;
+  return `${signed(value.mean)} (${signed(low)} to ${signed(high)})${low <= 0 && high >= 0 ? " not significant" : ""}`;
 }
 
 // At the numbers that would be compared, not only at the top of the page.
@@ -89,7 +93,7 @@ function accuracySection({ methods, runs, tints, unfair }) {
     "accuracy",
     "Accuracy",
     unfairNote(unfair),
-    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would need another class to have the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
+    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, with its 95 % interval by Student’s t. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would need another class to have the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
     dots.some((row) => row.dots.length) ? chart("Test images recognised; a dot per seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );
 }

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl._shares import distance
 from debiaspl.report.audit.measures import Shares
 from debiaspl.report.pages import rounded
-from debiaspl.training.shares import distance
 
 POINTS = 200
 """Points of a line."""

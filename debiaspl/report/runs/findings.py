@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl._shares import EVEN
 from debiaspl.report.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
 from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested
-from debiaspl.training.shares import EVEN
 
 FEW = 50
 """Images of a class up to which they are counted, and not told as a share."""
@@ -85,7 +85,7 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
                 chances.append(min(1.0, pairs * difference["chance"]))
                 # With few seeds chance cannot be ruled out, however large the effect: that is not to say there is none.
                 sure = chances[-1] <= LEVEL
-                fact += f" ({told(chances[-1])})" if sure else f" ({difference['seeds']} seeds do not tell)"
+                fact += f" ({told(chances[-1])})" if sure else f" (not significant with {difference['seeds']} seeds)"
     alone = (
         "Train the same recipe with --set correction=none, and once more with --set algorithm=supervised besides, and "
         "compare."

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.report.chance import paired, wilson
+from debiaspl.report.chance import paired, t_interval, wilson
 from debiaspl.report.over_seeds import summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
 from debiaspl.training.parts import NOTHING
-from debiaspl.training.shares import EVEN, pseudo_measures
 
 # Where the class is not called as people call the method.
 TITLES = {
@@ -72,12 +72,14 @@ class Method:
         found = summary(both)
         if found is None:
             return None
+        finest = 1 / self.ended()[0]["test"]
         return {
             "mean": found["mean"],
             "deviation": found["deviation"],
             "better": sum(one > 0 for one in both),
             "seeds": len(both),
-            "chance": paired(both, 1 / self.ended()[0]["test"]) if len(both) > 1 else None,
+            "chance": paired(both, finest) if len(both) > 1 else None,
+            "interval": t_interval(both, finest),
         }
 
     def over_seeds(self, name: str) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl._shares import pseudo_measures
 from debiaspl.files import write_text
 from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
@@ -17,7 +18,6 @@ from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import APART, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
-from debiaspl.training.shares import pseudo_measures
 
 MOST_CELLS = 20_000
 FROM_RESULTS = (
