@@ -44,6 +44,9 @@ def evaluate_command(
             say(printable(line))
         if found.trained_with:
             say(f"{found.trained_with:,} photos that the run has learned from are left out; with them: --every.")
+        if found.trained_with is None:
+            unknown = "which photos the run has learned from is not known; they may be among these"
+            say(f"warning: {unknown}. The numbers are then too good.", err=True)
         if found.absent:
             say(f"{found.absent:,} photos that the table names are not there.")
         if found.without_label:

@@ -29,7 +29,7 @@ def labeled_files(
     """
     beside = photos / "labels.csv"
     if table is None and columns == USUAL:
-        known = _of_run(run, photos)
+        known = labels_of_run(run, photos)
         if not beside.is_file() or known:
             return None if known is None else {file: known[file] for file in files if file in known}
     names = FileNames(photos, files)
@@ -39,15 +39,10 @@ def labeled_files(
     return {file: labeled[file] for file in files if file in labeled}
 
 
-def trained_with(run: Path, photos: Path) -> set[str]:
-    """Photos of this folder that the run was trained with, with their labels; none where that is not known."""
-    return set(_of_run(run, photos) or ())
-
-
 def learned_from_teacher(run: Path) -> bool:
     """Whether the labels that the run was given are those of a zero-shot model."""
     try:
-        table = Path(str(_recipe(run).protocol.settings.get("table", "")))
+        table = Path(str(recipe_of(run).protocol.settings.get("table", "")))
     except RunError:
         return False
     if table.name != "labels.csv":
@@ -65,16 +60,17 @@ def learned_from_teacher(run: Path) -> bool:
     return bool(told == TEACHER if told else not mark.with_name("taught").exists())
 
 
-def _recipe(run: Path) -> Recipe:
+def recipe_of(run: Path) -> Recipe:
     """Of the run, or, where a student of a zero-shot experiment has none of its own, of the student beside it."""
     alone = (run / "config.json").exists() or not (run.parent / ZEROSHOT).exists()
     return Run(run if alone else run.parent / "debiaspl").recipe()
 
 
-def _of_run(run: Path, photos: Path) -> dict[str, str] | None:
-    """The labels that a person gave the run, if these are its photos and both are still where they were."""
+def labels_of_run(run: Path, photos: Path) -> dict[str, str] | None:
+    """The labels that a person gave the run, as its table has them today; None if these are not its photos, or if
+    either is not where it was."""
     try:
-        recipe = _recipe(run)
+        recipe = recipe_of(run)
         if recipe.protocol.name != "given" or not os.path.samefile(Path(recipe.data).expanduser(), photos):
             return None
         if learned_from_teacher(run):

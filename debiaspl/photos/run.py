@@ -237,5 +237,5 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
         how = "the labels it was trained with, for want of others: this tells nothing of other photos"
     kind = "none" if not check.folds else "cross-check" if parts else "held-out"
     told: dict[str, Any] = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted}
-    more = {"check": told if right is None else {**told, "right": right}}
+    more = {"check": told if right is None else {**told, "right": right}, "learned_from": list(task.labeled.ids)}
     return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
-from debiaspl.deploy.labeled import trained_with
+from debiaspl.deploy.learned import trained_with
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells
@@ -30,8 +30,9 @@ class FolderEvaluation:
     """Rows: true class. Columns: predicted class."""
     without_label: int
     """Photos of the folder whose class is not known."""
-    trained_with: int
-    """Photos with a known class that were left out, because the run has learned from them."""
+    trained_with: int | None
+    """Photos with a known class that were left out, because the run has learned from them; None: it is not known which
+    these are, and none was left out."""
     absent: int
     """Photos that the table names and that are not there."""
     bad: dict[str, str]
@@ -144,14 +145,15 @@ def evaluate_folder(
 ) -> FolderEvaluation:
     """Compare the model of a run with the true classes of a folder: those of a table, or of class folders.
 
-    Photos that the run has learned from are left out, unless ``every`` one is to count.
+    Photos that the run has learned from are left out, as far as they are known, unless ``every`` one is to count.
     """
     listing = list_folder(photos, table, model.classes, allow_absent=True, columns=columns)
     truth = {
         file: label for file, label in zip(listing.files, listing.labels.tolist(), strict=True) if label != UNLABELED
     }
-    seen_before = set() if every else trained_with(run, photos) & set(truth)
-    files = [file for file in truth if file not in seen_before]
+    learned = set() if every else trained_with(run, photos, listing.files)
+    seen_before = None if learned is None else learned & set(truth)
+    files = [file for file in truth if file not in (seen_before or ())]
     if not files:
         raise DataError(_nothing(photos, len(truth)))
     confusion = np.zeros((len(model.classes), len(model.classes)), np.int64)
@@ -167,7 +169,8 @@ def evaluate_folder(
     if not confusion.any():
         raise DataError(f"none of {len(files):,} photos of {photos} with a true class can be read.")
     without_label = len(listing.files) - len(truth)
-    return FolderEvaluation(model.classes, confusion, without_label, len(seen_before), len(listing.absent), bad)
+    left_out = None if seen_before is None else len(seen_before)
+    return FolderEvaluation(model.classes, confusion, without_label, left_out, len(listing.absent), bad)
 
 
 def _nothing(photos: Path, known: int) -> str:

@@ -8,9 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from debiaspl.deploy.learned import trained_with
 from debiaspl.deploy.tables import Prediction
 from debiaspl.report import evaluation
 from debiaspl.report.sheet import sheet_page
+from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
 
 
@@ -51,20 +53,55 @@ def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path
     assert said[0].split() == ["class", "right", "of", "recall", "95", "%", "interval", "most", "often", "taken", "for"]
     assert f"accuracy {25 * right:.1f} % ({right} of 4; 95 % interval " in ran.output
     assert "1 photos that the table names are not there." in ran.output
+    assert told["trained_with_left_out"] is None  # this run has recorded no names
+    assert "warning: which photos the run has learned from is not known; they may be among these." in ran.output
     assert f"All numbers are in {out}" in ran.output
 
 
 def test_class_folders_are_truth_and_what_was_trained_with_is_left_out(run, model, photos, monkeypatch):
     found = evaluation.evaluate_folder(model, run, photos)
-    assert (found.images, found.trained_with, found.without_label) == (24, 0, 0)
-    monkeypatch.setattr(evaluation, "trained_with", lambda run, photos: {"china/0000.jpg", "flower/0001.jpg"})
+    assert (found.images, found.trained_with, found.without_label) == (24, None, 0)
+    monkeypatch.setattr(evaluation, "trained_with", lambda run, photos, files: {"china/0000.jpg", "flower/0001.jpg"})
     fewer = evaluation.evaluate_folder(model, run, photos)
     assert (fewer.images, fewer.trained_with) == (22, 2)
     assert evaluation.evaluate_folder(model, run, photos, every=True).images == 24
     every = {path.relative_to(photos).as_posix() for path in photos.rglob("*.jpg")}
-    monkeypatch.setattr(evaluation, "trained_with", lambda run, photos: every)
+    monkeypatch.setattr(evaluation, "trained_with", lambda run, photos, files: every)
     with pytest.raises(ValueError, match=r"learned from all 24 photos of .* whose class is known, .*: --every\."):
         evaluation.evaluate_folder(model, run, photos)
+
+
+def test_what_a_run_has_learned_from_is_what_it_recorded(run, photos, tmp_path):
+    own = shutil.copytree(photos, tmp_path / "photos")
+    files = sorted(path.relative_to(own).as_posix() for path in own.rglob("*.jpg"))
+    table = tmp_path / "labels.csv"
+    table.write_text("file_name,label\nchina/0000.jpg,china\nflower/0000.jpg,flower\nchina/0005.jpg,china\n")
+    ended = tmp_path / "run"
+    with Run(ended).begin(Recipe(name="own", data=str(own), protocol=Choice("given", {"table": str(table)}))):
+        pass
+    assert trained_with(ended, own, files) == {"china/0000.jpg", "flower/0000.jpg", "china/0005.jpg"}  # an old run
+    results, names = json.loads((run / "results.json").read_text()), {"china/0000.jpg", "flower/0000.jpg"}
+
+    def recorded(learned_from):
+        (ended / "results.json").write_text(json.dumps({**results, "learned_from": learned_from}))
+        return trained_with(ended, own, files)
+
+    for damaged in ("china/0000.jpg", [1], {"a": "b"}):
+        assert len(recorded(damaged)) == 3
+    assert recorded(sorted(names)) == names  # though the table has more today
+    table.unlink()
+    assert trained_with(ended, own, files) == names
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for number, name in enumerate([*files[:3], "flower/0000.jpg"]):
+        shutil.copy(own / name, copy / f"{number}.jpg")
+    assert trained_with(ended, copy, [f"{number}.jpg" for number in range(4)]) == {"0.jpg", "3.jpg"}
+    assert recorded(["../labels.csv"]) == set()
+    assert trained_with(ended, copy, ["0.jpg"]) is None
+    recorded(sorted(names))
+    moved = own.rename(tmp_path / "moved")
+    assert trained_with(ended, moved, files) == names
+    assert trained_with(ended, copy, ["0.jpg"]) is None
 
 
 def test_a_class_that_the_model_does_not_know_is_refused(run, photos, truth, tmp_path):

@@ -66,6 +66,22 @@ def test_the_run_is_a_run_like_any_other(trained, place):
     assert debiaspl("audit", out, "--out", place / "audit.html").exit_code == 0
 
 
+def test_labels_that_were_added_after_training_are_evaluated(trained, place, tmp_path):
+    out, more, numbers = trained[1], tmp_path / "more.csv", tmp_path / "numbers.json"
+    added = "".join(f'{number:02d}.jpg,"{CLASSES[number % 2]}"\n' for number in range(6, 16))
+    before = (place / "labels.csv").read_text()
+    more.write_text(before + added)
+    (place / "labels.csv").write_text(before + added)
+    try:
+        ran = debiaspl("evaluate", out, place / "photos", "--labels", more, "--out", numbers, "--device", "cpu")
+    finally:
+        (place / "labels.csv").write_text(before)
+    assert ran.exit_code == 0, ran.output
+    assert "6 photos that the run has learned from are left out" in ran.output
+    told = json.loads(numbers.read_text())
+    assert (told["images"], told["trained_with_left_out"]) == (10, 6)
+
+
 def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypatch):
     strong = [frozen.frozen(Recipe("large"), count, "some", {}).strong.name for count in (2000, 2001)]
     assert strong == ["fixmatch", "hide"]
