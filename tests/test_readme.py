@@ -13,7 +13,7 @@ import pytest
 
 from debiaspl.recipes.demo import BALANCED
 from debiaspl.report import Comparison, over_seeds
-from debiaspl.report.chance import t_interval
+from debiaspl.report.intervals import mean_interval
 from debiaspl.report.stored import comparison_of, matrix_of
 from debiaspl.training import Recipe
 from debiaspl.training.monitor import true_counts
@@ -99,7 +99,7 @@ def test_the_table_is_what_was_measured(folder):
     table = stored(folder).to_markdown()
     assert (ROOT / "results" / folder / "table.md").read_text() == table
     if folder == "demo":  # four seeds of the ten
-        low, high = t_interval(gains(folder))
+        low, high = mean_interval(gains(folder))
         assert f"not significant (95 % interval {low:+.1f} to {high:+.1f})" in " ".join(README.split())
     else:
         assert f"<!-- table {folder} -->\n\n{table}\n" in README
@@ -112,7 +112,7 @@ def test_the_long_tail_of_the_demo_says_what_it_does_not_show():
         methods = json.loads((ROOT / "results" / folder / "results.json").read_text())["methods"]
         ours, labels = (methods[name]["accuracy"]["per_seed"] for name in ("DebiasPL", "supervised"))
         gains = [100 * (own - other) for own, other in zip(ours, labels, strict=True)]
-        low, high = t_interval(gains)
+        low, high = mean_interval(gains)
         assert low < 0 < high
         worst = [f"{100 * methods[name]['worst_recall']['mean']:.0f} %" for name in ("DebiasPL", "supervised")]
         shown.append((", ".join(f"{gain:+.1f}" for gain in gains), f"{low:+.1f} to {high:+.1f}", *worst))

@@ -10,6 +10,7 @@ from debiaspl.recipes.published import PROTOCOLS
 from debiaspl.recipes.published import SOURCES as PROTOCOL_SOURCES
 from debiaspl.recipes.results import METHODS
 from debiaspl.recipes.results_page import READ, RECIPE_WORDS, SHARED, TITLE, each_fold
+from debiaspl.report.over_seeds import markdown
 
 MARK = "<!-- made by: debiaspl results --page docs/results.md -->\n"
 """The first line of the Markdown."""
@@ -48,13 +49,13 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
         "Measured rows. Paper is the paper's number for the cell and method, whatever recipe ours has; a row whose "
         "recipe is not the paper's is neither reached nor below. Open cells of the paper: "
         f"{_open(lines)}; the HTML page lists them, each with its command.\n",
-        _table([_HEADER, *(_cells(line) for line in known if line.group == PAPER)]),
+        markdown([_HEADER, *(_cells(line) for line in known if line.group == PAPER)]),
         "".join(f"\n{note}\n" for note in _notes(known)),
         "## DebiasPL against FixMatch, fold by fold\n",
         f"{SHARED}\n",
-        _table([_PAIRS, *(_pair_cells(pair) for pair in all_pairs(lines))]),
+        markdown([_PAIRS, *(_pair_cells(pair) for pair in all_pairs(lines))]),
         "## What others report for the paper's cells\n",
-        _table([("cell", "method", "the paper", "other numbers"), *_elsewhere(lines)]),
+        markdown([("cell", "method", "the paper", "other numbers"), *_elsewhere(lines)]),
         "".join(f"* {name}: {words}.\n" for name, words in SOURCES.items()),
         "## Standard long-tail protocols\n",
         "None of them has a number in the DebiasPL paper. Open: FixMatch or DebiasPL, which are recipes, not measured "
@@ -68,12 +69,6 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
 
 _HEADER = ("cell", "method", "recipe", "paper %", "ours %", "t interval", "folds", "worst fold", "minutes", "")
 _PAIRS = ("cell", "recipe", "folds", "FixMatch", "DebiasPL", "mean difference", "t interval", "each fold", "")
-
-
-def _table(lines: Sequence[Sequence[str]]) -> str:
-    """In Markdown; the first line is its header."""
-    rule = ("---",) * len(lines[0])
-    return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], rule, *lines[1:]))
 
 
 def _cells(line: Line) -> tuple[str, ...]:
@@ -149,7 +144,7 @@ def _protocol(protocol: str, lines: Sequence[Line]) -> str:
         )
         for method in methods
     ]
-    return f"### {protocol}, {PROTOCOLS[protocol].upper().replace('CIFAR', 'CIFAR-')}\n\n{_table(table)}"
+    return f"### {protocol}, {PROTOCOLS[protocol].upper().replace('CIFAR', 'CIFAR-')}\n\n{markdown(table)}"
 
 
 def _in_cell(lines: list[Line]) -> Iterator[str]:

@@ -100,18 +100,6 @@ def paired(differences: Sequence[float], finest: float) -> float:
     return student(statistics.fmean(differences) / (spread / math.sqrt(count)), count - 1)
 
 
-def t_interval(differences: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
-    """The 95 % interval of the mean of paired differences (Student's t); None of fewer than two pairs."""
-    from scipy.special import stdtrit
-
-    count = len(differences)
-    if count < 2:
-        return None
-    spread = max(statistics.stdev(differences), finest)
-    half = float(stdtrit(count - 1, 0.975)) * spread / math.sqrt(count)
-    return statistics.fmean(differences) - half, statistics.fmean(differences) + half
-
-
 def student(t: float, freedom: int) -> float:
     """How often Student's t is as far from 0 as this, either way."""
     from scipy.special import stdtr

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from debiaspl._shares import pseudo_measures
-from debiaspl.report.chance import t_interval
+from debiaspl.report.intervals import mean_interval
 
 Results = Sequence[Mapping[str, Any]]
 """One per seed."""
@@ -32,7 +32,7 @@ def measured(runs: Results, baseline: Results | None) -> dict[str, Any]:
 
 
 def _sureness(differences: Sequence[float]) -> dict[str, Any]:
-    interval = t_interval(differences)
+    interval = mean_interval(differences)
     return {
         "better_on": sum(value > 0 for value in differences),
         "interval": interval,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl.report.chance import t_interval
+from debiaspl.report.intervals import mean_interval
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "scikit-learn.md").read_text()
@@ -61,8 +61,8 @@ def test_numbers_are_what_was_measured():
             (seeds["LabelSpreading"], seeds[pixels]),
         )
     )
-    low, high = t_interval(lead)
+    low, high = mean_interval(lead)
     assert low < 0 < high
     assert f"not significant (+{sum(lead) / 10:.1f} points, 95 % interval {low:+.1f} to {high:+.1f}" in words
-    low, high = t_interval(behind)
+    low, high = mean_interval(behind)
     assert f"ahead by {sum(behind) / 10:.1f} points (95 % interval {low:.1f} to {high:.1f}" in page

@@ -6,7 +6,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp
 
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
@@ -24,7 +23,6 @@ from debiaspl.report.chance import (
     flipped,
     paired,
     student,
-    t_interval,
     told,
 )
 
@@ -299,12 +297,3 @@ def test_a_correction_is_advised_by_the_images_that_it_mends():
     third = found(None, 4, logits=even)[2]
     assert third.fact.endswith("That there is an imbalance is within chance.")
     assert third.todo.startswith("Keep these labels")
-
-
-def test_the_interval_of_a_mean_is_that_of_student():
-    differences = [0.114, 0.0, 0.112, 0.088, 0.116, 0.014, 0.0, 0.086, -0.04, 0.038]
-    expected = ttest_1samp(differences, 0).confidence_interval(0.95)
-    assert t_interval(differences) == pytest.approx((expected.low, expected.high))
-    assert t_interval([0.1]) is None
-    low, high = t_interval([0.1, 0.1], finest=0.01)  # equal to the last image: that proves no less spread
-    assert low < 0.1 < high

@@ -9,7 +9,8 @@ from typing import Any
 
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.report.chance import paired, t_interval, wilson
+from debiaspl.report.chance import paired, wilson
+from debiaspl.report.intervals import mean_interval
 from debiaspl.report.over_seeds import summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
@@ -79,7 +80,7 @@ class Method:
             "better": sum(one > 0 for one in both),
             "seeds": len(both),
             "chance": paired(both, finest) if len(both) > 1 else None,
-            "interval": t_interval(both, finest),
+            "interval": mean_interval(both, finest),
         }
 
     def over_seeds(self, name: str) -> float | None:
