@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -150,6 +151,7 @@ def test_two_outputs_with_one_name_are_refused(name, outputs, run, photos, tmp_p
 def test_predict_takes_files(model, photos, tmp_path):
     files = [str(photos / "china" / "0000.jpg"), photos / "flower" / "0000.jpg"]
     singly = [model.classes[int(model.probabilities(model.read(file)[None]).argmax())] for file in files]
+    assert model.predict(files) == model.predict(np.array(list(map(str, files)))) == model.predict(np.array(files))
     assert model.predict(files) == singly
     (tmp_path / "bad.jpg").write_bytes(b"no photo")
     with pytest.raises(ValueError, match=r"bad\.jpg \(its content is not JPEG.*: no prediction\. Leave these"):
