@@ -11,7 +11,7 @@ from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check
 from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.mixing import check_decay, check_ramp, ramp
 from debiaspl.algorithms.predict import predict
-from debiaspl.debias import Correction, ranks
+from debiaspl.debias import PLUS, Composite, Correction, ranks
 from debiaspl.debias.alignment import DistributionAlignment
 from debiaspl.debias.correction import at_least_float32
 
@@ -59,9 +59,12 @@ class AdaMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
+            found = f"{type(self.correction).__name__}, which aligns nothing"
+            if isinstance(self.correction, Composite):
+                found = f"{PLUS.join(self.correction.parts)}, expected alignment alone"
             raise ValueError(
-                f"align_to_predictions is true, and the correction is {type(self.correction).__name__}, which aligns "
-                "nothing. Use correction=alignment with it, or align_to_predictions=false."
+                f"align_to_predictions is true, and the correction is {found}. Use correction=alignment with it, or "
+                "align_to_predictions=false."
             )
         self.labeled_strong = int(strong_labeled)
         self.target_decay = check_decay(target_decay, "the target")

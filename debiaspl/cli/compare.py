@@ -138,8 +138,9 @@ def _base(
         return base_recipe(data, recipe)
     if data is not None or recipe is not None:
         raise ValueError(f"{photos} is given, and --data or --recipe too; expected one of them.")
-    from debiaspl.cli.train import Allowed, load_named
+    from debiaspl.cli.train import load_named
     from debiaspl.photos.matrix import base_recipe as base_on_photos
+    from debiaspl.photos.names import Allowed
     from debiaspl.photos.survey import survey
 
     found = survey(photos, labels, folders=folders == "use")

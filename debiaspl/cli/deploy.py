@@ -1,5 +1,6 @@
 """``debiaspl predict``, ``next`` and ``export``: the model of a run in use."""
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -48,13 +49,22 @@ def predict_command(
         from debiaspl.deploy.tables import format_of
         from debiaspl.training.device import find_device
 
+        table = {"--format": format_, "--probabilities": probabilities, "--image-prefix": image_prefix}
         if out is None and photos.is_file():
+            _refuse_useless(
+                table | {"--skipped": skipped, "--page": page},
+                "for one image without --out: its class is printed, and no file is written. Add --out labels.csv",
+            )
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
         if out is None:
             raise ValueError(f"{photos} is no single photo: say where the predictions go, --out labels.csv.")
         chosen = format_of(out, format_)
-        _refuse_existing(overwrite, out, skipped, page)
+        if chosen != "label-studio":
+            _refuse_useless({"--image-prefix": image_prefix}, f"for {chosen}. Add --format label-studio")
+        else:
+            _refuse_useless({"--probabilities": probabilities}, "for label-studio. Choose another --format")
+        _refuse_existing(overwrite, {"--out": out, "--skipped": skipped, "--page": page})
         model = load_model(run, find_device(device))
         rows: list[Any] = []
         watch = rows.extend if page is not None else lambda made: None
@@ -120,7 +130,7 @@ def next_command(
         from debiaspl.files import write_text
         from debiaspl.training.device import find_device
 
-        _refuse_existing(overwrite, out, page)
+        _refuse_existing(overwrite, {"--out": out, "--page": page})
         columns = Columns(file_column, label_column)
         table = one_table(labels)
         known = labeled_files(run, photos, list_images(photos).files, table, columns)
@@ -159,7 +169,7 @@ def export_command(
         from debiaspl.deploy.export import export_onnx, export_torch
         from debiaspl.deploy.saved import load_model
 
-        _refuse_existing(overwrite, onnx, torch_)
+        _refuse_existing(overwrite, {"--onnx": onnx, "--torch": torch_})
         photos = [] if check is None else some_photos(check)
         model = load_model(run)
         for path, export in ((onnx, export_onnx), (torch_, export_torch)):
@@ -177,12 +187,26 @@ def export_command(
                 )
 
 
-def _refuse_existing(overwrite: bool, *paths: Path | None) -> None:
+def _refuse_useless(options: dict[str, Any], why: str) -> None:
+    """Options that would do nothing: whoever gave one expects something of it."""
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if given:
+        verb = "does" if len(given) == 1 else "do"
+        raise ValueError(f"{' and '.join(given)} {verb} nothing {why}, or leave {' and '.join(given)} out.")
+
+
+def _refuse_existing(overwrite: bool, outputs: dict[str, Path | None]) -> None:
+    """Files that are there already, and one file for two outputs: the second would replace the first."""
     from debiaspl.deploy.predict import refuse_existing
 
-    for path in paths:
-        if path is not None:
-            refuse_existing(path, overwrite)
+    seen: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        first = seen.setdefault(os.path.realpath(path), option)
+        if first != option:
+            raise ValueError(f"{first} and {option} are the same file, {path}. Expected a file for each.")
+        refuse_existing(path, overwrite)
 
 
 def _warn_of_bad(bad: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -27,27 +27,6 @@ VIEWS = (
     " Over 2,000 photos no augmented views are computed; five times slower and often 1 to 2 points better: "
     "--set strong=fixmatch --set flip=true."
 )
-
-
-class Allowed(NamedTuple):
-    """What the user allows, and has said of folders beside a table."""
-
-    alike: bool
-    doubtful: bool
-    folders: str | None
-
-    def check(self, photos: Any) -> None:
-        """Refuse classes that are likely a mistake, and labels that would be lost."""
-        from debiaspl.photos.names import refuse_alike, refuse_doubtful, refuse_passed_over
-
-        if self.folders not in (None, "use", "ignore"):
-            raise ValueError(f"--folders is {self.folders!r}, expected use or ignore.")
-        if not self.alike:
-            refuse_alike(photos)
-        if not self.doubtful:
-            refuse_doubtful(photos)
-        if self.folders != "ignore":
-            refuse_passed_over(photos)
 
 
 def train_command(
@@ -92,6 +71,8 @@ def train_command(
         if photos is not None and recipe is None:
             refuse_for_photos(photos, root, timeout)
             table = one_table(labels), file_column, label_column
+            from debiaspl.photos.names import Allowed
+
             names = Allowed(allow_alike, allow_names, folders)
             _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, names)
             return
@@ -155,23 +136,21 @@ def _train_photos(
     device: str | None,
     workers: int,
     eager: bool,
-    names: Allowed,
+    names: Any,
 ) -> None:
     """Choose, say what was chosen, train, and say what came out. ``table`` is where the labels are, if not in the
     folder, and what its two columns are called."""
     from rich.console import Console
 
     from debiaspl.data.table_form import Columns
-    from debiaspl.files import write_bytes
+    from debiaspl.photos.api import report_of_photos, train_and_mark
     from debiaspl.photos.check import check_for
     from debiaspl.photos.describe import HEADER, caption, handed_out, rows, verdict
-    from debiaspl.photos.duration import mark_of_features
-    from debiaspl.photos.run import train_photos, with_check
+    from debiaspl.photos.run import with_check
     from debiaspl.photos.start import choose_with_start
     from debiaspl.photos.survey import survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
-    from debiaspl.training.frozen import is_frozen
 
     photos = survey(folder, table[0], Columns(*table[1:]), names.folders == "use")
     names.check(photos)
@@ -190,16 +169,13 @@ def _train_photos(
     if not begun:
         plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
     say(plan)
-    outcome = train_photos(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
-    if is_frozen(recipe):
-        write_bytes(mark_of_features(recipe, machine, place), b"")
+    outcome = train_and_mark(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
     say_skipped(outcome.semi)
-    runs = [place / one.folder for one in outcome.candidates]
-    say(f"The run is in {place}; the report is {report_of(runs, place)}")
+    say(f"The run is in {place}; the report is {report_of_photos(outcome, place)}")
 
 
 def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, Resume
+from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, Resume, one_table
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar, say
 
@@ -32,7 +32,7 @@ def zeroshot_command(
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps; chosen by the number of images.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Decides first weights, order and views.")] = 0,
     labels: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(metavar="TABLE", help="A few labels (file_name,label) to learn from, beside the teacher."),
     ] = None,
     evaluate: Annotated[
@@ -63,8 +63,8 @@ def zeroshot_command(
         from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.teacher import find_teacher
 
-        columns = Columns(file_column, label_column)
-        if columns != Columns() and labels is None and evaluate is None:
+        table, columns = one_table(labels), Columns(file_column, label_column)
+        if columns != Columns() and table is None and evaluate is None:
             raise ValueError("--file-column and --label-column are those of a table: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
@@ -78,9 +78,9 @@ def zeroshot_command(
             classes=names,
             teacher=teacher,
             templates=chosen or read_templates(teacher.default_templates),
-            confidence=confidence if confidence is not None else 0.95 if labels is None else HINTED,
+            confidence=confidence if confidence is not None else 0.95 if table is None else HINTED,
             student=learner,
-            labels=labels,
+            labels=table,
             columns=columns,
             cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
         )

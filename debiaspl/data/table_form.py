@@ -95,6 +95,8 @@ def _form(text: str, columns: Columns, separator: str) -> Form | str:
     if not names:
         return "is empty"
     several = next((found for found in (file, label) if isinstance(found, list) and found), None)
+    if several and len(set(several)) == 1:
+        return f"has the columns {shown(names)}, of which {several[0]} is there {len(several)} times"
     if several:
         return f"has the columns {shown(names)}, and which of {shown(several)} is meant cannot be told"
     return f"has the columns {shown(names)}"
@@ -102,8 +104,9 @@ def _form(text: str, columns: Columns, separator: str) -> Form | str:
 
 def _place(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> int | list[str]:
     """Where the column is, or the names that it could have here."""
-    if _column(typed or usual) in names:
-        return names.index(_column(typed or usual))
+    wanted = _column(typed or usual)
+    if wanted in names:
+        return names.index(wanted) if names.count(wanted) == 1 else [wanted] * names.count(wanted)
     found = [] if typed else [name for name in names if name.replace(" ", "_").replace("-", "_") in also]
     return names.index(found[0]) if len(found) == 1 else found
 

@@ -46,9 +46,9 @@ def _copies(names: set[str], origin: Path, photos: Path, files: Collection[str])
     theirs = [origin / name for name in names]
     if any(leads_out(origin, path) or not path.is_file() for path in theirs):
         return None
-    sizes = {path.stat().st_size for path in theirs}
-    own = [file for file in files if (photos / file).is_file() and (photos / file).stat().st_size in sizes]
-    if not own:
-        return set()
-    contents = {digest_of_file(path) for path in theirs}
-    return {file for file in own if digest_of_file(photos / file) in contents}
+    # Only files of equal size are read.
+    sizes = {path: path.stat().st_size for path in theirs}
+    own = {file: (photos / file).stat().st_size for file in files if (photos / file).is_file()}
+    both = set(sizes.values()) & set(own.values())
+    contents = {digest_of_file(path) for path, size in sizes.items() if size in both}
+    return {file for file, size in own.items() if size in both and digest_of_file(photos / file) in contents}

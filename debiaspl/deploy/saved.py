@@ -61,8 +61,8 @@ class SavedModel:
         return torch.cat([seen.probabilities for seen in self._seen(images)])
 
     def predict(self, images: Any) -> list[str]:
-        """The class of each image, by name. Images are a list of files, of any size; or bytes of the size it was
-        trained with, (N, H, W), (N, H, W, C) or (N, C, H, W), as a tensor or an array."""
+        """The class of each image, by name. Images are a list or array of files, of any size; or bytes of the size it
+        was trained with, (N, H, W), (N, H, W, C) or (N, C, H, W), as a tensor or an array."""
         return [self.classes[label] for label in self.probabilities(images).argmax(-1).tolist()]
 
     def _seen(self, images: Any) -> Iterator[Seen]:
@@ -75,6 +75,8 @@ class SavedModel:
     def _set(self, images: Any) -> ImageSet:
         if isinstance(images, (str, Path)):
             raise ValueError(f"images is the path {images}, expected a list of files: [{str(images)!r}].")
+        if not isinstance(images, Tensor) and getattr(getattr(images, "dtype", None), "kind", "") in ("U", "O"):
+            images = images.tolist()  # names of files as an array, or as a column of a table
         if not len(images):
             raise ValueError("there are no images, expected one or more.")
         if isinstance(images, Sequence) and all(isinstance(image, (str, Path)) for image in images):

@@ -1,6 +1,7 @@
 """Names of classes that are nearly always a mistake: refused before anything is trained, unless they are meant."""
 
 import re
+from typing import NamedTuple
 
 from debiaspl.data import DataError
 from debiaspl.data.errors import counted, shown
@@ -15,8 +16,30 @@ NOT_YET = frozenset(
 _BETWEEN = re.compile(r"\s*[,;|/+&]\s*|\s+and\s+")
 
 
-def refuse_doubtful(photos: Photos) -> None:
+class Allowed(NamedTuple):
+    """What the user allows, and has said of folders beside a table."""
+
+    alike: bool = False
+    doubtful: bool = False
+    folders: str | None = None
+    python: bool = False
+    """Whether errors name arguments of ``debiaspl.train_photos`` instead of options of the command line."""
+
+    def check(self, photos: Photos) -> None:
+        """Refuse classes that are likely a mistake, and labels that would be lost."""
+        if self.folders not in (None, "use", "ignore"):
+            raise ValueError(f"{'' if self.python else '--'}folders is {self.folders!r}, expected use or ignore.")
+        if not self.alike:
+            refuse_alike(photos, self.python)
+        if not self.doubtful:
+            refuse_doubtful(photos, self.python)
+        if self.folders != "ignore":
+            refuse_passed_over(photos, self.python)
+
+
+def refuse_doubtful(photos: Photos, python: bool = False) -> None:
     """Raise where a class is likely none: two classes for one photo, or photos that wait for a label."""
+    allow = "allow_names=True" if python else "--allow-names"
     joined = {name: parts for name in photos.classes if (parts := _parts(name, photos.classes))}
     counts = dict(zip(photos.classes, photos.counts, strict=True))
     if joined:
@@ -25,7 +48,7 @@ def refuse_doubtful(photos: Photos) -> None:
         raise DataError(
             f"{photos.source} has {told} beside {others}: is that several classes for one photo? It would be learned "
             "as a class of its own. Keep one class for each photo, or leave it without a label. If it is a class, "
-            "allow it: --allow-names."
+            f"allow it: {allow}."
         )
     waiting = [name for name in photos.classes if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET]
     if waiting:
@@ -33,19 +56,20 @@ def refuse_doubtful(photos: Photos) -> None:
         how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
         raise DataError(
             f"{photos.source} has the class {told}. If these photos have no label yet, {how}; else they would be "
-            "learned as a class. If it is a class, allow it: --allow-names."
+            f"learned as a class. If it is a class, allow it: {allow}."
         )
 
 
-def refuse_passed_over(photos: Photos) -> None:
+def refuse_passed_over(photos: Photos, python: bool = False) -> None:
     """Raise where labels would be lost: a table is there, and folders are called like its classes."""
     if not photos.passed_over:
         return
+    use, ignore = ('folders="use"', 'folders="ignore"') if python else ("--folders use", "--folders ignore")
     folders = sorted({file.split("/")[0] for file in photos.passed_over})
     raise DataError(
         f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders that are called like "
-        f"its classes: {shown(folders)}. Are these folders labels too? Then --folders use; else --folders ignore, and "
-        "the table alone counts."
+        f"its classes: {shown(folders)}. Are these folders labels too? Then {use}; else {ignore}, and the table "
+        "alone counts."
     )
 
 
@@ -59,7 +83,7 @@ def _photos(count: int) -> str:
     return f"{count:,} photo{'' if count == 1 else 's'}"
 
 
-def refuse_alike(photos: Photos) -> None:
+def refuse_alike(photos: Photos, python: bool = False) -> None:
     """Raise where names of classes differ in capital letters and spaces alone: nearly always one class and a slip."""
     groups = alike(photos.classes)
     if not groups:
@@ -68,10 +92,11 @@ def refuse_alike(photos: Photos) -> None:
     told = "; ".join(" and ".join(_told(name, counts) for name in group) for group in groups[:NAMED])
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
     todo = ", ".join(_todo(group, counts, photos.in_folders) for group in groups[:NAMED])
+    allow = "allow_alike=True" if python else "--allow-alike"
     how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
     raise DataError(
         f"{photos.source} has names that differ in capital letters or spaces alone: {told}{more}. Each would be "
-        f"learned as a class of its own. If they are one, {how}: {todo}. If they are not, allow it: --allow-alike."
+        f"learned as a class of its own. If they are one, {how}: {todo}. If they are not, allow it: {allow}."
     )
 
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models
 from debiaspl.algorithms.adamatch import AdaMatch
-from debiaspl.debias import Correction, Debiaser, DistributionAlignment
+from debiaspl.debias import Composite, Correction, Debiaser, DistributionAlignment, TauNorm
 from debiaspl.models import SmallNet
 from tests.algorithms.test_algorithms import Linear
 from tests.reference import adamatch as twin
@@ -270,6 +270,13 @@ def test_half_precision_is_computed_in_float32():
         (
             {"align_to_predictions": True},
             "the correction is Correction, which aligns nothing. Use correction=alignment",
+        ),
+        (
+            {
+                "correction": Composite({"alignment": DistributionAlignment((2, 1)), "tau-norm": TauNorm()}),
+                "align_to_predictions": True,
+            },
+            r"the correction is alignment\+tau-norm, expected alignment alone\. Use correction=alignment",
         ),
     ],
 )

@@ -725,6 +725,9 @@ def test_csv_columns(flat: Path) -> None:
         table(flat, "who,label\na.jpg,cat\n")
     with pytest.raises(DataError, match=r"the columns image, path, label, and which of image, path is meant cannot be"):
         table(flat, "image,path,label\na.jpg,b.jpg,cat\n")
+    for twice in ("file_name,label,label\na.jpg,cat,dog\n", "file_name;Label;label\na.jpg;cat;dog\n"):
+        with pytest.raises(DataError, match=r"the columns file_name, label, label, of which label is there 2 times\. "):
+            table(flat, twice)
     with pytest.raises(DataError, match=r"has the columns who, label\. .* separated by commas"):
         table(flat, "who;label\na.jpg;cat\n")
     with pytest.raises(DataError, match=r"has the columns a\.jpg, b\.jpg\. Expected"):

@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -125,9 +126,32 @@ def test_one_photo(run, model, photos, tmp_path):
     assert "none.jpg does not exist" in ran.output
 
 
+def test_options_that_would_do_nothing_are_refused(run, photos, tmp_path):
+    photo, page = photos / "china" / "0000.jpg", tmp_path / "p.html"
+    ran = command("predict", run, photo, "--page", page, "--probabilities")
+    assert ran.output.startswith("error: --probabilities and --page do nothing for one image without --out")
+    assert not page.exists()
+    ran = command("predict", run, photos, "--out", tmp_path / "a.csv", "--image-prefix", "http://x/")
+    assert "--image-prefix does nothing for csv. Add --format label-studio, or leave" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs"),
+    [("predict", ("--out", "--skipped")), ("next", ("--out", "--page")), ("export", ("--onnx", "--torch"))],
+)
+def test_two_outputs_with_one_name_are_refused(name, outputs, run, photos, tmp_path):
+    (tmp_path / "sub").mkdir()
+    where = [run] if name == "export" else [run, photos]
+    ran = command(name, *where, outputs[0], tmp_path / "new.csv", outputs[1], tmp_path / "sub" / ".." / "new.csv")
+    assert ran.exit_code == 1
+    assert f"{outputs[0]} and {outputs[1]} are the same file" in ran.output
+    assert not (tmp_path / "new.csv").exists()
+
+
 def test_predict_takes_files(model, photos, tmp_path):
     files = [str(photos / "china" / "0000.jpg"), photos / "flower" / "0000.jpg"]
     singly = [model.classes[int(model.probabilities(model.read(file)[None]).argmax())] for file in files]
+    assert model.predict(files) == model.predict(np.array(list(map(str, files)))) == model.predict(np.array(files))
     assert model.predict(files) == singly
     (tmp_path / "bad.jpg").write_bytes(b"no photo")
     with pytest.raises(ValueError, match=r"bad\.jpg \(its content is not JPEG.*: no prediction\. Leave these"):

@@ -5,19 +5,40 @@ import pytest
 pytest.importorskip("transformers")
 
 import debiaspl
+from debiaspl.data import DataError
+from debiaspl.photos.names import Allowed
+from debiaspl.photos.survey import survey
 from debiaspl.training import RunError
-from tests.photos.user import CLASSES
+from tests.data.photos import jpeg, patch
+from tests.photos.user import CLASSES, SIDE
 
 
 def test_photos_from_python(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings = ["steps=4"]
-    model = debiaspl.train_photos(
-        place / "photos", place / "labels.csv", str(place / "encoder"), "runs/mine", settings, device="cpu"
-    )
-    assert model.classes == CLASSES
-    assert (tmp_path / "runs" / "mine" / "results.json").exists()
+    settings, table = ["steps=4"], tmp_path / "odd.csv"
+    table.write_text((place / "labels.csv").read_text().replace("file_name,label", "a,b").replace("flower", "rest"))
+    asked = place / "photos", table, str(place / "encoder"), "runs/mine", settings
+    with pytest.raises(DataError, match=r"has the class 'rest' .* allow it: allow_names=True\."):
+        debiaspl.train_photos(*asked, device="cpu", columns=("a", "b"))
+    model = debiaspl.train_photos(*asked, device="cpu", columns=("a", "b"), allow_names=True)
+    assert model.classes == (CLASSES[0], "rest")
+    assert all((tmp_path / "runs" / "mine" / name).exists() for name in ("results.json", "report.html"))
+    assert len(list((tmp_path / "runs" / ".features").glob("*.seen"))) == 1
     photo = place / "photos" / "00.jpg"
     assert model.predict([photo]) == debiaspl.load_model("runs/mine").predict([photo])
     with pytest.raises(RunError, match="already holds a run"):
         debiaspl.train_photos(place / "photos", place / "labels.csv", out="runs/mine", device="cpu")
+
+
+def test_errors_name_the_argument_that_allows_it(tmp_path):
+    for number, name in enumerate(["Owl"] * 4 + ["owl"] * 4 + ["day 1"] * 4):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / f"{number:02d}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
+    with pytest.raises(DataError, match=r"allow it: allow_alike=True\."):
+        debiaspl.train_photos(tmp_path)
+    (tmp_path / "labels.csv").write_text("file_name,label\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
+    with pytest.raises(DataError, match=r'Then folders="use"; else folders="ignore", and'):
+        debiaspl.train_photos(tmp_path)
+    Allowed(folders="ignore", python=True).check(survey(tmp_path, None))
+    with pytest.raises(ValueError, match=r"^folders is 'maybe', expected use or ignore\."):
+        debiaspl.train_photos(tmp_path, folders="maybe")

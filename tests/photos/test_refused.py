@@ -6,9 +6,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from debiaspl.cli.train import Allowed
 from debiaspl.photos import duration
-from debiaspl.photos.names import alike, refuse_doubtful, refuse_passed_over
+from debiaspl.photos.names import Allowed, alike, refuse_doubtful, refuse_passed_over
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch
 from tests.photos.user import SIDE, debiaspl, train

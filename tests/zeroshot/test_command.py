@@ -154,6 +154,7 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         ((*two[:3], "./no-model"), "holds no config.json, so it is no model folder"),
         (two, "of 10 images only some of 'temple' reach a confidence of 0.95"),
         ((*two, "--labels", "missing.csv", "--student", "small"), "names 1 file not in"),
+        ((*two, "--labels", "a.csv", "--labels", "b.csv"), "--labels is given 2 times: a.csv and b.csv"),
         ((*two, "--student", "./no-model", "--confidence", "0.1"), "is a folder without config.json"),
         ((*two, "--student", "wrn-wide"), "the student is 'wrn-wide', expected wrn-DEPTH-WIDTH, such as wrn-28-2"),
         ((*two, "--device", "gpu"), "the device is 'gpu', expected cuda or cpu"),
