@@ -197,7 +197,7 @@ def summary(runs: list[dict[str, Any]], measure: str) -> list[dict[str, Any]]:
     return rows
 
 
-SHOWN = ("supervised", "FixMatch", "DebiasPL", "DebiasedClassifier")
+SHOWN = ("supervised", "graph labels", "FixMatch", "DebiasPL", "DebiasedClassifier")
 HEADER = ("photos", "folder", "labels a class", "best of four", *SHOWN, "DebiasPL - best of four")
 
 

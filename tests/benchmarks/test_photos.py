@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import pytest
 
 from benchmarks.photos import KINDS, Cell, drawn, summary, table
+from debiaspl.report.intervals import mean_interval
 
 ROOT = Path(__file__).parent.parent.parent
 RESULTS = ROOT / "results" / "photos" / "cells.json"
@@ -58,3 +60,38 @@ def test_what_is_claimed_of_them_holds():
         gains = [row[name]["gain"] for row in rows]
         assert min(gains) >= -0.5, name
         assert sum(gain >= 2 for gain in gains) >= 9, name
+
+
+def test_what_is_said_of_debiasing_holds():
+    """The sentences below the tables, from the runs: paired over draws, with an interval of Student's t."""
+    page = " ".join((ROOT / "docs/own-photos.md").read_text().split())
+    runs = json.loads(RESULTS.read_text())["runs"]
+    by_cell: dict[tuple, dict[str, dict[str, list[float]]]] = {}
+    for run in sorted(runs, key=lambda run: run["draw"]):
+        cell = by_cell.setdefault((run["data"], run["kind"], run["labels"]), {})
+        for measure in ("macro", "accuracy"):
+            cell.setdefault(measure, {}).setdefault(run["method"], []).append(run[measure])
+
+    def behind(cell, measure, other):
+        return [ours - theirs for ours, theirs in zip(cell[measure]["DebiasPL"], cell[measure][other], strict=True)]
+
+    def overall(measure, method):
+        return f"{mean(mean(cell[measure][method]) for cell in by_cell.values()):.1f}"
+
+    intervals = {key: mean_interval(behind(cell, "macro", "FixMatch")) for key, cell in by_cell.items()}
+    better = {key: mean(behind(by_cell[key], "macro", "FixMatch")) for key, (low, _) in intervals.items() if low > 0}
+    assert len(better) == 4
+    assert all(high > 0 for _, high in intervals.values())
+    assert {kind for _, kind, _ in better} == {KINDS[2]}
+    assert [f"{gain:.1f}" for key, gain in better.items() if key[0] == "eurosat"] == ["3.0", "2.7", "2.3"]
+    said = f"DebiasPL has {overall('macro', 'DebiasPL')} by macro accuracy and FixMatch {overall('macro', 'FixMatch')}"
+    assert said in page
+    said = f"FixMatch has {overall('accuracy', 'FixMatch')} over all rows, DebiasPL {overall('accuracy', 'DebiasPL')}"
+    assert said in page
+    tail = [by_cell["eurosat", KINDS[1], labels] for labels in (5, 10, 20)]
+    lost = [f"{-mean(behind(cell, 'accuracy', 'FixMatch')):.1f}" for cell in tail]
+    assert f"DebiasPL is {lost[0]}, {lost[1]} and {lost[2]} points behind FixMatch" in page
+    lost = [f"{-mean(behind(cell, 'accuracy', 'self-training')):.1f}" for cell in tail[1:]]
+    assert f"with 10 and 20 labels {lost[0]} and {lost[1]} behind self-training" in page
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"by {lost[0]} and {lost[1]} points with 10 and 20 labels a class" in readme
