@@ -28,8 +28,9 @@ QUESTIONS_CAPTION = (
 RESULTS_CAPTION = (
     "Accuracy: mean over folds (least to largest), top-1 % on the balanced test set, of the averaged weights after the "
     "last step. Seconds: of a fold's whole process, start-up included; several at once shared the GPU. "
-    "Paper: FixMatch on WRN-28-2, 2^19 steps, five folds. reached, below: of that recipe alone. other recipe: minutes "
-    "and start are contrastmatch on ResNet-9, so their numbers do not compare with the paper's. open: not measured."
+    "Paper: WRN-28-2, 2^19 steps, five folds; most of its FixMatch numbers are copied from other papers. reached, "
+    "below: of that recipe alone. other recipe: minutes and start are contrastmatch on ResNet-9, so their numbers do "
+    "not compare with the paper's. open: not measured."
 )
 PROTOCOL_CAPTION = (
     "Top-1 % on the balanced test set, means over runs. g100: 100 to 1; unlabeled images are distributed as the "

@@ -17,6 +17,9 @@ class Debiaser(RunningPrior):
     * ``debiaser.margin(strong_logits)`` is ``z + strength * log(prior)``, with the prior after the batch. Cross-entropy
       of it is the adaptive marginal loss (Eq. 5), whose margins are ``strength * log(1 / prior)``.
 
+    The paper contradicts itself on the update: its Eq. 4 takes ``softmax(f)``, its Algorithm 1 the debiased prediction.
+    This class follows Eq. 4.
+
     A batch with a logit that is not finite, on any rank, or without rows leaves the prior as it was.
 
     Args:

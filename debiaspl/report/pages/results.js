@@ -29,7 +29,7 @@ function minutesCharts(measured) {
   }
   if (!cells.size) return paragraph("Nothing is measured yet.");
   return [
-    paragraph("A mark is the mean of a recipe's folds, its line goes from the worst fold to the best. Dotted: the paper's number, by the paper's recipe. Minutes of runs that shared the GPU are longer than alone: the text below a chart says how many did, and tables say it too."),
+    paragraph("A mark is the mean of a recipe's folds, its line goes from the worst fold to the best. Dotted: the paper's number, which for FixMatch is mostly copied from other papers. Minutes of runs that shared the GPU are longer than alone: the text below a chart says how many did, and tables say it too."),
     el("div", { class: "pair" }, [...cells].map(([about, lines]) => minutesChart(about, lines))),
   ];
 }

@@ -1,0 +1,71 @@
+"""What pages say of intervals, of searches and of earlier runs, computed from the files in results/."""
+
+import json
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+
+from debiaspl.recipes.results_page import points
+from debiaspl.report.intervals import mean_interval
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_says_what_the_parts_do_not_show():
+    page = " ".join((ROOT / "docs" / "debiasing.md").read_text().split())
+    both = []
+    for name in ("digits-10", "digits-lt20-10pct"):
+        found = json.loads((ROOT / "results" / "ablation" / f"{name}.json").read_text())["variants"][:4]
+        plain, labels, margin, whole = (np.array([100 * run["accuracy"] for run in one["runs"]]) for one in found)
+        pairs = whole - labels, whole - margin, labels - margin, whole - labels - margin + plain
+        both.append([(np.mean(each), *mean_interval(each.tolist())) for each in pairs])
+    balanced, tail = both
+    assert "{:+.1f} points over labels alone (95 % interval {:+.1f} to {:+.1f})".format(*tail[0]) in page
+    assert "{:+.1f} over the margin alone ({:+.1f} to {:+.1f})".format(*tail[1]) in page
+    assert "labels alone ({:+.1f}, {:+.1f} to {:+.1f}) or".format(*balanced[0]) in page
+    assert "the margin alone ({:+.1f}, {:+.1f} to {:+.1f})".format(*balanced[1]) in page
+    assert "{:.1f} points lower ({:+.1f} to {:+.1f})".format(*balanced[2]) in page
+    assert "{:.1f} on the long tail ({:+.1f} to {:+.1f})".format(*tail[2]) in page
+    assert "{:.1f} points more than their sum, which is not significant ({:+.1f} to {:+.1f})".format(*tail[3]) in page
+    mean_, low, high = (-value for value in balanced[3])
+    assert f"{mean_:.1f} points less ({high:.1f} to {low:.1f})" in page
+
+
+def test_the_page_says_what_a_slow_prior_costs():
+    cells = json.loads((ROOT / "results" / "stability" / "digits-10.json").read_text())["cells"]
+    found = {(one["momentum"], one["strength"]): [100 * run["accuracy"] for run in one["runs"]] for one in cells}
+    lost = [
+        [ours - slow for ours, slow in zip(found[0.99, strength], found[0.999, strength], strict=True)]
+        for strength in (0.25, 0.5, 1, 2)
+    ]
+    assert all(low < 0 < high for low, high in map(mean_interval, lost))
+    least, most = (points(one(map(mean, lost))).removeprefix("+") for one in (min, max))
+    page = " ".join((ROOT / "docs" / "debiasing.md").read_text().split())
+    assert f"lower than with 0.99 at every strength, by {least} to {most} points; with four seeds none" in page
+
+
+def test_pages_say_what_came_before_the_runs_from_a_start():
+    """How many runs of each method the earlier searches had, and what folds 0 to 2 gave in the second one."""
+    first, second = (
+        json.loads((ROOT / "results" / "start" / name).read_text()) for name in ("search.json", "second-search.json")
+    )
+    tuned = ["correction=none" not in run["settings"] for run in first["tunes"]["runs"]]
+    runs = {name: run for name, run in second["runs"].items() if "recipe" in run}
+    tuned += [run["recipe"]["correction"]["name"] != "none" for run in runs.values() if run["recipe"]["seed"] == 100]
+    before = [
+        f"{100 * mean(runs[f'{letter}{fold}']['log'][-1]['accuracy'] for fold in range(3)):.1f}" for letter in "pdf"
+    ]
+    assert {runs[f"{letter}{fold}"]["recipe"]["steps"] for letter in "pdf" for fold in range(3)} == {26_000}
+    pages = [" ".join((ROOT / page).read_text().split()) for page in ("README.md", "docs/start.md", "docs/results.md")]
+    for page in pages:
+        assert f"with {sum(tuned)} runs of DebiasPL and {len(tuned) - sum(tuned)} of FixMatch" in page
+        assert "no clean test" in page.lower()
+    for page in pages[:2]:
+        assert "(experimental code, 26,000 steps)" in page
+        assert f"{before[0]} and {before[1]} %" in page
+        assert f"{before[2]} %" in page
+
+
+def test_differences_read_the_same_whatever_their_last_bits_are():
+    assert [points(value) for value in (73.11 - 69.46, 3.65, -3.65, 0.0)] == ["+3.7", "+3.7", "-3.7", "+0.0"]
