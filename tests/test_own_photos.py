@@ -1,7 +1,7 @@
 """docs/own-photos.md, executed from its first command to its last, on a CPU.
 
-On 600 EuroSAT photos with five labels a class, where $DEBIASPL_DATA has that set; else on pictures made here. What the
-photos truly show is known to this test alone.
+On 600 EuroSAT photos with five labels a class, where $DEBIASPL_DATA has that set; else on pictures made here, in fewer
+steps. What the photos truly show is known to this test alone.
 """
 
 import csv
@@ -98,6 +98,8 @@ def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
         if verb == "label":
             label(command, tmp_path, truth)
             continue
+        if verb == "train" and len(truth) < 600:
+            command += " --set steps=100"  # the pictures that are made here are easy, and there are twelve runs
         ran = subprocess.run(command, shell=True, cwd=tmp_path, env=environment(), text=True, capture_output=True)
         assert ran.returncode == 0, command + ran.stdout + ran.stderr
         said[verb] = ran.stdout
