@@ -92,6 +92,9 @@ def choose_with_start(
         trained = _trained(named[-1], begun) if named[-1] else None
         return choose(photos, device, encoder, trained).with_settings(settings, load_files=True), None
     alone = choose(photos, device, encoder).with_settings(settings, load_files=True)
+    asked = any(one.partition("=")[0].strip() == "first_classifier" for one in settings)
+    if alone.algorithm.name == "supervised" and alone.first_classifier == "graph" and not asked:
+        alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
     if encoder is not None or not learns_labels or not starts_by_itself(photos, device):
         return alone, None

@@ -89,3 +89,15 @@ def test_the_model_that_was_chosen_is_the_one_that_is_loaded(trained, tmp_path):
     assert not torch.equal(own, other)
     hand_out(run, "supervised")
     assert torch.equal(load_model(run).network.state_dict()["head.weight"], other)
+
+
+def test_a_supervised_run_that_is_asked_for_does_not_look_at_the_other_photos(place):
+    from debiaspl.encoders import load_encoder
+    from debiaspl.photos.start import choose_with_start
+    from debiaspl.photos.survey import survey
+
+    photos, name = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
+    encoder = name, load_encoder(name)
+    supervised = ["algorithm=supervised", "correction=none"]
+    for settings, first in (([], "graph"), (supervised, "random"), ([*supervised, "first_classifier=graph"], "graph")):
+        assert choose_with_start(photos, "cpu", encoder, settings, None)[0].first_classifier == first
