@@ -43,7 +43,7 @@ def reference_name(reference: object) -> str:
 
 def pseudo_measures(results: Mapping[str, Any]) -> dict[str, Any]:
     """``distance``, ``almost_none`` and ``reference`` of a run's pseudo-labels, from their counts; nothing where there
-    were none. Results of earlier versions do not tell the true classes: theirs are compared with even shares."""
+    were none. Results of earlier versions do not contain the true classes: theirs are compared with even shares."""
     counts, true = results.get("pseudo_labels"), results.get("true_counts")
     if not counts or not any(counts):
         return {}

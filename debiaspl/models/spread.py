@@ -36,7 +36,7 @@ def alignment(first: Tensor, second: Tensor) -> float:
 
 def overlap(first: Tensor, second: Tensor) -> float:
     """Mean squared distance of two views of one image, over that of views of two images, at length 1: 0 where features
-    depend on the image alone, 1 where they do not tell one image from another."""
+    depend on the image alone, 1 where views of one image are as far apart as views of two."""
     one, other = _unit(first), _unit(second)
     distance = (2 - 2 * one @ other.T).clamp_min(0)
     own, count = distance.diagonal().sum(), len(one)

@@ -24,8 +24,8 @@ from debiaspl.training.results import Ending, Predict, on_the_test_set
 
 BASELINE, CHECKS, START = SUPERVISED, "check", "start"
 """Folders below the run's own."""
-NAMES = {"supervised": SUPERVISED, "graph": GRAPH}
-"""What a user reads, by algorithm; of any other: DebiasPL."""
+NAMES = {"supervised": SUPERVISED, "graph": GRAPH, "fixmatch": "FixMatch"}
+"""What a user reads, by algorithm; of any other its own name."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,11 @@ def candidates(recipe: Recipe) -> list[tuple[str, Recipe]]:
 
 
 def name_of(recipe: Recipe) -> str:
-    return NAMES.get(recipe.algorithm.name, DEBIASPL)
+    """What a user reads: with the Debiaser it is DebiasPL, whatever algorithm makes the pseudo-labels."""
+    if recipe.correction.name == "debiaser":
+        return DEBIASPL
+    name = NAMES.get(recipe.algorithm.name, recipe.algorithm.name)
+    return name if recipe.correction.name == "none" else f"{name}, {recipe.correction.name}"
 
 
 def count_runs(recipe: Recipe, check: Check) -> int:

@@ -74,7 +74,7 @@ class Comparison:
         return rows
 
     def _reference(self) -> str:
-        """What pseudo-labels are compared with: even shares, if a single run does not tell the true ones."""
+        """What pseudo-labels are compared with: even shares, if a single run does not contain the true ones."""
         found = [pseudo_measures(run) for runs in self.results.values() for run in runs]
         return EVEN if any(one and one["reference"] == EVEN for one in found) else TRUE
 

@@ -11,7 +11,7 @@ def comparison_of(values: Mapping[str, Any], true: Sequence[Sequence[int]] | Non
 
     Args:
         values: its results.json.
-        true: true classes of the unlabeled images, seed by seed. Files of earlier versions do not tell them.
+        true: true classes of the unlabeled images, seed by seed. Files of earlier versions do not contain them.
     """
     seeds = values["seeds"]
     known = true or values.get("true_counts") or [None] * len(seeds)

@@ -348,3 +348,17 @@ def test_other_columns_reach_the_estimate_too(place, tmp_path):
     (tmp_path / "other.csv").write_text(text)
     photos = survey(place / "photos", tmp_path / "other.csv", Columns("image", "cls"))
     assert sum(duration._few(choose(photos, "cpu")).labeled.counts()) == 6
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ([], "DebiasPL"),
+        (["correction=none"], "FixMatch"),
+        (["algorithm=uda", "correction=none"], "uda"),
+        (["correction=alignment"], "FixMatch, alignment"),
+        (["algorithm=supervised", "correction=none"], "supervised"),
+    ],
+)
+def test_a_model_is_called_what_it_is(settings, name):
+    assert run.name_of(Recipe("photos").with_settings(settings)) == name

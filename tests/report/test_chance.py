@@ -171,7 +171,7 @@ def test_twelve_instead_of_ten_is_within_chance():
     for finding in (*alone, *known):
         assert not advises(finding)
         assert "within chance" in finding.fact
-    assert all("Nothing to mend" in finding.todo for finding in (*alone, known[0]))
+    assert all("No significant bias found" in finding.todo for finding in (*alone, known[0]))
     assert known[1].todo == "No class stands out; see in the confusion what is taken for what."
     assert "taken for" not in known[1].fact
 
@@ -275,7 +275,7 @@ def test_empty_classes_of_few_images_are_chance(images, expected):
     second = found(label, 10)[1]
     assert second.fact.startswith("2 of 10 classes are never predicted: '8', '9'; ")
     assert ("within chance" in second.fact) is expected
-    assert ("Nothing to mend" in second.todo) is expected
+    assert ("No significant bias found" in second.todo) is expected
 
 
 def test_a_correction_is_advised_by_the_images_that_it_mends():

@@ -24,8 +24,8 @@ def method(title, off, without=0.0, reference="even shares"):
 @pytest.mark.parametrize(
     ("off", "others", "todo"),
     [
-        (0.05, [], "Nothing to mend here."),
-        (0.05, [method("FixMatch", 0.2)], "Nothing to mend in DebiasPL, the best one."),
+        (0.05, [], "Nothing to do here."),
+        (0.05, [method("FixMatch", 0.2)], "Nothing to do for DebiasPL, the best one."),
         (
             0.3,
             [method("FixMatch", 0.2)],

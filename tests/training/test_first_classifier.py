@@ -113,8 +113,12 @@ def test_more_images_than_the_graph_takes_are_thinned_out(start, monkeypatch):
     assert accuracy(Step(from_start(start, "first_classifier=graph"), task, CPU), task) > 0.5
 
 
-def test_a_resumed_run_does_not_compute_it_again(start, tmp_path, monkeypatch):
-    recipe = from_start(start, "first_classifier=graph")
+@pytest.mark.parametrize(
+    ("settings", "computed"),
+    [(["first_classifier=graph"], "first_classifier"), (["algorithm=graph", "correction=debiaser"], "graph_hints")],
+)
+def test_a_resumed_run_does_not_compute_it_again(start, tmp_path, monkeypatch, settings, computed):
+    recipe = from_start(start, *settings)
     train(recipe, tmp_path / "whole")
     from tests.training.test_stream import stop_at
 
@@ -122,7 +126,7 @@ def test_a_resumed_run_does_not_compute_it_again(start, tmp_path, monkeypatch):
     with pytest.raises(Exception, match="stopped for the test"):
         train(recipe, tmp_path / "run")
     monkeypatch.undo()
-    monkeypatch.setattr("debiaspl.training.step.first_classifier", None)
+    monkeypatch.setattr(f"debiaspl.training.step.{computed}", None)
     train(recipe, tmp_path / "run", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
@@ -138,20 +142,6 @@ def test_labels_of_the_graph_are_hints_and_those_of_unlabeled_images_are_not_loo
     assert torch.equal(whole, Step(recipe, replace(task, unlabeled=hidden), CPU).algorithm.taught)
     monkeypatch.setattr("debiaspl.training.first_classifier.MOST", 700)
     assert float((Step(recipe, task, CPU).algorithm.taught == whole).double().mean()) > 0.8
-
-
-def test_a_run_that_learns_from_the_graph_is_resumed_without_it(start, tmp_path, monkeypatch):
-    recipe = from_start(start, "algorithm=graph", "correction=debiaser")
-    train(recipe, tmp_path / "whole")
-    from tests.training.test_stream import stop_at
-
-    stop_at(monkeypatch, 6)
-    with pytest.raises(Exception, match="stopped for the test"):
-        train(recipe, tmp_path / "run")
-    monkeypatch.undo()
-    monkeypatch.setattr("debiaspl.training.step.graph_hints", None)
-    train(recipe, tmp_path / "run", resume=True)
-    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
 def test_a_graph_of_random_features_is_refused():

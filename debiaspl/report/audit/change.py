@@ -29,7 +29,7 @@ class Change:
 
 
 def change(predictions: Predictions, strength: float) -> Change | None:
-    """None where nothing but labels is known: which class comes second decides, and labels do not tell it."""
+    """None where nothing but labels is known: the class that comes second decides, and labels do not contain it."""
     scores = predictions.scores
     if scores is None:
         return None

@@ -73,7 +73,7 @@ def _threshold(audit: Audit) -> Finding:
     save = "Save the probabilities or logits of every class too: then the audit shows what debiasing would change."
     if audit.thresholds is None:
         return Finding(
-            "These are labels alone: they do not tell which class came second, so what debiasing would change cannot "
+            "These are labels alone, without the class that came second, so what debiasing would change cannot "
             "be computed.",
             save,
             "change",

@@ -102,7 +102,7 @@ def _favoured(audit: Audit, where: str) -> Finding:
         measure = f"as it occurs{among_known(audit)}" if most.by_truth else "as an even share"
         return Finding(
             f"No class is favoured much: {name}, the most so, is predicted {most.times:.1f} times as often {measure}.",
-            "Look at the classes with the lowest recall instead." if most.by_truth else "Nothing to mend here.",
+            "Look at the classes with the lowest recall instead." if most.by_truth else "Nothing to do here.",
             "counts",
         )
     fact = f"{_how_often(audit, most)}; {told(most.chance)}."
@@ -154,9 +154,7 @@ def _never(audit: Audit, looks: int) -> Finding:
         todo = f"Check that the images hold {them} and that the names are right; then label a few images of {them}."
         return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)
     if images == 0:
-        return Finding(
-            f"{fact}; no image with a known class is of {them}.", "Nothing to mend, as far as is known.", "counts"
-        )
+        return Finding(f"{fact}; no image with a known class is of {them}.", "No significant bias found.", "counts")
     chance = min(1.0, looks * _chance_of_never(found, never))
     return Finding(
         f"{fact}, although {images_known(audit, images)} of {them}; {told(chance)}.",
@@ -196,7 +194,7 @@ def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
     least = "least" if recall[worst] == recall[lowest] else "less than others"
     fact = f"{of_known(audit)}{quoted(audit, worst)} is recognised {least}: {percent(recall[worst])} of its images"
     if recall[worst] == 1:
-        return Finding(f"{fact}. No image with a known class is mistaken.", "Nothing to mend here.", "truth")
+        return Finding(f"{fact}. No image with a known class is mistaken.", "Nothing to do here.", "truth")
     chance = chance_of(worst)
     fact += f", {percent(found.accuracy)} of all; {told(chance)}"
     other, share = _taken_for(audit, found, worst)
@@ -231,6 +229,6 @@ def _least_predicted(audit: Audit) -> Finding:
         f"would need another class to have {shares_told(audit)}"
     )
     if times * MUCH > 1:
-        return Finding(f"No class is neglected much: {fact}.", "Nothing to mend here.", "counts")
+        return Finding(f"No class is neglected much: {fact}.", "Nothing to do here.", "counts")
     todo = f"Label a few images of {name}, and give their true classes as a column: --truth."
     return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)

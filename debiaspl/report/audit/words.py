@@ -2,7 +2,7 @@
 
 from debiaspl.report.audit.numbers import Audit
 
-NOTHING_SHOWN = "Nothing to mend, as far as these images tell; more would tell."
+NOTHING_SHOWN = "No significant bias found; more images could show a smaller one."
 
 
 def of_known(audit: Audit) -> str:

@@ -111,7 +111,7 @@ def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
     stronger = "A larger strength takes out more of this."
     if best.reference() == EVEN:
         stronger = f"If the images are balanced, {stronger[0].lower()}{stronger[1:]}"
-    fine = "Nothing to mend here." if len(shown) == 1 else f"Nothing to mend in {best.title}, the best one."
+    fine = "Nothing to do here." if len(shown) == 1 else f"Nothing to do for {best.title}, the best one."
     todo = stronger if off is not None and (off > MUCH or without) else fine
     if off is None:
         todo = f"{best.title}, the best one, learns from none of them: the others' do not help yet."
@@ -150,7 +150,7 @@ def _worst(best: Method, names: list[str]) -> Finding:
     row = matrix[worst].copy()
     row[worst] = 0
     if not row.any():
-        return Finding(f"{fact}.", "Nothing to mend here.", "recall")
+        return Finding(f"{fact}.", "Nothing to do here.", "recall")
     taken = int(row.argmax())
     return Finding(
         f"{fact}; {_taken(int(row[taken]), total)} taken for '{names[taken]}'.",

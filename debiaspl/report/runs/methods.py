@@ -94,7 +94,7 @@ class Method:
         return None if found is None else float(found["mean"])
 
     def reference(self) -> str | None:
-        """What those shares are compared with: even shares, if a single run does not tell the true ones."""
+        """What those shares are compared with: even shares, if a single run does not contain the true ones."""
         found = {one["reference"] for one in map(pseudo_measures, self.ended()) if one}
         return EVEN if EVEN in found else next(iter(found), None)
 
