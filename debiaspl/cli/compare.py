@@ -45,7 +45,6 @@ def demo_command(
     """Compare supervised, FixMatch and DebiasPL on embedded real digits, one label a class."""
     with plain_errors():
         from rich.console import Console
-        from rich.table import Column
 
         from debiaspl.recipes.demo import demo
 
@@ -57,9 +56,7 @@ def demo_command(
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, workers, watch, go_on)
-        first, *others = comparison.header()
-        columns = [Column(first, no_wrap=True), *(Column(name) for name in others)]
-        console.print(filled_table(columns, comparison.rows(), box=None, pad_edge=False, padding=(0, 1, 0, 0)))
+        console.print(_table(comparison, console, padding=1))
         console.print(plain(DEMO_CAPTION))
         console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
         say(f"Runs, table, figure and results.json are in {out}")
@@ -159,13 +156,13 @@ def _headline(planned: Any) -> str:
     return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} runs."
 
 
-def _table(matrix: Any, console: Any) -> Any:
+def _table(matrix: Any, console: Any, padding: int = 2) -> Any:
     """The first form of the table that the terminal has room for, or else the last."""
     from rich.table import Column
 
     for header, *rows in matrix.tables():
         columns = [Column(_heading(name), no_wrap=True) for name in header]
-        table = filled_table(columns, rows, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table = filled_table(columns, rows, box=None, pad_edge=False, padding=(0, padding, 0, 0))
         if console.measure(table, options=console.options.update(max_width=1000)).maximum <= console.width:
             break
     return table
@@ -173,5 +170,8 @@ def _table(matrix: Any, console: Any) -> Any:
 
 def _heading(name: str) -> Any:
     """In two lines, where it is long."""
-    first, space, rest = name.partition(" ") if len(name) > 8 else (name, "", "")
-    return plain(first).append("\n").append(plain(rest)) if space else plain(first)
+    words = name.split(" ")
+    count = 2 if words[0] == "-" else 1  # a minus stays with what it takes off
+    if len(name) <= 8 or len(words) <= count:
+        return plain(name)
+    return plain(" ".join(words[:count])).append("\n").append(plain(" ".join(words[count:])))

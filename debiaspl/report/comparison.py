@@ -52,6 +52,11 @@ class Comparison:
         against = f"- {self.baseline} ({INTERVAL})", "worst seed", "better on"
         return "method", "seeds", "accuracy %", *against, "worst class %", f"off {self._reference()} %", "almost none"
 
+    def tables(self) -> list[list[tuple[str, ...]]]:
+        """The table in two forms, each with its header: whole, and with what a terminal of 80 columns has room for."""
+        whole = [self.header(), *self.rows()]
+        return [[*whole], [(row[0], *row[2:4], *row[5:8]) for row in whole]]
+
     def rows(self) -> list[MethodRow]:
         """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
         rows: list[MethodRow] = []

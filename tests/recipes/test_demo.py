@@ -1,5 +1,6 @@
 """The demo: what it prints, that it resumes to the same numbers, and that its figures can be trusted."""
 
+import io
 import json
 import statistics
 from pathlib import Path
@@ -102,11 +103,38 @@ def test_the_table_shows_means_spread_and_paired_differences():
         ),
     ]
     assert comparison.header()[-2:] == ("off true shares %", "almost none")
+    whole, short = comparison.tables()
+    assert whole == [comparison.header(), *comparison.rows()]
+    assert short[0] == (
+        "method",
+        "accuracy %",
+        "- FixMatch (95 % t)",
+        "better on",
+        "worst class %",
+        "off true shares %",
+    )
+    assert short[2] == ("FixMatch", "75.0 ± 7.1", "", "", "30", "38")
     assert comparison_of(comparison.to_json()).rows() == comparison.rows()
     assert comparison.to_json()["methods"]["DebiasPL"]["accuracy"]["per_seed"] == [0.9, 0.75]
     assert comparison.to_markdown().count("\n") == 5
     with pytest.raises(ValueError, match="DebiasPL has 1 results, expected one for each of 2"):
         Comparison([0, 1], {**runs, "DebiasPL": runs["DebiasPL"][:1]}, "FixMatch")
+
+
+@pytest.mark.parametrize(("width", "columns"), [(80, 6), (120, 9)])
+def test_the_table_fits_the_terminal_without_breaking_a_cell(width, columns):
+    from rich.console import Console
+
+    from debiaspl.cli.compare import _table
+
+    written = json.loads((Path(__file__).parents[2] / "results" / "demo" / "results.json").read_text())
+    console = Console(width=width, highlight=False, record=True, file=io.StringIO())
+    table = _table(comparison_of(written), console, padding=1)
+    console.print(table)
+    lines = console.export_text().splitlines()
+    assert len(table.columns) == columns
+    assert len(lines) == 2 + 3  # a header of two lines, and one line a method
+    assert max(map(len, lines)) <= width
 
 
 def found(*differences: float) -> str:
