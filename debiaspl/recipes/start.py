@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
+from debiaspl.recipes import long_tail
 from debiaspl.recipes.cifar10 import CELLS
 from debiaspl.recipes.eurosat import SIDE
 from debiaspl.training import Choice, Recipe
@@ -98,9 +99,9 @@ def start_for_known(data: str, images: int, device: str) -> Recipe:
 def _of_cells() -> Iterator[Recipe]:
     """Where a protocol says which images there are, a start looks at these alone. They are others in every fold: train
     it with the seed of the run that begins with it."""
-    for name, about, protocol, _, _ in CELLS:
-        if protocol.name == "few-labels":
-            continue
+    cells = [(name, about, protocol) for name, about, protocol, _, _ in CELLS if protocol.name != "few-labels"]
+    cells += [(cell.name, cell.about, cell.protocol) for cell in long_tail.CELLS if cell.data == "cifar10"]
+    for name, about, protocol in cells:
         settings = dict(protocol.settings)
         if protocol.name == "long-tail":
             settings["labeled_also_unlabeled"] = True
