@@ -21,7 +21,7 @@ from debiaspl.training.tasks import task_of
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 PYTHON = [text for language, text in BLOCKS if language == "python"]
 COMMANDS = [line for language, text in BLOCKS if language == "bash" for line in text.splitlines()]
@@ -235,7 +235,7 @@ def test_the_matrix_is_what_was_measured():
 
 def test_the_speed_is_what_was_measured():
     measured = json.loads((ROOT / "results" / "speed" / "h200.json").read_text())
-    page = (ROOT / "docs" / "performance.md").read_text()
+    page = (ROOT / "docs" / "lab" / "performance.md").read_text()
     for mode in ("joint", "faithful", "fast"):
         ms, ratio = measured[f"{mode}_ms"], measured[f"{mode}_ratio"]
         assert f"{ms:.1f} ms" in README, mode
@@ -244,7 +244,7 @@ def test_the_speed_is_what_was_measured():
     assert f"{round(measured['baseline_ms'])} ms" in README
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(str(path.relative_to(ROOT)) for path in DOCS)])
 def test_linked_files_exist(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
         assert (ROOT / page).parent.joinpath(target).exists(), target

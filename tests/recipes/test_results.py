@@ -195,12 +195,12 @@ def ablation_table() -> str:
 
 
 def test_the_page_prints_the_ablation():
-    assert f"<!-- table ablation -->\n\n{ablation_table()}\n" in (ROOT / "docs" / "debiasing.md").read_text()
+    assert f"<!-- table ablation -->\n\n{ablation_table()}\n" in (ROOT / "docs" / "lab" / "debiasing.md").read_text()
 
 
 def test_the_page_prints_the_thresholds():
     root = Path(__file__).parents[2]
-    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table thresholds -->")[1].split("\n\n")[1]
+    page = (root / "docs" / "lab" / "debiasing.md").read_text().split("<!-- table thresholds -->")[1].split("\n\n")[1]
     expected: dict[float, list[str]] = {}
     for name in ("digits-10", "digits-lt20-10pct"):
         cells = json.loads((root / "results" / "thresholds" / f"{name}.json").read_text())["cells"]
@@ -213,9 +213,9 @@ def test_the_page_prints_the_thresholds():
 
 
 def test_the_page_prints_what_was_measured():
-    """docs/debiasing.md: every measured row, and no other."""
+    """docs/lab/debiasing.md: every measured row, and no other."""
     root = Path(__file__).parents[2]
-    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table gain -->")[1].split("\n\n")[1]
+    page = (root / "docs" / "lab" / "debiasing.md").read_text().split("<!-- table gain -->")[1].split("\n\n")[1]
     known = [row for row in rows(root / "results" / "gain") if row.accuracy]
     assert page.splitlines()[2:] == ["| " + " | ".join(cells) + " |" for cells in table(known)]
 
@@ -232,7 +232,7 @@ def longer_table() -> str:
 
 
 def test_the_page_says_what_twice_the_steps_bring():
-    assert f"<!-- table longer -->\n\n{longer_table()}\n" in (ROOT / "docs" / "debiasing.md").read_text()
+    assert f"<!-- table longer -->\n\n{longer_table()}\n" in (ROOT / "docs" / "lab" / "debiasing.md").read_text()
 
 
 PAPER_COLUMNS = "paper: FixMatch", "paper: DebiasPL"

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_says_what_the_parts_do_not_show():
-    page = " ".join((ROOT / "docs" / "debiasing.md").read_text().split())
+    page = " ".join((ROOT / "docs" / "lab" / "debiasing.md").read_text().split())
     both = []
     for name in ("digits-10", "digits-lt20-10pct"):
         found = json.loads((ROOT / "results" / "ablation" / f"{name}.json").read_text())["variants"][:4]
@@ -41,7 +41,7 @@ def test_the_page_says_what_a_slow_prior_costs():
     ]
     assert all(low < 0 < high for low, high in map(mean_interval, lost))
     least, most = (points(one(map(mean, lost))).removeprefix("+") for one in (min, max))
-    page = " ".join((ROOT / "docs" / "debiasing.md").read_text().split())
+    page = " ".join((ROOT / "docs" / "lab" / "debiasing.md").read_text().split())
     assert f"lower than with 0.99 at every strength, by {least} to {most} points; with four seeds none" in page
 
 
