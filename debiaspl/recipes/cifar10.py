@@ -10,7 +10,7 @@
     debiaspl train --recipe cifar10-40-start
 
 Those named after their cell alone are the paper's: 2^19 steps of 64 + 448 images. *minutes* is our own, one recipe for
-all cells: docs/lab/debiasing.md says what it changed, and why. *start* begins with the features of *pretrain*, which has
+all cells: docs/lab/debiasing.md says what it changed and why. *start* begins with the features of *pretrain*, which has
 looked at no label: docs/start.md. A fold is a seed, and the paper reports the mean of five.
 Numbers in the recipes are the paper's, top-1 % on the balanced test set. The set: debiaspl data get cifar10.
 """
