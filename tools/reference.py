@@ -69,8 +69,8 @@ def settings_page() -> str:
             MADE,
             "# Settings\n",
             "`--set NAME=VALUE` changes a setting of a recipe, in every command that trains. `debiaspl settings "
-            "RECIPE` prints those of one recipe with its own values. If two parts have a setting of the same name, write the "
-            "part before it: `correction.strength`. Settings of [algorithms](algorithms.md) and "
+            "RECIPE` prints those of one recipe with its own values. If two parts have a setting of the same name, "
+            "write the part before it: `correction.strength`. Settings of [algorithms](algorithms.md) and "
             "[corrections](corrections.md) have pages of their own.\n",
             "## The recipe\n",
             table(("setting", "default", "what it does"), rows),
