@@ -38,16 +38,29 @@ def draw_report(page: Path, out: Path) -> None:
         browser.page(page.resolve().as_uri(), width=1040, height=1460).screenshot(out, whole=False)
 
 
+def draw_results() -> None:
+    """The figure and the page beside it, as ``debiaspl results --page`` writes them."""
+    from debiaspl.recipes.all_results import all_lines, standard_folder
+    from debiaspl.recipes.results import home
+    from debiaspl.recipes.results_figure import minutes_figure
+    from debiaspl.recipes.results_text import text
+
+    lines = all_lines(home(), standard_folder(home()))
+    (ROOT / "docs" / "results.svg").write_text(minutes_figure(lines))
+    (ROOT / "docs" / "results.md").write_text(text(lines))
+
+
 def draw(figure: str) -> None:
+    if figure == "docs/results.svg":
+        draw_results()
+        return
     if figure == "docs/report.png":
         draw_report(ROOT / "runs" / "demo" / "report.html", ROOT / figure)
         return
     if figure == "docs/demo.png":
         shutil.copy(ROOT / "results" / "demo" / "comparison.png", ROOT / figure)
         return
-    program, *arguments = shlex.split(COMMANDS[figure])
-    here = [sys.executable, *(["-m", "debiaspl"] if program == "debiaspl" else [])]
-    subprocess.run([*here, *arguments], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, *shlex.split(COMMANDS[figure])[1:]], cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":
