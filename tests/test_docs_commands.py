@@ -1,4 +1,4 @@
-"""Every `debiaspl ...` that README, docs, CONTRIBUTING and SECURITY print: the command exists, and so do its options."""
+"""Every `debiaspl ...` that README, docs, CONTRIBUTING and SECURITY print: the command and its options exist."""
 
 import re
 from pathlib import Path
