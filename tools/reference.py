@@ -95,8 +95,8 @@ def algorithms_page() -> str:
 def corrections_page() -> str:
     intro = (
         "The name is what `--set correction=` takes. Two that act in different places combine with a plus: "
-        "`correction=alignment+logit-adjustment`. [corrections.md](../corrections.md) has the formulas and says "
-        "when to use which.\n"
+        "`correction=alignment+logit-adjustment`. [Corrections of a biased model](../corrections.md) has the "
+        "formulas and says when to use which.\n"
     )
     return "\n".join([MADE, "# Corrections\n", intro, *catalogue("correction", {"By name": CORRECTIONS})])
 
