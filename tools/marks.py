@@ -13,5 +13,5 @@ def filled(page: str, tables: Mapping[str, str]) -> str:
         mark = f"<!-- table {name} -->\n\n"
         if page.count(mark) != 1:
             raise ValueError(f"found {page.count(mark)} lines '<!-- table {name} -->', expected one")
-        page = re.sub(re.escape(mark) + r"(?:\|.*\n)*", lambda _, new=mark + text: new, page)
+        page = re.sub(re.escape(mark) + r"(?:\|.*\n)*\n*", lambda _, new=f"{mark}{text}\n": new, page)
     return page

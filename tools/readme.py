@@ -78,9 +78,9 @@ ROWS = (
     Row("digits, 1 label a class", "docs/demo.md", demo("demo-10-seeds")),
     Row("CIFAR-10, 4 labels a class", "docs/cifar10.md", minutes("cifar10-40")),
     Row("same, features learned first", "docs/start.md", folds(f"{START}-fixmatch.json", f"{START}.json")),
-    Row("CIFAR-10, long tail", "docs/cifar10.md", minutes("cifar10-lt100-10pct")),
+    Row("CIFAR-10, long tail (100 to 1)", "docs/cifar10.md", minutes("cifar10-lt100-10pct")),
     Row("EuroSAT photos, 5 labels a class", "docs/own-photos.md", photos("eurosat", "balanced", 5)),
-    Row("same, long tail", "docs/own-photos.md", photos("eurosat", "long tail, random labels", 5)),
+    Row("same, long tail (20 to 1)", "docs/own-photos.md", photos("eurosat", "long tail, random labels", 5)),
     Row("CIFAR-10, no labels", "docs/zeroshot.md", zero_shot("0.95")),
 )
 
