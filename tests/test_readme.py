@@ -6,6 +6,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,12 @@ def test_the_speed_is_what_was_measured():
         assert f"| {ms:.1f} | {ratio} |" in README, mode
         assert f"| {ms} |" in page, mode
     assert f"| usual code | {measured['baseline_ms']:.1f} | 1 |" in README
+
+
+def test_the_index_names_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)
+    assert set(rows) == set(extras) - {"all", "dev"}
 
 
 def anchors(page: Path) -> set[str]:
