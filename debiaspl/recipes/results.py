@@ -191,7 +191,7 @@ def _computed(found: Recipe) -> Recipe:
 
 
 def _cells() -> dict[str, dict[str, float]]:
-    """Every cell with the paper's numbers, those of docs/debiasing.md first."""
+    """Every cell with the paper's numbers, those of docs/lab/debiasing.md first."""
     papers = {name: {"FixMatch": fixmatch, "DebiasPL": debiaspl} for name, _, _, fixmatch, debiaspl in CELLS}
     first = ("cifar10-lt100-10pct", "cifar10-40", "cifar10-250", "cifar10-lt200-10pct-balanced")
     return {name: papers[name] for name in first} | {"eurosat-40": {}} | papers

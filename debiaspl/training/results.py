@@ -124,7 +124,7 @@ def _is_logged(recipe: Recipe, step: int) -> bool:
 
 
 def mode(recipe: Recipe, step: Step) -> str:
-    """Whether the step is the one of the algorithm's paper, and who shares batch norm; docs/performance.md."""
+    """Whether the step is the one of the algorithm's paper, and who shares batch norm; docs/lab/performance.md."""
     algorithm = step.algorithm
     if isinstance(algorithm, Together):
         return f"{_mode(recipe, step, algorithm.main)}, beside {recipe.beside.name}"
