@@ -66,7 +66,7 @@ def test_soft_targets_are_refused_when_the_pair_is_built():
 
 
 def test_logits_without_labels_teach():
-    with pytest.raises(ValueError, match="LDAM was given logits without labels, expected one class per image"):
+    with pytest.raises(ValueError, match="LDAM got logits without labels, expected one class per image"):
         LDAM(COUNTS).margin(logits())
 
 
