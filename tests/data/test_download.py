@@ -228,7 +228,7 @@ def test_a_full_disk(site, tmp_path, monkeypatch):
 def test_a_link_in_place_of_the_partial_file_is_not_followed(site, tmp_path):
     (tmp_path / "victim").write_bytes(b"mine")
     (tmp_path / "file.bin.partial").symlink_to(tmp_path / "victim")
-    with pytest.raises(FileError, match=r"file.bin.partial is a link, expected a file of its own"):
+    with pytest.raises(FileError, match=r"file.bin.partial is a link, expected a regular file"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
     assert (tmp_path / "victim").read_bytes() == b"mine"
 

@@ -112,7 +112,7 @@ def test_clusters_are_found_whatever_the_seed_and_vectors_that_are_alike_are_no_
         found = clusters(vectors, 3, seed)
         assert len(set(zip(found.tolist(), groups.tolist(), strict=True))) == 3
     assert clusters(F.normalize(torch.ones(5, 8), dim=-1), 3).shape == (5,)
-    with pytest.raises(ValueError, match="6 clusters of 5 vectors, expected 1 to 5"):
+    with pytest.raises(ValueError, match="count is 6 clusters, expected 1 to 5"):
         clusters(torch.ones(5, 8), 6)
 
 
