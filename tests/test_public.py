@@ -31,7 +31,7 @@ def test_every_public_name_is_there():
     for name in debiaspl.__all__:
         assert getattr(debiaspl, name) is not None
     assert set(debiaspl.__all__) <= set(dir(debiaspl))
-    with pytest.raises(AttributeError, match="has no attribute 'Debiazer'; it has Algorithm, Choice, Corr"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'Debiazer'\. It has Algorithm, Choice, Corr"):
         debiaspl.Debiazer  # noqa: B018
 
 
