@@ -147,8 +147,8 @@ def test_half_precision_is_computed_in_float32(folder):
 @pytest.mark.parametrize(
     ("classes", "message"),
     [
-        (CLASSES[::-1], r"10 classes apart, and this task has 10: class 0 is 0 and 9. Expected the same classes"),
-        (CLASSES[:-1], r"10 classes apart, and this task has 9. Expected the same classes in the same order"),
+        (CLASSES[::-1], r"10 classes, and this task has 10: class 0 is 0 and 9. Expected the same classes"),
+        (CLASSES[:-1], r"10 classes, and this task has 9. Expected the same classes in the same order"),
     ],
 )
 def test_a_teacher_of_other_classes_is_refused(folder, classes, message):
@@ -157,7 +157,7 @@ def test_a_teacher_of_other_classes_is_refused(folder, classes, message):
 
 
 def test_a_teacher_of_other_images_is_refused(folder):
-    with pytest.raises(ValueError, match=r"trained with images of 1 channels, and these have 3. Use a teacher"):
+    with pytest.raises(ValueError, match=r"trained on images with 1 channels, but these have 3. Use a teacher"):
         Distill(CLASSES, 3, teacher_run=str(folder)).load_pretrained()
 
 

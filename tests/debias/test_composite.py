@@ -97,7 +97,7 @@ def test_one_part_is_no_composite():
         (
             MixMatch,
             "alignment+ldam",
-            "MixMatch learns from soft or mixed targets, and LDAM needs",
+            "MixMatch learns from soft or mixed targets, but LDAM needs",
         ),
         (
             lambda part: ACR(4, 3, COUNTS, part),

@@ -60,7 +60,7 @@ def test_soft_targets_are_refused_when_the_pair_is_built():
     class Soft(FixMatch):
         hard_labels = False
 
-    with pytest.raises(ValueError, match=r"Soft learns from soft or mixed targets, and LDAM needs one class per image"):
+    with pytest.raises(ValueError, match=r"Soft learns from soft or mixed targets, but LDAM needs one class per image"):
         Soft(LDAM(COUNTS))
     assert isinstance(FixMatch(LDAM(COUNTS)), Algorithm)
 

@@ -95,7 +95,7 @@ def test_wrong_settings_are_refused_when_they_are_typed(typed, words):
         (["beside_until=0.5"], "beside_until is 0.5, but beside is none: it would do nothing."),
         (
             ["algorithm=moco", "correction=none", "beside=simclr"],
-            "MoCo is self-supervised itself, and beside it SimCLR is asked for",
+            "MoCo is self-supervised, and so is SimCLR beside it",
         ),
         (["beside=moco", "beside.temperature=0"], "temperature is 0.0, expected 0.001 or more"),
         (["beside=moco", "algorithm=supervised"], "Supervised makes no pseudo-labels, and Debiaser corrects nothing"),

@@ -86,7 +86,7 @@ def test_what_cannot_teach_is_refused_before_anything_is_written(tmp_path, teach
 
 def test_a_frozen_student_is_refused(tmp_path, teacher):
     frozen = replace(taught_by(teacher), network=Choice("encoder", {"frozen": True}))
-    with pytest.raises(ValueError, match=r"distill cannot learn from the vectors .* its teacher looks at pictures"):
+    with pytest.raises(ValueError, match=r"distill cannot learn from the vectors .* its teacher needs images"):
         train(frozen, tmp_path / "run")
 
 
