@@ -58,7 +58,7 @@ class Update:
         weight_decay: float,
         synchronised: bool = False,
     ) -> None:
-        self.student, self.average, self.friction = student, average, momentum
+        self.student, self.average, self.momentum = student, average, momentum
         self._synchronised = synchronised
         half = next(student.parameters()).is_cuda
         self.groups: list[ParameterGroup] = []
@@ -118,22 +118,22 @@ class Update:
         self._move_statistics()
 
     def _move_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
-        pace = 1 - self.average.decay
+        one_minus_decay = 1 - self.average.decay
         if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
 
             tensors = group.values, group.gradients, group.momentum, group.average, group.work
-            update(*tensors, rate, group.weight_decay, self.friction, pace)
+            update(*tensors, rate, group.weight_decay, self.momentum, one_minus_decay)
             return
         gradient = group.gradients.to(group.values.dtype).add(group.values, alpha=group.weight_decay)
-        group.momentum.mul_(self.friction).add_(gradient)
-        direction = gradient.add_(group.momentum, alpha=self.friction)
+        group.momentum.mul_(self.momentum).add_(gradient)
+        direction = gradient.add_(group.momentum, alpha=self.momentum)
         if isinstance(rate, Tensor):
             group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
         else:
             group.values.add_(direction, alpha=-rate)
         if group.average is not None:
-            group.average.lerp_(group.values, pace)
+            group.average.lerp_(group.values, one_minus_decay)
         if group.work is not None:
             group.work.copy_(group.values)
 
