@@ -109,7 +109,7 @@ def test_a_class_that_the_model_does_not_know_is_refused(run, photos, truth, tmp
     truth.write_text("file_name,label\nchina/0000.jpg,owl\n")
     ran = command("evaluate", run, photos, "--labels", truth)
     assert ran.exit_code == 1
-    assert "1 label not among the classes given: owl" in ran.output
+    assert "1 label outside of the given classes: owl" in ran.output
 
 
 def test_one_photo(run, model, photos, tmp_path):

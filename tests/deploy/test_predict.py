@@ -120,7 +120,7 @@ def test_nothing_half_written_stays(model, photos, tmp_path):
 @pytest.mark.parametrize("format_name", ["csv", "jsonl", "parquet", "label-studio"])
 def test_a_folder_without_a_readable_image(model, tmp_path, format_name):
     (tmp_path / "photos").mkdir()
-    with pytest.raises(ValueError, match="holds no image and no other file"):
+    with pytest.raises(ValueError, match="contains no image and no other file"):
         predict_folder(model, tmp_path / "photos", tmp_path / "out", format_name)
     (tmp_path / "photos" / "a.jpg").write_bytes(b"x")
     with pytest.raises(ValueError, match=r"none of the 1 images in .* can be read: a.jpg \(its content"):

@@ -338,7 +338,7 @@ def test_what_is_refused(tmp_path, flat, monkeypatch):
         (flat, "--timeout", "5"): "Leave it out.",
         (flat, "--set", "validation=0.5"): "there are no labels to hold out",
         (flat, "--set", "evaluate_every=2"): "no image has a label to evaluate with",
-        (tmp_path,): "holds no image",
+        (tmp_path,): "contains no image",
     }
     monkeypatch.chdir(tmp_path)
     for arguments, message in refused.items():

@@ -101,7 +101,7 @@ def test_wrong_data_are_refused_in_words_and_leave_no_folder(digits, tmp_path):
     for data, error, message in (
         (pixels, TypeError, "data is a Tensor, expected a Task, an ImageSet, or a pair of arrays"),
         ("digits", TypeError, "data is a str, expected"),
-        ((pixels, ["a"] * 10), ValueError, "labels cannot be made a tensor"),
+        ((pixels, ["a"] * 10), ValueError, "labels cannot be converted to a tensor"),
         ((pixels, [0.5] * 10), ValueError, "labels have dtype torch.float64, expected class numbers"),
         ((pixels, [0, 1]), ValueError, r"labels have shape \(2,\) .* expected int64 \(10,\)"),
         ((torch.full((4, 8, 8), 7.5), [0, 1, 0, 1]), ValueError, "dtype torch.float32, expected uint8"),

@@ -121,7 +121,7 @@ CHANGES = {
 }
 REFUSED = {
     "data": ("nowhere/", "nowhere does not exist"),
-    "protocol": ("few-labels", "outside of any class folder"),
+    "protocol": ("few-labels", "outside of class folders"),
     "network": ("linear", "network is linear, which is for vectors, and these are pictures"),
     "start": ("runs/start", "a frozen encoder keeps its own weights"),
     "average_statistics": ("true", "average_statistics is true, and is about batch norm"),

@@ -209,13 +209,13 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
 def test_a_slip_in_the_truth_is_told_before_anything_is_written(experiment, tmp_path):
     for labels, names, message in (
         ([0, 1], ["yy.jpg", "zz.jpg"], r"names 2 files not in .*: yy.jpg, zz.jpg"),
-        ([0], ["../photos/00.jpg"], "which leads out of"),
+        ([0], ["../photos/00.jpg"], "which is outside of"),
     ):
         table = write_table(tmp_path / "bad.csv", labels, names)
         with pytest.raises(DataError, match=message):
             experiment.run(tmp_path / "out", evaluate=table)
     (tmp_path / "bad.csv").write_text("file_name,label\n00.jpg,tempel\n")
-    with pytest.raises(DataError, match="1 label not among the classes given: tempel"):
+    with pytest.raises(DataError, match="1 label outside of the given classes: tempel"):
         experiment.run(tmp_path / "out", evaluate=tmp_path / "bad.csv")
     (tmp_path / "bad.csv").write_text("file_name,label\n00.jpg,\n")
     with pytest.raises(DataError, match="gives no image a label"):
