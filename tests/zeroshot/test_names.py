@@ -72,14 +72,14 @@ def test_embeddings_become_probabilities_by_cosine_and_temperature(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"image_embeddings": np.ones((4, 5)), "class_embeddings": np.ones((2, 6))}, "have width 5, and the class emb"),
+        ({"image_embeddings": np.ones((4, 5)), "class_embeddings": np.ones((2, 6))}, "have width 5, but the class emb"),
         (
             {"image_embeddings": np.full((4, 5), np.nan), "class_embeddings": np.ones((2, 5))},
-            r"image_embeddings in .* hold NaN or infinity in 4 of 4 rows, the first is row 0",
+            r"image_embeddings in .* contain NaN or infinity in 4 of 4 rows, the first is row 0",
         ),
-        ({"image_embeddings": np.ones((4, 5))}, r"holds image_embeddings. Expected an .npz with 'probabilities'"),
+        ({"image_embeddings": np.ones((4, 5))}, r"contains image_embeddings. Expected an .npz with 'probabilities'"),
         ({"probabilities": np.ones((4, 2))}, r"rows sum to 2 to 2. Expected rows of numbers from 0 to 1"),
-        ({"probabilities": np.ones((4, 3)) / 3}, "has 3 classes, and 2 are named"),
+        ({"probabilities": np.ones((4, 3)) / 3}, "has 3 classes, but 2 are named"),
         ({"probabilities": np.ones((3, 2)) / 2}, "has 3 rows for 4 images, expected one each"),
         ({"probabilities": np.ones(4)}, r"have shape \(4,\), expected \(rows, width\)"),
         (

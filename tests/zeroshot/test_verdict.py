@@ -70,7 +70,7 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     assert teacher.looks == 2  # once for the predictions, and once for the mirrored ones
     line = found.line("stub", Path("birds"), CLASSES)
     assert "judged without labels: good (found, of what a good one has: clarity 0." in line
-    assert "does not prove that it is right: 20 labels test it (--labels)" in line
+    assert "does not prove that it is right: test it with 20 labels (--labels)" in line
 
     blind = judged(Stub(sees=0, noise=1))
     assert blind.word == CHANCE
