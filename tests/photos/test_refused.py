@@ -239,5 +239,5 @@ def test_a_first_classifier_of_random_features_is_refused_before_anything_is_wri
     asked = place / "photos", "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
     ran = debiaspl("train", *asked, "--set", "first_classifier=graph")
     assert ran.exit_code != 0
-    assert "the network begins with random weights" in ran.output
+    assert "the network starts with random weights" in ran.output
     assert not (tmp_path / "run").exists()

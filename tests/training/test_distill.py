@@ -46,7 +46,7 @@ def test_another_teacher_in_the_same_place_is_not_resumed_with(tmp_path, monkeyp
     monkeypatch.undo()
     shutil.rmtree(teacher)
     write_finished(teacher, seed=1)
-    with pytest.raises(RunError, match=r"the teacher that .* began with has another content now"):
+    with pytest.raises(RunError, match=r"the teacher with which .* was started has changed"):
         train(taught_by(teacher), tmp_path / "run", resume=True)
 
 
