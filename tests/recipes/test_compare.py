@@ -258,7 +258,7 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
         RunError, match=r"already holds a compare\. Go on with it: --resume. Begin it anew: --overwrite"
     ):
         compare(made, out)
-    with pytest.raises(RunError, match=r"holds a run of another recipe \(steps: 9 then, 600 now\)"):
+    with pytest.raises(RunError, match=r"contains a run of another recipe \(steps: 9 then, 600 now\)"):
         compare(made, out, resume=True)
     assert trained == []
 
