@@ -67,12 +67,12 @@ def locked(table: Path) -> Iterator[None]:
             by = f" by process {error.process}" if error.process else ""
             raise RunError(
                 f"{table} is being labelled already{by}. "
-                "Go on in its page, or end it with Ctrl-C; or label into another table: --labels."
+                "Go on in its page, or end it with Ctrl-C; or label into another table: --out."
             ) from error
         except OSError as error:
             raise RunError(
                 f"could not write beside {table}: {error.strerror}. "
-                "Choose a place for the labels that can be written: --labels."
+                "Choose a place for the labels that can be written: --out."
             ) from error
         yield
 

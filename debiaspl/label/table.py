@@ -180,7 +180,7 @@ def why_unnameable(file: str) -> str | None:
 def _text(path: Path, columns: Columns) -> LabelText:
     """The table; one that is not there, or that was only just begun, is a new one."""
     if path.suffix.lower() == ".json":
-        raise DataError(f"answers go into a CSV file, and {path} is JSON. Name another table: --labels.")
+        raise DataError(f"answers go into a CSV file, and {path} is JSON. Name another table: --out.")
     text = read_text(path) if path.exists() else ""
     begun = csv_line(columns.names)
     found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
@@ -206,5 +206,5 @@ def _refuse_unknown(labels: Sequence[str], classes: Sequence[str], table: Path) 
         found = shown([f"{label} ({count:,})" for label, count in sorted(counts.items())])
         raise DataError(
             f"{table} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
-            "Name these labels as classes too, correct them in the table, or label into another one: --labels."
+            "Name these labels as classes too, correct them in the table, or label into another one: --out."
         )

@@ -20,7 +20,7 @@ from debiaspl.training import Choice, Recipe
 
 STANDARD = Recipe(
     name="long-tail",
-    cost="250,000 steps a fold; not measured",
+    cost="not measured: 250,000 steps a fold",
     network=Choice("wrn", {"depth": 28, "width": 2}),
     algorithm=Choice("fixmatch", {"threshold": 0.95, "unlabeled_weight": 1.0, "joint": True}),
     correction=Choice("debiaser", {"strength": 0.5, "momentum": 0.99}),

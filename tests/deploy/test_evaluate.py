@@ -169,7 +169,7 @@ def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
     never = sheet_page([Prediction("china/0000.jpg", "china", 0.9)], ("china", "owl"), run, photos)
     assert '{"name":"owl","count":0,"confidence":null,"shown":[]}' in never
     again = command("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
-    assert "is there already. Replace it: --overwrite" in again.output
+    assert "exists already. Overwrite it: --overwrite" in again.output
 
 
 @pytest.mark.slow

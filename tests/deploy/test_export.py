@@ -123,7 +123,7 @@ def test_an_existing_target_is_refused_before_anything_is_done(run, tmp_path):
     out.write_bytes(b"mine")
     result = command(run, "--onnx", out, "--torch", tmp_path / "model.pt2")
     assert result.exit_code == 1
-    assert "is there already. Replace it: --overwrite" in result.stderr
+    assert "exists already. Overwrite it: --overwrite" in result.stderr
     assert out.read_bytes() == b"mine"
     assert list(tmp_path.iterdir()) == [out]
 

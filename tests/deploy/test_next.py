@@ -171,7 +171,7 @@ def test_nothing_to_pick_and_files_that_exist(run, photos, tmp_path):
     assert "is without a label: there is nothing to pick" in result.stderr
     (tmp_path / "next.html").write_text("mine")
     result = command(run, photos, "--out", tmp_path / "next.csv", "--page", tmp_path / "next.html")
-    assert "is there already. Replace it: --overwrite" in result.stderr
+    assert "exists already. Overwrite it: --overwrite" in result.stderr
     assert not (tmp_path / "next.csv").exists()
     (tmp_path / "bad.csv").write_text("name;label\n")
     result = command(run, photos, "--labels", tmp_path / "bad.csv", "--out", tmp_path / "next.csv")

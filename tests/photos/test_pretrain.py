@@ -141,7 +141,7 @@ def test_a_stopped_start_goes_on_to_the_same_bits(flat, start, tmp_path, monkeyp
     ran = debiaspl("pretrain", flat, "--out", tmp_path / "run", "--device", "cpu", *SHORT)
     assert "stopped for the test" in ran.output
     monkeypatch.undo()
-    assert "already holds a run" in debiaspl("pretrain", flat, "--out", tmp_path / "run", *SHORT).output
+    assert "exists already and holds a run" in debiaspl("pretrain", flat, "--out", tmp_path / "run", *SHORT).output
     said = pretrain(flat, tmp_path / "run", "--resume")
     assert said[1] == f"Going on with {tmp_path / 'run'}."
     assert same(tmp_path / "run", start[0])

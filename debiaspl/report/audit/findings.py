@@ -230,5 +230,5 @@ def _least_predicted(audit: Audit) -> Finding:
     )
     if times * MUCH > 1:
         return Finding(f"No class is neglected much: {fact}.", "Nothing to do here.", "counts")
-    todo = f"Label a few images of {name}, and give their true classes as a column: --truth."
+    todo = f"Label a few images of {name}, and give their true classes as a column: --truth-column."
     return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)
