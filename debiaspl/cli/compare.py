@@ -25,8 +25,8 @@ from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_e
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. 95 % t: interval of the paired difference over "
     "seeds, by Student's t; n.s.: not significant, it contains 0. Worst class: recall of the one recognised least. "
-    "Off true shares: pseudo-labels of the second half of training that would need another class to have the shares of "
-    "the images (total variation distance). Almost none: classes with less than a tenth of theirs. All are means."
+    "Off true shares: pseudo-labels of the second half of training that would have to change class to match the shares "
+    "of the images (total variation distance). Almost none: classes with less than a tenth of theirs. All are means."
 )
 VARIES = "Another processor rounds differently: single seeds can move by ten points, the mean by one or two."
 CAPTION = (

@@ -88,7 +88,7 @@ def test_what_others_wrote_keeps_every_byte(photos):
     table.undo()
     assert read(photos) == before
     assert table.undo() == ("b.jpg", "heron")
-    with pytest.raises(DataError, match=r'more than a label \(me "2"\), which would be lost'):
+    with pytest.raises(DataError, match=r'other columns too \(me "2"\), which would be lost'):
         table.undo()
     table.answer("a.jpg", "heron")
     assert read(photos).splitlines()[-1] == 'heron,a.jpg,"me ""2""",'
