@@ -91,7 +91,7 @@ def test_train_by_recipe_with_settings_and_resume(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     again = typed(*arguments)
     assert again.exit_code == 1
-    assert "already contains a run" in again.stderr
+    assert "exists already and contains a run" in again.stderr
     told = typed(*arguments, "--resume").stdout.splitlines()
     assert told.pop(0).endswith(" had ended; nothing was trained.")
     assert told == first.stdout.splitlines()
@@ -119,11 +119,10 @@ def test_recipes_are_listed_with_their_whole_names():
     listed = json.loads(typed("recipes", "--json").stdout)
     names = [recipe["name"] for recipe in listed]
     assert {"digits-10", "digits-lt20-10pct"} <= set(names)
-    piped = typed("recipes", COLUMNS="60").stdout.splitlines()
-    assert [line.split()[0] for line in piped[1:]] == names
-    shown = typed("recipes", COLUMNS="80", FORCE_COLOR="1").stdout
-    assert set(names) <= set(shown.split())
-    assert max(map(len, shown.splitlines()[1:])) <= 80
+    for settings in ({"COLUMNS": "60"}, {"COLUMNS": "80", "FORCE_COLOR": "1"}):
+        shown = typed("recipes", **settings).stdout
+        assert set(names) <= set(shown.split())
+        assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.slow

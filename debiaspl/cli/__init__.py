@@ -11,10 +11,11 @@ from debiaspl.cli.data import data_app
 from debiaspl.cli.deploy import export_command, next_command, predict_command
 from debiaspl.cli.evaluate import evaluate_command
 from debiaspl.cli.label import label_command
-from debiaspl.cli.lists import corrections_command, recipes_command, results_command, settings_command
+from debiaspl.cli.lists import algorithms_command, corrections_command, recipes_command, settings_command
 from debiaspl.cli.pretrain import pretrain_command
 from debiaspl.cli.repeat import repeat_command
 from debiaspl.cli.report import report_command, watch_command
+from debiaspl.cli.results import results_command
 from debiaspl.cli.terminal import plain_errors, say
 from debiaspl.cli.train import train_command
 from debiaspl.cli.zeroshot import zeroshot_command
@@ -55,6 +56,7 @@ app.command("pretrain")(pretrain_command)
 app.command("train")(train_command)
 app.command("recipes")(recipes_command)
 app.command("settings")(settings_command)
+app.command("algorithms")(algorithms_command)
 app.command("corrections")(corrections_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)

@@ -8,51 +8,72 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson
+from debiaspl.cli.options import AsJson, OverwriteFiles
 from debiaspl.cli.terminal import filled_table, plain, plain_errors, say
 
 MOST_CLASSES, ENDS = 12, 6
 """Classes that the table shows; of more, the most and the least predicted."""
 SHOWN = "on the page of --out"
-MATRIX = "array, or how its columns begin"
+MATRIX = "an array, or the beginning of its columns' names"
+FOUND = "the usual names"
 
 
 def audit_command(
     source: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .csv, .jsonl, .npz or .parquet, or the folder of a run.")
     ],
-    truth: Annotated[str | None, typer.Option(metavar="COLUMN", help="The true class; 'truth' unless given.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The predicted class; 'label'.")] = None,
-    confidence: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its probability; 'confidence'.")] = None,
-    name: Annotated[str | None, typer.Option(metavar="COLUMN", help="The image; 'file_name'.")] = None,
-    probabilities: Annotated[str | None, typer.Option(metavar="NAME", help=f"Of every class: {MATRIX}.")] = None,
-    logits: Annotated[str | None, typer.Option(metavar="NAME", help=f"Of every class: {MATRIX}.")] = None,
-    embeddings: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"{MATRIX.capitalize()}; or a .npy file.")
+    truth_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the true class.", show_default="truth")
     ] = None,
-    classes: Annotated[str | None, typer.Option(help="How many, or their names: 'a,b,c' or a file of lines.")] = None,
-    strength: Annotated[float, typer.Option(min=0, help="Of the correction that is tried.")] = 0.5,
-    images: Annotated[Path | None, typer.Option(help="Folder of the images, for small pictures on the page.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write one self-contained HTML page.")] = None,
+    label_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the predicted class.", show_default="label")
+    ] = None,
+    confidence_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of its probability.", show_default="confidence")
+    ] = None,
+    file_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the image's name.", show_default="file_name")
+    ] = None,
+    probabilities: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Probabilities of every class: {MATRIX}.", show_default=FOUND)
+    ] = None,
+    logits: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Logits of every class: {MATRIX}.", show_default=FOUND)
+    ] = None,
+    embeddings: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"Features: {MATRIX}; or a .npy file.", show_default=FOUND)
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="How many classes, or their names: 'a,b,c' or a file, one a line.", show_default="those in FILE"
+        ),
+    ] = None,
+    strength: Annotated[float, typer.Option(min=0, help="Strength of the debiasing that is tried.")] = 0.5,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the images, to show them on the page.", show_default="no pictures")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="PAGE", help="Write one self-contained HTML page.", show_default="no page")
+    ] = None,
+    overwrite: OverwriteFiles = False,
     json_: AsJson = False,
 ) -> None:
-    """Show how imbalanced predictions are, of whatever origin, and what debiasing them would change."""
+    """Measure how imbalanced any model's predictions are, and what debiasing them would change."""
     with plain_errors():
-        from debiaspl.files import refuse_missing_folder, write_text
+        from debiaspl.files import refuse_existing, write_text
         from debiaspl.predictions import Names, parse_classes, read_predictions
         from debiaspl.report.audit import audit, audit_page
         from debiaspl.report.audit.findings import findings
         from debiaspl.report.audit.thumbnails import images_in, images_of_run
-        from debiaspl.report.pages import refuse_replacing
 
-        names = Names(label, truth, confidence, name, probabilities, logits, embeddings)
+        names = Names(label_column, truth_column, confidence_column, file_column, probabilities, logits, embeddings)
         if images is not None and not images.is_dir():
             raise ValueError(
                 f"--images is {str(images)!r}, expected a folder: file names in the table are looked for in it."
             )
         if out is not None:
-            refuse_missing_folder(out)
-            refuse_replacing(out)
+            refuse_existing(out, overwrite)
         named = None if classes is None else parse_classes(classes)
         found = audit(read_predictions(source, names, named), strength)
         said = findings(found, SHOWN)

@@ -8,15 +8,16 @@ import typer
 
 from debiaspl.cli.options import (
     AsJson,
-    BeginAnew,
     Folders,
     FollowLinks,
+    Jobs,
     LabelTable,
-    ParallelRuns,
+    Overwrite,
     Resume,
     Seeds,
     Settings,
     one_table,
+    refuse_both,
 )
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_errors, print_json, progress_bar, say
@@ -24,8 +25,8 @@ from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_e
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. 95 % t: interval of the paired difference over "
     "seeds, by Student's t; n.s.: not significant, it contains 0. Worst class: recall of the one recognised least. "
-    "Off true shares: pseudo-labels of the second half of training that would need another class to have the shares of "
-    "the images (total variation distance). Almost none: classes with less than a tenth of theirs. All are means."
+    "Off true shares: pseudo-labels of the second half of training that would have to change class to match the shares "
+    "of the images (total variation distance). Almost none: classes with less than a tenth of theirs. All are means."
 )
 VARIES = "Another processor rounds differently: single seeds can move by ten points, the mean by one or two."
 CAPTION = (
@@ -37,13 +38,16 @@ CAPTION = (
 def demo_command(
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
     seeds: Seeds = 4,
-    long_tail: Annotated[bool, typer.Option("--long-tail", help="Classes of 20 to 1, 10 % labeled.")] = False,
+    long_tail: Annotated[
+        bool, typer.Option("--long-tail", help="Imbalanced classes instead: 20 to 1, 10 % labeled.")
+    ] = False,
     resume: Resume = False,
-    overwrite: BeginAnew = False,
-    workers: ParallelRuns = None,
+    overwrite: Overwrite = False,
+    jobs: Jobs = None,
 ) -> None:
-    """Compare supervised, FixMatch and DebiasPL on embedded real digits, one label a class."""
+    """Compare supervised learning, FixMatch and DebiasPL on handwritten digits, one label a class."""
     with plain_errors():
+        refuse_both(resume, overwrite)
         from rich.console import Console
 
         from debiaspl.recipes.demo import demo
@@ -55,7 +59,7 @@ def demo_command(
             warn_of_new_experiment(out, "demo", "demo")
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
-            comparison = demo(out, range(seeds), long_tail, resume, overwrite, workers, watch, go_on)
+            comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
         console.print(_table(comparison, console, padding=1))
         console.print(plain(DEMO_CAPTION))
         console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
@@ -65,32 +69,48 @@ def demo_command(
 
 def compare_command(
     photos: Annotated[
-        Path | None, typer.Argument(help="A folder of photos with labels, instead of --data; see: debiaspl train.")
+        Path | None,
+        typer.Argument(
+            metavar="PHOTOS", help="A folder of photos with labels; see: debiaspl train.", show_default="use --data"
+        ),
     ] = None,
     labels: LabelTable = None,
     folders: Folders = None,
     encoder: Annotated[
-        str | None, typer.Option(help="A pretrained network for the photos, which stays as it is: efficientnet-lite0.")
+        str | None,
+        typer.Option(
+            help="A pretrained network for the photos, kept frozen: efficientnet-lite0.", show_default="no encoder"
+        ),
     ] = None,
-    data: Annotated[str | None, typer.Option(help="A known set or a folder; that of the recipe unless given.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="A known image set, or a folder.", show_default="the recipe's data")
+    ] = None,
     algorithms: Annotated[
-        str | None, typer.Option(help="Names with commas between, PATH.py:ClassName among them; all unless given.")
+        str | None,
+        typer.Option(
+            help="Names separated by commas; your own: PATH.py:ClassName. See: debiaspl algorithms.",
+            show_default="all",
+        ),
     ] = None,
     corrections: Annotated[
-        str, typer.Option(help="Names with commas between; own is what an algorithm's paper has built in.")
+        str, typer.Option(help="Names separated by commas; 'own' is the one built into an algorithm's paper.")
     ] = "none,debiaser",
     seeds: Seeds = 3,
-    recipe: Annotated[str | None, typer.Option(help="What all runs have in common; digits-10 for digits.")] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="The settings that all runs share; see: debiaspl recipes.", show_default="digits-10"),
+    ] = None,
     settings: Settings = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the runs; runs/compare-DATA unless given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
     resume: Resume = False,
-    overwrite: BeginAnew = False,
-    workers: ParallelRuns = None,
+    overwrite: Overwrite = False,
+    jobs: Jobs = None,
     json_: AsJson = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Train algorithms with and without corrections on one data set, and print the matrix."""
+    """Train algorithms with and without corrections on one data set, and print a table of all pairs."""
     with plain_errors():
+        refuse_both(resume, overwrite)
         from rich.console import Console
 
         from debiaspl.algorithms import ALGORITHMS
@@ -107,7 +127,7 @@ def compare_command(
             warn_of_new_experiment(folder, "compare", "matrix")
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
-            matrix, numbers = compare(planned, folder, resume, overwrite, workers, watch, go_on)
+            matrix, numbers = compare(planned, folder, resume, overwrite, jobs, watch, go_on)
         if json_:
             print_json(numbers)
             return

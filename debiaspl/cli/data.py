@@ -9,17 +9,18 @@ from debiaspl._printable import printable
 from debiaspl.cli.options import FollowLinks
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
-data_app = typer.Typer(name="data", help="Fetch and pack image sets.", no_args_is_help=True)
+data_app = typer.Typer(name="data", help="Download and pack image sets.", no_args_is_help=True)
 
 
 @data_app.command("get")
 def get_command(
     name: Annotated[str, typer.Argument(help="cifar10, cifar100, eurosat, mnist or stl10.")],
     root: Annotated[
-        Path | None, typer.Option(help="Folder for the set; $DEBIASPL_DATA or ~/.cache/debiaspl unless given.")
+        Path | None,
+        typer.Option(help="Folder for the set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
     ] = None,
 ) -> None:
-    """Fetch a known set from its authors."""
+    """Download a known image set from its authors."""
     with plain_errors():
         from debiaspl.data.download import get
         from debiaspl.data.known import known_set
@@ -40,18 +41,20 @@ def get_command(
 @data_app.command("pack")
 def pack_command(
     source: Annotated[Path, typer.Argument(help="Class folders, a folder with labels.csv, or tar shards.")],
-    out: Annotated[Path, typer.Argument(help="The packed folder to be made.")],
-    size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0: that of the first image.")] = 0,
+    out: Annotated[Path, typer.Argument(help="The packed folder to write.")],
+    size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0 takes that of the first image.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a packed folder that exists.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Write a set as memory-mapped bytes, for fast repeated use: debiaspl train --set data=OUT."""
+    """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""
     with plain_errors():
         from debiaspl.data.open import read_place
-        from debiaspl.data.packed import pack_files
+        from debiaspl.data.packed import pack_files, refuse_packing_over
 
+        refuse_packing_over(out, overwrite)
         images = read_place(source, size)
         with progress_bar("images") as show:
-            count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)))
+            count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)), overwrite)
         say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
         for name, reason in list(skipped.items())[:10]:
             say(f"skipped {printable(name)}: {reason}", err=True)

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, Images, LabelColumn, Replace, one_table
+from debiaspl.cli.options import (
+    Device,
+    EndedRun,
+    FileColumn,
+    FollowLinks,
+    Images,
+    LabelColumn,
+    OverwriteFiles,
+    one_table,
+)
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
@@ -19,24 +28,34 @@ def predict_command(
     run: EndedRun,
     photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images, at any depth; or one image.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What to write; its ending tells the format. Not for one image.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write predictions to this file. Needed for a folder.",
+            show_default="print, for one image",
+        ),
     ] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="csv, jsonl, parquet or label-studio; else by the ending.")
+        str | None,
+        typer.Option("--format", help="csv, jsonl, parquet or label-studio.", show_default="by the ending of --out"),
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Also those of every class, a column each.")
+        bool, typer.Option("--probabilities", help="Also write the probability of every class, a column each.")
     ] = False,
-    overwrite: Replace = False,
+    overwrite: OverwriteFiles = False,
     skipped: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Name all files that gave no prediction, as CSV.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a CSV of files without a prediction.", show_default="no file"),
     ] = None,
     image_prefix: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="label-studio: where it finds the images; local files unless given."),
+        typer.Option(
+            metavar="URL", help="For label-studio: where it finds the images.", show_default="its local files"
+        ),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write a page of small pictures by class (HTML).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write an HTML page of small pictures by class.", show_default="no page"),
     ] = None,
     device: Device = None,
     follow_links: FollowLinks = False,
@@ -107,20 +126,28 @@ def _one_photo(model: Any, photo: Path) -> str:
 def next_command(
     run: EndedRun,
     photos: Images,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="A table with a column for the labels.")] = Path("next.csv"),
-    count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Write the images to this table, with an empty label column.")
+    ] = Path("next.csv"),
+    count: Annotated[int, typer.Option(min=1, help="How many images to pick.")] = 50,
     labels: Annotated[
         list[Path] | None,
-        typer.Option(help="Table of images that have a label; that of the run or of the folder unless given."),
+        typer.Option(
+            metavar="FILE",
+            help="Read from this table which images have a label already.",
+            show_default="that of RUN or PHOTOS",
+        ),
     ] = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
-    page: Annotated[Path | None, typer.Option(help="Also write a page of small pictures (HTML).")] = None,
-    overwrite: Replace = False,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page of small pictures.", show_default="no page")
+    ] = None,
+    overwrite: OverwriteFiles = False,
     device: Device = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Pick the images whose labels would tell the model most: uncertain ones, all of them different."""
+    """Pick the images to label next: those that the model is least sure of, and that differ from each other."""
     with plain_errors():
         from debiaspl.data.listing import list_images
         from debiaspl.data.table_form import Columns
@@ -154,14 +181,22 @@ def next_command(
 
 def export_command(
     run: EndedRun,
-    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="Write ONNX.")] = None,
-    torch_: Annotated[Path | None, typer.Option("--torch", metavar="FILE", help="Write torch.export (.pt2).")] = None,
-    check: Annotated[
-        Path | None, typer.Option(metavar="PHOTOS", help="A folder of images to check the file with, beside noise.")
+    onnx: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an ONNX file.", show_default="no file")
     ] = None,
-    overwrite: Replace = False,
+    torch_: Annotated[
+        Path | None,
+        typer.Option("--torch", metavar="FILE", help="Write a torch.export file (.pt2).", show_default="no file"),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PHOTOS", help="Also check the file on this folder of images.", show_default="noise alone"
+        ),
+    ] = None,
+    overwrite: OverwriteFiles = False,
 ) -> None:
-    """Write a model with its preprocessing inside, check it against PyTorch, and say how far they differ."""
+    """Export a model with its preprocessing, and check that the file gives the same probabilities as PyTorch."""
     with plain_errors():
         if onnx is None and torch_ is None:
             raise ValueError("nothing to write: expected --onnx FILE, --torch FILE, or both.")
@@ -197,7 +232,7 @@ def _refuse_useless(options: dict[str, Any], why: str) -> None:
 
 def _refuse_existing(overwrite: bool, outputs: dict[str, Path | None]) -> None:
     """Files that are there already, and one file for two outputs: the second would replace the first."""
-    from debiaspl.deploy.predict import refuse_existing
+    from debiaspl.files import refuse_existing
 
     seen: dict[str, str] = {}
     for option, path in outputs.items():

@@ -7,28 +7,38 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import Device, EndedRun, FileColumn, FollowLinks, LabelColumn, LabelTable, Replace, one_table
+from debiaspl.cli.options import (
+    Device,
+    EndedRun,
+    FileColumn,
+    FollowLinks,
+    LabelColumn,
+    LabelTable,
+    OverwriteFiles,
+    one_table,
+)
 from debiaspl.cli.terminal import filled_table, plain_errors, print_table, progress_bar, say
 
 
 def evaluate_command(
     run: EndedRun,
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder: class folders, or any, with --labels.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Class folders, or any photos with --labels.")],
     labels: LabelTable = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write all numbers as JSON.")] = None,
-    every: Annotated[bool, typer.Option("--every", help="Also count photos that the run has learned from.")] = False,
-    overwrite: Replace = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all numbers as JSON.", show_default="no file")
+    ] = None,
+    every: Annotated[bool, typer.Option("--every", help="Also count photos that the run was trained with.")] = False,
+    overwrite: OverwriteFiles = False,
     device: Device = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Compare a model with the true classes of photos: accuracy, each class, and what is mistaken for what."""
+    """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
     with plain_errors():
         from debiaspl.data.table_form import Columns
-        from debiaspl.deploy.predict import refuse_existing
         from debiaspl.deploy.saved import load_model
-        from debiaspl.files import write_json
+        from debiaspl.files import refuse_existing, write_json
         from debiaspl.report.evaluation import HEADER, evaluate_folder
         from debiaspl.training.device import find_device
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port, one_table
+from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -17,22 +17,34 @@ if TYPE_CHECKING:
 def label_command(
     photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Folder of images, at any depth.")],
     classes: Annotated[
-        str | None, typer.Option(help="Names with commas between: 'owl,heron,\"other, or none\"'.")
+        str | None,
+        typer.Option(
+            help="Class names separated by commas: 'owl,heron,\"other, or none\"'.", show_default="those in --out"
+        ),
     ] = None,
-    classes_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Names, one per line.")] = None,
-    labels: Annotated[
-        list[Path] | None, typer.Option(metavar="TABLE", help="Where answers go; PHOTOS/labels.csv unless given.")
+    classes_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Read class names from a file, one a line.", show_default="no file"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE",
+            help="Write answers to this table; one that exists is continued.",
+            show_default="PHOTOS/labels.csv",
+        ),
     ] = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
     run: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="A trained run: show what it is least sure of first.")
+        Path | None,
+        typer.Option(metavar="RUN", help="A trained run: first show what it is least sure of.", show_default="no run"),
     ] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Label images in the browser, on this machine alone (127.0.0.1); every answer goes straight into labels.csv."""
+    """Label images in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
     with plain_errors():
         from debiaspl.data.class_names import class_names_in, read_class_names
         from debiaspl.data.table_form import Columns
@@ -40,14 +52,13 @@ def label_command(
         from debiaspl.label import LabelServer, open_session
         from debiaspl.training import RunError
 
-        table = one_table(labels)
-        if table is not None:
-            refuse_missing_folder(table)
+        if out is not None:
+            refuse_missing_folder(out)
         if classes is not None and classes_file is not None:
             raise ValueError("--classes and --classes-file are both given, expected one of the two.")
         named = read_class_names(classes) if classes is not None else None
         named = class_names_in(classes_file) if classes_file is not None else named
-        with open_session(photos, named, table, run, Columns(file_column, label_column)) as session:
+        with open_session(photos, named, out, run, Columns(file_column, label_column)) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:

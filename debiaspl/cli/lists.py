@@ -1,16 +1,41 @@
-"""``debiaspl recipes``, ``settings``, ``corrections`` and ``results``: what there is, as tables."""
+"""``debiaspl recipes``, ``settings``, ``algorithms`` and ``corrections``: what there is, as tables."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from debiaspl._printable import printable
-from debiaspl.cli.options import AsJson
+from debiaspl.cli.columns import WIDTH, chosen_by, columns, paragraph
+from debiaspl.cli.options import AsJson, Settings
 from debiaspl.cli.terminal import filled_table, plain, plain_errors, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from debiaspl.training import Recipe
 
 WIDEST = 32
 """Columns of a value in the table of settings; a list of operations goes over several lines."""
+
+NUMBERS = 6, 5, 7
+"""Columns of the paper's number, of ours and of the cost, in the list of recipes."""
+RECIPES_CAPTION = (
+    "paper, ours: top-1 % on the test set; ours is the mean of the folds in results/. cost: time of one run, on an "
+    "H200; digits on one core. -: none, or not measured.",
+    "A name without an ending has the paper's settings. -fast: the same in less time. -minutes: our own settings. "
+    "-pretrain: features without labels, which -start begins with.",
+    "One recipe: debiaspl settings RECIPE. Train it: debiaspl train --recipe RECIPE.",
+)
+KINDS = (", minutes", ", from a start", ", fast", " without labels")
+"""In the descriptions of recipes; their names say the same."""
+
+GROUPS = {
+    "ALGORITHMS": "Need labels and images without labels:",
+    "HINTED": "Need labels, images, and labels of a graph, of another model or of a trained run:",
+    "STARTS": "Need images alone, and learn features without labels (debiaspl pretrain):",
+}
+ALGORITHMS_CAPTION = (
+    "views: weak + strong views that it needs of each unlabeled image; more views take more time. frozen: whether it "
+    "works with a frozen encoder.",
+    "Settings of one: debiaspl algorithms NAME. Train with it: --set algorithm=NAME.",
+)
 
 # The fields of Traits, as the columns are called.
 QUESTIONS = {
@@ -21,62 +46,90 @@ QUESTIONS = {
     "allows_shift": "shift allowed",
 }
 QUESTIONS_CAPTION = (
-    "Yes is what one would wish for. Helps training: not the finished classifier alone. No class counts: need not be "
-    "told how large the classes are. Adapts: follows the model. Balanced data too: has something to mend where classes "
-    "are equally large. Shift allowed: labeled and unlabeled images may be distributed differently."
-)
-RESULTS_CAPTION = (
-    "Accuracy: mean over folds (least to largest), top-1 % on the balanced test set, of the averaged weights after the "
-    "last step. Seconds: of a fold's whole process, start-up included; several at once shared the GPU. "
-    "Paper: WRN-28-2, 2^19 steps, five folds; most of its FixMatch numbers are copied from other papers. reached, "
-    "below: of that recipe alone. other recipe: minutes and start are contrastmatch on ResNet-9, so their numbers do "
-    "not compare with the paper's. open: not measured."
-)
-PROTOCOL_CAPTION = (
-    "Top-1 % on the balanced test set, means over runs. g100: 100 to 1; unlabeled images are distributed as the "
-    "labels, or uniform (unif.), or reversed (rev.). Ours: the averaged weights after the last step. Papers differ in "
-    "which images are unlabeled and in what they report: docs/data.md."
+    "Yes is an advantage. Helps training: acts during training, not on the finished classifier only. No class counts: "
+    "the sizes of the classes need not be known. Adapts: follows the model as it learns. Balanced data too: has an "
+    "effect where classes are equally large. Shift allowed: labeled and unlabeled images may be distributed "
+    "differently. Settings of one: debiaspl corrections NAME."
 )
 
 
-def recipes_command(json_: AsJson = False) -> None:
-    """List the recipes."""
-    from debiaspl.recipes import RECIPES
+def recipes_command(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="WORD...", help="Only recipes whose name or description has these words.", show_default="all"
+        ),
+    ] = None,
+    measured: Annotated[bool, typer.Option("--measured", help="Only recipes that were measured here.")] = False,
+    json_: AsJson = False,
+) -> None:
+    """List the recipes: the experiments of the paper and ours, with their accuracy and cost."""
+    with plain_errors():
+        from debiaspl.recipes import RECIPES
+        from debiaspl.recipes.results import accuracy_by_recipe
 
+        ours = accuracy_by_recipe()
+        found = [
+            recipe
+            for recipe in RECIPES.values()
+            if chosen_by(words or (), recipe.name, recipe.about) and (recipe.name in ours or not measured)
+        ]
+        if not found:
+            raise ValueError(f"no recipe has {' and '.join(words or ['results'])} in its name or description.")
     if json_:
-        print_json([recipe.to_json() for recipe in RECIPES.values()])
+        print_json([recipe.to_json() for recipe in found])
         return
-    rows = [
-        (recipe.name, recipe.about, "-" if recipe.paper is None else f"{recipe.paper:.1f}", recipe.cost)
-        for recipe in RECIPES.values()
-    ]
-    print_table(filled_table(("recipe", "experiment", "paper %", "cost"), rows, box=None, pad_edge=False))
+    wide = WIDTH - sum(NUMBERS) - 3
+    say("\n".join(columns(["recipe and method", "paper", "ours", "cost"], [wide, *NUMBERS], right=(1, 2), gap=1)))
+    groups: dict[str, list[Recipe]] = {}
+    for recipe in found:
+        groups.setdefault(recipe.about.rpartition(": ")[0] or recipe.about, []).append(recipe)
+    for title, group in groups.items():
+        say("")
+        say("\n".join(paragraph(title)))
+        name = max(len(recipe.name) for recipe in group)
+        widths = name, wide - name - 1, *NUMBERS
+        for recipe in group:
+            say("\n".join(columns(_recipe_cells(recipe, ours), widths, right=(2, 3), gap=1)))
+    for note in RECIPES_CAPTION:
+        say("")
+        say("\n".join(paragraph(note)))
+
+
+def _recipe_cells(recipe: "Recipe", ours: dict[str, float]) -> list[str]:
+    method = recipe.about.rpartition(": ")[2]
+    for kind in KINDS:
+        method = method.removesuffix(kind)
+    paper = "-" if recipe.paper is None else f"{recipe.paper:.1f}"
+    own = f"{ours[recipe.name]:.1f}" if recipe.name in ours else "-"
+    time, on, _ = recipe.cost.partition(" on ")
+    return [recipe.name, method, paper, own, time if on else "-"]
 
 
 def settings_command(
     recipe: Annotated[
-        str | None, typer.Argument(metavar="RECIPE", help="A recipe, see: debiaspl recipes. The defaults otherwise.")
+        str | None,
+        typer.Argument(metavar="RECIPE", help="A recipe, see: debiaspl recipes.", show_default="the defaults"),
     ] = None,
-    algorithm: Annotated[str | None, typer.Option(metavar="NAME", help="With this algorithm instead.")] = None,
-    correction: Annotated[str | None, typer.Option(metavar="NAME", help="With this correction.")] = None,
-    network: Annotated[str | None, typer.Option(metavar="NAME", help="With this network.")] = None,
-    protocol: Annotated[str | None, typer.Option(metavar="NAME", help="With this protocol.")] = None,
-    strong: Annotated[str | None, typer.Option(metavar="NAME", help="With these strong views.")] = None,
-    beside: Annotated[str | None, typer.Option(metavar="NAME", help="With this algorithm beside it.")] = None,
+    settings: Settings = None,
     json_: AsJson = False,
 ) -> None:
-    """List the settings of a recipe and of its parts: value, default and what each does. Change one with --set."""
-    parts = {"protocol": protocol, "network": network, "algorithm": algorithm}
-    parts |= {"correction": correction, "strong": strong, "beside": beside}
+    """List the settings of a recipe and of its parts: value, default and what each does.
+
+    Settings of another part: --set algorithm=NAME; the same for correction, network, protocol, strong and beside.
+    """
     with plain_errors():
         from debiaspl.recipes import recipe as find
         from debiaspl.training import Recipe
-        from debiaspl.training.settings import settings
+        from debiaspl.training.settings import settings as settings_of
 
         base = Recipe("default") if recipe is None else find(recipe)
-        changes = [f"{part}={name}" for part, name in parts.items() if name is not None]
-        chosen = base.with_settings(changes, load_files=True)
-        listed = settings(chosen)
+        chosen = base.with_settings(settings or [], load_files=True)
+        listed = settings_of(chosen)
+    _print_settings(chosen, listed, json_)
+
+
+def _print_settings(chosen: "Recipe", listed: list[Any], json_: bool) -> None:
     if json_:
         from dataclasses import asdict
 
@@ -107,11 +160,62 @@ def as_typed(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def corrections_command(json_: AsJson = False) -> None:
+def _print_part(part: str, name: str, json_: bool) -> None:
+    """The settings of one algorithm or correction."""
+    with plain_errors():
+        from debiaspl.training import Recipe
+        from debiaspl.training.settings import settings as settings_of
+
+        chosen = Recipe("default").with_settings([f"{part}={name}"], load_files=True)
+        listed = [setting for setting in settings_of(chosen) if setting.part == part]
+    _print_settings(chosen, listed, json_)
+
+
+def algorithms_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="List the settings of this algorithm.", show_default="list algorithms"),
+    ] = None,
+    json_: AsJson = False,
+) -> None:
+    """List the algorithms: what each does, its paper and what it needs."""
+    if name is not None:
+        _print_part("algorithm", name, json_)
+        return
+    from debiaspl.recipes.algorithm_list import algorithm_list
+
+    found = algorithm_list()
+    if json_:
+        print_json([row._asdict() for row in found])
+        return
+    widths = 13, 32, 16, 5, 6
+    say("\n".join(columns(("algorithm", "what it does", "paper", "views", "frozen"), widths)))
+    for group, title in GROUPS.items():
+        say("")
+        say("\n".join(paragraph(title)))
+        for row in found:
+            if row.group == group:
+                cells = row.name, row.about, row.paper or "-", row.views, "yes" if row.frozen else "no"
+                say("\n".join(columns(cells, widths)))
+    for note in ALGORITHMS_CAPTION:
+        say("")
+        say("\n".join(paragraph(note)))
+
+
+def corrections_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="List the settings of this correction.", show_default="compare all"),
+    ] = None,
+    json_: AsJson = False,
+) -> None:
     """Compare the corrections: what each needs and what it can do."""
     import inspect
     from dataclasses import asdict
 
+    if name is not None:
+        _print_part("correction", name, json_)
+        return
     from debiaspl.debias import CORRECTIONS
 
     declared: list[dict[str, Any]] = [
@@ -127,90 +231,9 @@ def corrections_command(json_: AsJson = False) -> None:
     from rich.table import Column
 
     yes, no = plain("yes", "green"), plain("no", "red")
-    columns = [Column("correction", no_wrap=True), *(Column(title, justify="center") for title in QUESTIONS.values())]
+    headings = [Column("correction", no_wrap=True), *(Column(title, justify="center") for title in QUESTIONS.values())]
     rows = [
         [correction["name"], *(yes if correction["traits"][field] else no for field in QUESTIONS)]
         for correction in declared
     ]
-    Console().print(filled_table(columns, rows, QUESTIONS_CAPTION, box=MINIMAL, pad_edge=False))
-
-
-def results_command(
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            help="Where benchmarks/gain.py wrote; results/gain and results/start of the checkout unless given."
-        ),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(metavar="N1/M1", help="A long-tail protocol, such as 500/4000: other papers' numbers and ours."),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write all of it as one page: NAME.html with filters, or NAME.md."),
-    ] = None,
-    json_: AsJson = False,
-) -> None:
-    """Print what was measured on real data, beside the paper's numbers."""
-    if page is not None:
-        from debiaspl.cli.results_page import write_page
-
-        write_page(page, folder, protocol, json_)
-        return
-    if protocol is not None:
-        _protocol(protocol, folder, json_)
-        return
-    with plain_errors():
-        from debiaspl.recipes.results import HEADER, home, rows, table
-        from debiaspl.training import RunError
-
-        places = home() if folder is None else (folder,)
-        if not places or not places[0].is_dir():
-            raise RunError(
-                f"{places[0] if places else 'results/gain'} is not a folder. Results lie in the repository, not in the "
-                "installed package: run this in a checkout, or name a folder that benchmarks/gain.py wrote: --folder."
-            )
-        found = rows(*places)
-        if not any(row.accuracy for row in found):
-            raise RunError(
-                f"{places[0]} holds no results. Expected a folder for each cell, such as "
-                f"{places[0] / found[0].cell}, with files that benchmarks/gain.py wrote."
-            )
-        if json_:
-            print_json([row.to_json() for row in found])
-            return
-        print_table(filled_table(HEADER, table(found), RESULTS_CAPTION))
-        for gpu in sorted({row.gpu for row in found if row.gpu}):
-            say(f"Measured on one {gpu}.")
-
-
-def _protocol(protocol: str, folder: Path | None, json_: bool) -> None:
-    """Print one long-tail protocol."""
-    from dataclasses import asdict
-    from textwrap import wrap
-
-    with plain_errors():
-        from rich.table import Column
-        from rich.text import Text
-
-        from debiaspl.recipes.protocol_table import FOLDER, protocol_rows, protocol_table
-        from debiaspl.recipes.results import home
-        from debiaspl.training import RunError
-
-        if folder is not None and not folder.is_dir():
-            raise RunError(f"{folder} is not a folder. Expected one with files that benchmarks/gain.py wrote.")
-        places = [place.parent / FOLDER for place in home()[:1]] if folder is None else [folder]
-        found = protocol_rows(protocol, next(iter(places), None))
-        if json_:
-            print_json([asdict(row) for row in found])
-            return
-        header, lines, notes = protocol_table(protocol, found)
-        columns = [Column(Text(title)) for title in header]
-        # Plain texts, but for the ends of lines.
-        cells = [[Text("\n".join(map(printable, cell.split("\n")))) for cell in line] for line in lines]
-        print_table(filled_table(columns, cells, box=None, pad_edge=False))
-        say("")
-        for note in (PROTOCOL_CAPTION, *notes):
-            for line in wrap(note, 80, subsequent_indent="  ", break_on_hyphens=False):
-                say(line)
+    Console().print(filled_table(headings, rows, QUESTIONS_CAPTION, box=MINIMAL, pad_edge=False))

@@ -1,10 +1,12 @@
-"""Options that several commands have, each declared once."""
+"""Options that several commands have, each declared once: one name, one meaning, one help text."""
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
+
+from debiaspl._torchrun import rank
 
 
 def _follow(wanted: bool) -> bool:
@@ -14,28 +16,59 @@ def _follow(wanted: bool) -> bool:
 
 
 FollowLinks = Annotated[
-    bool, Option("--follow-links", callback=_follow, help="Also read photos by links that lead out of their folder.")
+    bool, Option("--follow-links", callback=_follow, help="Also read photos through links that leave their folder.")
 ]
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
 Images = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")]
 LabelTable = Annotated[
     list[Path] | None,
-    Option(metavar="FILE", help="The table of labels (file_name,label), if it lies elsewhere."),
+    Option(
+        metavar="FILE",
+        help="Read labels from this table (file_name,label).",
+        show_default="PHOTOS/labels.csv or class folders",
+    ),
 ]
 Folders = Annotated[
-    str | None, Option(metavar="use|ignore", help="Beside a table: whether class folders are labels too.")
+    str | None,
+    Option(
+        metavar="use|ignore",
+        help="With a table of labels: whether class folders are labels too.",
+        show_default="an error where both exist",
+    ),
 ]
-FileColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names the image; file_name.")]
-LabelColumn = Annotated[str | None, Option(metavar="NAME", help="Column of the table that names its class; label.")]
-Settings = Annotated[list[str] | None, Option("--set", metavar="KEY=VALUE", help="Change a setting; may be repeated.")]
-Seeds = Annotated[int, Option(min=1, help="How many seeds; each is another choice of labels.")]
-Resume = Annotated[bool, Option("--resume", help="Go on with what was stopped.")]
-BeginAnew = Annotated[bool, Option("--overwrite", help="Begin anew in the same folder.")]
-Replace = Annotated[bool, Option("--overwrite", help="Replace files that are there.")]
-ParallelRuns = Annotated[int | None, Option(min=1, help="Runs at a time; as many as there are cores.")]
-Device = Annotated[str | None, Option(help="cuda or cpu; a GPU if there is one.")]
-Port = Annotated[int, Option(min=0, max=65535, help="0: any that is free.")]
-AsJson = Annotated[bool, Option("--json", help="Print all of it as JSON.")]
+FileColumn = Annotated[
+    str | None, Option(metavar="NAME", help="Column of the table that names the image.", show_default="file_name")
+]
+LabelColumn = Annotated[
+    str | None, Option(metavar="NAME", help="Column of the table that names its class.", show_default="label")
+]
+Settings = Annotated[
+    list[str] | None,
+    Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting; may be repeated. See: debiaspl settings.",
+        show_default="no change",
+    ),
+]
+Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other labels.")]
+Resume = Annotated[bool, Option("--resume", help="Continue a run that was stopped.")]
+Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --out already holds.")]
+OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that exist already.")]
+Jobs = Annotated[int | None, Option(min=1, help="Runs that train at the same time.", show_default="one for each core")]
+Workers = Annotated[int, Option(min=0, help="Processes that read images from files.")]
+Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
+Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead.")]
+Root = Annotated[
+    Path | None,
+    Option(help="A further folder with known image sets.", show_default="$DEBIASPL_DATA, ~/.cache/debiaspl"),
+]
+Eager = Annotated[bool, Option("--eager", help="On a GPU: do not record the step as a graph; slower.")]
+Timeout = Annotated[
+    float | None,
+    Option(min=1, help="With torchrun: seconds until a process that hangs ends the run.", show_default="600"),
+]
 
 
 def one_table(tables: list[Path] | None) -> Path | None:
@@ -48,3 +81,22 @@ def one_table(tables: list[Path] | None) -> Path | None:
             f"--labels is given {len(tables)} times: {names}. Expected one table; put their rows into one."
         )
     return tables[0]
+
+
+def refuse_both(resume: bool, overwrite: bool) -> None:
+    """Raise where a run should be both continued and replaced, or replaced by processes that may be restarted."""
+    if resume and overwrite:
+        raise ValueError("--resume continues a run and --overwrite replaces it, and both are given. Expected one.")
+    if overwrite and rank() is not None:
+        raise ValueError(
+            "--overwrite is for one process: torchrun may restart it, and it would then replace what it has trained. "
+            "Remove the folder first, or choose another --out."
+        )
+
+
+def overwrite_now(place: Path, recipe: Any, overwrite: bool) -> None:
+    """Remove an earlier run where ``--overwrite`` is given. Call it when everything else has been checked."""
+    if overwrite:
+        from debiaspl.recipes.folder import overwrite_run
+
+        overwrite_run(place, recipe)

@@ -7,7 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, LabelTable, Resume, Settings, one_table
+from debiaspl.cli.options import (
+    Device,
+    Eager,
+    FileColumn,
+    FollowLinks,
+    LabelColumn,
+    LabelTable,
+    Overwrite,
+    Resume,
+    Root,
+    Settings,
+    Timeout,
+    Workers,
+    one_table,
+    overwrite_now,
+    refuse_both,
+)
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
 from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
@@ -29,26 +45,25 @@ def pretrain_command(
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
     no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="Photos: look at no label; sub-folders are not classes.")
+        bool, typer.Option("--no-labels", help="Ignore labels of photos; sub-folders are not classes.")
     ] = False,
     settings: Settings = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the run; runs/DATA-pretrain unless given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run.", show_default="runs/DATA-pretrain")] = None,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     follow_links: FollowLinks = False,
     device: Device = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
-    root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
-    eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run; 600."),
-    ] = None,
+    workers: Workers = 2,
+    root: Root = None,
+    eager: Eager = False,
+    timeout: Timeout = None,
 ) -> None:
-    """Learn features without labels: a start, for runs that learn from a few labels afterwards.
+    """Learn features without labels, for runs that start from them and learn from a few labels.
 
-    With torchrun, several processes train on a known set together: torchrun --nproc-per-node=2 -m debiaspl pretrain ...
+    Several processes can train on a known set together: torchrun --nproc-per-node=2 -m debiaspl pretrain ...
     """
     with plain_errors():
+        refuse_both(resume, overwrite)
         from debiaspl.data.open import is_folder_of_images
         from debiaspl.training.group import TIMEOUT
         from debiaspl.training.loop import RunOptions
@@ -59,14 +74,14 @@ def pretrain_command(
         if is_folder_of_images(data):
             refuse_for_photos(Path(data), root, timeout)
             table = one_table(labels), file_column, label_column
-            _of_photos(Path(data), table, no_labels, settings or [], out, options)
+            _of_photos(Path(data), table, no_labels, settings or [], out, options, overwrite)
             return
         if any(option is not None for option in (labels or None, file_column, label_column, no_labels or None)):
             raise ValueError(
                 f"{data} is a known set, whose labels are known too; --labels, --file-column, --label-column and "
                 "--no-labels are for a folder of photos."
             )
-        _of_known(data, settings or [], out, options)
+        _of_known(data, settings or [], out, options, overwrite)
 
 
 def _refuse_nowhere(data: str) -> None:
@@ -85,6 +100,7 @@ def _of_photos(
     settings: list[str],
     out: Path | None,
     options: "RunOptions",
+    overwrite: bool,
 ) -> None:
     from debiaspl.data.table_form import Columns
     from debiaspl.photos.duration import estimate_start
@@ -102,6 +118,7 @@ def _of_photos(
     recipe = choose_start(photos, machine).with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
+    overwrite_now(place, recipe, overwrite)
     begun = Run.at(place, recipe, options.resume).config_path.exists()
     say(photos.headline() + _classes_of(photos))
     if options.resume and not begun:
@@ -126,7 +143,7 @@ def _classes_of(photos: "Photos") -> str:
     return f" The folders are taken for classes ({named}); if they are not: --no-labels.{used}"
 
 
-def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOptions") -> None:
+def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOptions", overwrite: bool) -> None:
     from debiaspl.data import LazyImages, open_data
     from debiaspl.photos.duration import estimate_start
     from debiaspl.recipes.start import LARGEST_SIDE, start_for_known
@@ -146,6 +163,7 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
     recipe = recipe.with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
+    overwrite_now(place, recipe, overwrite)
     begun = (place / "config.json").exists()
     if rank() is None:
         Run.at(place, recipe, options.resume)

@@ -5,32 +5,38 @@ from typing import Annotated
 
 import typer
 
-from debiaspl.cli.options import AsJson, Device, Resume, Settings
+from debiaspl.cli.options import AsJson, Device, Overwrite, Resume, Settings, refuse_both
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_json, say
 
 
 def repeat_command(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A result file: results/start/*/*.json and the like, or a results.json."),
+        typer.Argument(metavar="FILE", help="A result file, such as results/start/*/*.json, or a run's results.json."),
     ],
     folds: Annotated[
-        list[int] | None, typer.Option("--fold", min=0, help="This fold; may be repeated. All recorded unless given.")
+        list[int] | None,
+        typer.Option("--fold", min=0, help="A fold (seed) to run; may be repeated.", show_default="all recorded"),
     ] = None,
     settings: Settings = None,
     start_settings: Annotated[
-        list[str] | None, typer.Option("--set-start", metavar="KEY=VALUE", help="The same for the start.")
+        list[str] | None,
+        typer.Option(
+            "--set-start", metavar="KEY=VALUE", help="Change a setting of its start.", show_default="no change"
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the runs; runs/repeat-NAME unless given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/repeat-NAME")] = None,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     device: Device = None,
     json_: AsJson = False,
 ) -> None:
-    """Run again what a result file records, and say whether the new numbers agree with it.
+    """Repeat the runs that a result file records, and say whether the new numbers agree.
 
-    With --set, to shorten a rehearsal for example, it is another experiment, and numbers are not compared.
+    With --set, to shorten a trial for example, it is another experiment, and numbers are not compared.
     """
     with plain_errors():
+        refuse_both(resume, overwrite)
         from debiaspl.recipes.repeat import in_words, plan, read_recorded, repeat
         from debiaspl.training.loop import RunOptions
 
@@ -41,7 +47,7 @@ def repeat_command(
         count = len(recorded.accuracy)
         say(f"{file} records {recorded.recipe.name}, {count} fold{'s' if count > 1 else ''}.", err=json_)
         options = RunOptions(resume, device, go_on=command_to_go_on())
-        result = repeat(planned, folder, options, lambda text: say(text, err=json_))
+        result = repeat(planned, folder, options, lambda text: say(text, err=json_), overwrite)
         if json_:
             print_json(result)
             return

@@ -5,29 +5,34 @@ from typing import Annotated
 
 import typer
 
-from debiaspl.cli.options import Port
+from debiaspl.cli.options import OverwriteFiles, Port
 from debiaspl.cli.terminal import plain_errors, say
 
 
 def report_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or one that holds runs.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="PAGE", help="RUN/report.html unless given; ./report.html for several.")
+        Path | None,
+        typer.Option(
+            metavar="PAGE", help="The page to write.", show_default="RUN/report.html; of several runs report.html"
+        ),
     ] = None,
+    overwrite: OverwriteFiles = False,
 ) -> None:
-    """Write the report of a run, or of several beside each other, as one self-contained page."""
+    """Write a report of one run, or of several side by side, as one self-contained HTML page."""
     with plain_errors():
-        from debiaspl.files import refuse_missing_folder, write_text
+        from debiaspl.files import refuse_existing, write_text
         from debiaspl.recipes import RECIPES
-        from debiaspl.report.pages import refuse_replacing
+        from debiaspl.report.pages import refuse_other_page
         from debiaspl.report.runs import read_run, runs_in, runs_page
         from debiaspl.report.runs.fairness import differences
         from debiaspl.report.runs.methods import methods_of
 
-        if out is not None:
-            refuse_missing_folder(out)
         page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
-        refuse_replacing(page)
+        if out is not None:
+            refuse_existing(page, overwrite)
+        else:  # a run writes its report when it ends, and it is written again without asking
+            refuse_other_page(page, overwrite)
         found = [read_run(folder) for given in runs for folder in runs_in(given)]
         write_text(page, runs_page(found, RECIPES))
         say(f"The report is {page}")
@@ -39,10 +44,10 @@ def report_command(
 
 
 def watch_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, going on or ended.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, training or ended.")],
     port: Port = 0,
 ) -> None:
-    """Serve the report of a run on this machine (127.0.0.1), following the run while it goes on."""
+    """Show the report of a run in the browser while it trains, on this machine only (127.0.0.1)."""
     with plain_errors():
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import WatchServer

@@ -9,14 +9,21 @@ import typer
 from debiaspl._torchrun import rank
 from debiaspl.cli.options import (
     Device,
+    Eager,
     FileColumn,
     Folders,
     FollowLinks,
     LabelColumn,
     LabelTable,
+    Overwrite,
     Resume,
+    Root,
     Settings,
+    Timeout,
+    Workers,
     one_table,
+    overwrite_now,
+    refuse_both,
 )
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
@@ -31,50 +38,61 @@ VIEWS = (
 
 def train_command(
     photos: Annotated[
-        Path | None, typer.Argument(help="A folder of photos: class folders and unlabeled/, or any, with labels.csv.")
+        Path | None,
+        typer.Argument(
+            metavar="PHOTOS",
+            help="A folder of photos: class folders and unlabeled/, or any photos with labels.csv.",
+            show_default="use --recipe",
+        ),
     ] = None,
     labels: LabelTable = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
     encoder: Annotated[
         str | None,
-        typer.Option(help="A pretrained network: efficientnet-lite0, a vision model of the hub, or its folder."),
+        typer.Option(
+            help="A pretrained network: efficientnet-lite0, or a vision model (hub name or folder).",
+            show_default="no encoder",
+        ),
     ] = None,
-    recipe: Annotated[str | None, typer.Option(help="Which experiment instead; see: debiaspl recipes.")] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="Train this recipe instead of photos; see: debiaspl recipes.", show_default="use PHOTOS"),
+    ] = None,
     settings: Settings = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the run; runs/RECIPE, or runs/FOLDER, unless given.")
+        Path | None, typer.Option(help="Folder for the run.", show_default="runs/PHOTOS or runs/RECIPE")
     ] = None,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     device: Device = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read images from files.")] = 2,
-    root: Annotated[Path | None, typer.Option(help="A further folder to look for known sets in.")] = None,
-    eager: Annotated[bool, typer.Option("--eager", help="On a GPU: do not record the step; slower.")] = False,
-    timeout: Annotated[
-        float | None,
-        typer.Option(min=1, help="With torchrun: seconds after which a process that hangs ends the run; 600."),
-    ] = None,
+    workers: Workers = 2,
+    root: Root = None,
+    eager: Eager = False,
+    timeout: Timeout = None,
     allow_alike: Annotated[
-        bool, typer.Option("--allow-alike", help="Classes of photos may differ in capitals or spaces alone.")
+        bool, typer.Option("--allow-alike", help="Accept class names that differ only in capitals or spaces.")
     ] = False,
     allow_names: Annotated[
-        bool, typer.Option("--allow-names", help="Names such as 'rest' or 'owl,heron' are classes of photos, too.")
+        bool, typer.Option("--allow-names", help="Accept class names such as 'rest' or 'owl,heron'.")
     ] = False,
     folders: Folders = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Train on a folder of photos with a few labels, or train one recipe.
+    """Train on a folder of photos with a few labels, or train a recipe.
 
-    With torchrun, several processes train one recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
+    Several processes can train a recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
     """
     with plain_errors():
+        refuse_both(resume, overwrite)
         if photos is not None and recipe is None:
             refuse_for_photos(photos, root, timeout)
             table = one_table(labels), file_column, label_column
             from debiaspl.photos.names import Allowed
 
             names = Allowed(allow_alike, allow_names, folders)
-            _train_photos(photos, table, encoder, settings or [], out, resume, device, workers, eager, names)
+            again = resume, overwrite
+            _train_photos(photos, table, encoder, settings or [], out, again, device, workers, eager, names)
             return
         for_photos = (labels or None, file_column, label_column, encoder, allow_alike or None, allow_names or None)
         if recipe is None or photos is not None or any(option is not None for option in (*for_photos, folders)):
@@ -96,6 +114,7 @@ def train_command(
             warn_of_new_run(folder, chosen)
         limit = TIMEOUT if timeout is None else timeout
         options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
+        overwrite_now(folder, chosen, overwrite)
         results = train_as(options, chosen, folder)
         if rank():
             return  # the first one speaks for all
@@ -132,14 +151,16 @@ def _train_photos(
     encoder: str | None,
     settings: list[str],
     out: Path | None,
-    resume: bool,
+    again: tuple[bool, bool],
     device: str | None,
     workers: int,
     eager: bool,
     names: Any,
 ) -> None:
-    """Choose, say what was chosen, train, and say what came out. ``table`` is where the labels are, if not in the
-    folder, and what its two columns are called."""
+    """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
+    the folder, and the names of its two columns; ``again`` is whether to resume or to overwrite an earlier run."""
+    from dataclasses import replace
+
     from rich.console import Console
 
     from debiaspl.data.table_form import Columns
@@ -152,6 +173,7 @@ def _train_photos(
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
+    resume, overwrite = again
     photos = survey(folder, table[0], Columns(*table[1:]), names.folders == "use")
     names.check(photos)
     machine = find_device(device).type
@@ -160,6 +182,8 @@ def _train_photos(
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
+    # A start of its own lies below the run, and is trained again with it.
+    overwrite_now(place, checked if start is None else replace(checked, start=""), overwrite)
     begun = Run.at(place, checked, resume).config_path.exists()
     say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
     say(photos.each_class())

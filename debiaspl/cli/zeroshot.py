@@ -5,52 +5,86 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import Device, FileColumn, FollowLinks, LabelColumn, Resume, one_table
+from debiaspl.cli.options import (
+    Device,
+    FileColumn,
+    FollowLinks,
+    LabelColumn,
+    Overwrite,
+    Resume,
+    Settings,
+    one_table,
+    refuse_both,
+)
 from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar, say
 
 
 def zeroshot_command(
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; nobody needs to label them.")],
-    classes: Annotated[str, typer.Option(help="Names in plain words: 'river,forest' or a file of lines.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; no labels are needed.")],
+    classes: Annotated[str, typer.Option(help="Class names in plain English: 'river,forest', or a file, one a line.")],
     model: Annotated[
         str | None,
-        typer.Option(help="The teacher: a CLIP or SigLIP (hub name or folder), conse, or .npz/.npy/.csv; conse."),
+        typer.Option(
+            help="The teacher: a CLIP or SigLIP (hub name or folder), conse, or predictions in .npz, .npy or .csv.",
+            show_default="conse",
+        ),
     ] = None,
     student: Annotated[
-        str, typer.Option(help="efficientnet-lite0, a vision model (hub name or folder), resnet9, small, wrn-28-2.")
+        str,
+        typer.Option(
+            help="What is trained: efficientnet-lite0, a vision model (hub name or folder), resnet9, small, wrn-28-2."
+        ),
     ] = "efficientnet-lite0",
-    fine_tune: Annotated[bool, typer.Option("--fine-tune", help="Train the whole encoder; wants a GPU.")] = False,
+    fine_tune: Annotated[
+        bool, typer.Option("--fine-tune", help="Train the whole encoder, not its classifier alone; needs a GPU.")
+    ] = False,
     templates: Annotated[
-        str | None, typer.Option(help="name, general, satellite, texture, digits, or a file of lines with {}.")
+        str | None,
+        typer.Option(
+            help="Prompts: name, general, satellite, texture, digits, or a file of lines with {}.",
+            show_default="the teacher's",
+        ),
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Predictions of the teacher this sure are used: 0.95; with --labels 0.4."),
+        typer.Option(
+            min=0, max=1, help="Use predictions of the teacher from this on.", show_default="0.95; with --labels 0.4"
+        ),
     ] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="The same, for the student's own labels.")] = 0.95,
-    steps: Annotated[int | None, typer.Option(min=1, help="Training steps; chosen by the number of images.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides first weights, order and views.")] = 0,
     labels: Annotated[
         list[Path] | None,
-        typer.Option(metavar="TABLE", help="A few labels (file_name,label) to learn from, beside the teacher."),
+        typer.Option(
+            metavar="FILE", help="Read a few labels (file_name,label) to learn from too.", show_default="no labels"
+        ),
     ] = None,
     evaluate: Annotated[
-        Path | None, typer.Option(metavar="TABLE", help="True labels (file_name,label), for the final table alone.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Read true labels (file_name,label), for the final table only.",
+            show_default="no labels",
+        ),
     ] = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
+    settings: Settings = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
     cache: Annotated[
-        Path | None, typer.Option(help="Where predictions of teachers are kept; ~/.cache/debiaspl/zeroshot.")
+        Path | None,
+        typer.Option(help="Folder for predictions of teachers.", show_default="~/.cache/ debiaspl/zeroshot"),
     ] = None,
     device: Device = None,
     resume: Resume = False,
+    overwrite: Overwrite = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Classify a folder of photos by class names alone: a zero-shot model labels what it is sure of, and a student
-    learns from that and from all other photos, without (FixMatch) and with (DebiasPL) its bias taken out."""
+    """Classify photos by class names alone, without labels.
+
+    A zero-shot teacher labels photos it is sure of; a student learns from these and all others, without its bias.
+    """
     with plain_errors():
+        refuse_both(resume, overwrite)
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
         from debiaspl.encoders.templates import read_templates
@@ -68,7 +102,7 @@ def zeroshot_command(
             raise ValueError("--file-column and --label-column are those of a table: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
-        learner = Student(student, fine_tune, steps, threshold=threshold, seed=seed)
+        learner = Student(student, fine_tune, settings=tuple(settings or ()))
         shape = open_photos(photos, names).images.shape
         teacher = find_teacher(model, min(shape[2:]), out / FEATURES, learner.views(shape[0]), find_device(device))
         if model is None:
@@ -87,7 +121,7 @@ def zeroshot_command(
         if resume:
             warn_of_new_experiment(out, "zeroshot", "zero-shot run")
         with progress_bar("images") as show:
-            found = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on())
+            found = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on(), overwrite)
         _print(found.rows, teacher, evaluate)
         if found.check is not None:
             _print_check(found.check)

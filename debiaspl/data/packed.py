@@ -22,7 +22,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
-from debiaspl.files import new_folder, parse_json
+from debiaspl.files import exists_already, new_folder, parse_json, remove_folder
 
 FORMAT = 1
 SHARD_BYTES = 1 << 30
@@ -80,22 +80,36 @@ def pack(
     out: Path,
     shard_bytes: int = SHARD_BYTES,
     progress: Callable[[int], None] = lambda done: None,
+    overwrite: bool = False,
 ) -> int:
     """Write batches of (images, labels, ids) as a packed folder, and return the number of images.
 
-    Everything is written to a folder beside ``out``, which is renamed when it is complete; an error leaves nothing.
+    All goes into a folder beside ``out`` that gets its name when it is whole; a failure leaves nothing. With
+    ``overwrite`` it replaces an earlier packed folder, which stays until then.
     """
-    if out.exists():
-        raise DataError(f"{out} exists already. Choose another name, or delete it to pack again.")
+    refuse_packing_over(out, overwrite)
     try:
         with new_folder(out) as partial:
-            return _write(batches, classes, partial, shard_bytes, progress)
+            count = _write(batches, classes, partial, shard_bytes, progress)
+            if out.exists():
+                remove_folder(out)
+            return count
     except OSError as error:
         raise DataError(f"could not write {out}: {error.strerror or error}. Nothing was left behind.") from error
 
 
+def refuse_packing_over(out: Path, overwrite: bool) -> None:
+    """Raise where ``out`` exists, unless it is a packed folder that may be overwritten."""
+    if not out.exists():
+        return
+    if not (out / INDEX).is_file():
+        raise DataError(f"{out} exists already and is no packed folder, so it is not overwritten. Choose another name.")
+    if not overwrite:
+        raise DataError(exists_already(out, "packed images"))
+
+
 def pack_files(
-    images: ImageSet, out: Path, progress: Callable[[int], None] = lambda done: None
+    images: ImageSet, out: Path, progress: Callable[[int], None] = lambda done: None, overwrite: bool = False
 ) -> tuple[int, dict[str, str]]:
     """Pack images from files; returns their number, and a reason for each that could not be read."""
     assert isinstance(images.images, LazyImages)
@@ -117,7 +131,7 @@ def pack_files(
                     labels = [int(images.labels[position]) for position, _ in kept]
                     yield torch.stack([picture for _, picture in kept]), labels, [images.ids[k] for k, _ in kept]
 
-    return pack(batches(), images.classes, out, progress=progress), skipped
+    return pack(batches(), images.classes, out, progress=progress, overwrite=overwrite), skipped
 
 
 def _write(

@@ -18,10 +18,9 @@ from torch import Tensor, nn
 from debiaspl._extras import extra
 from debiaspl._version import __version__
 from debiaspl.deploy.check import Checked, check
-from debiaspl.deploy.predict import refuse_existing
 from debiaspl.deploy.resize import cover, pillow_is_tall_first
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.files import write_bytes
+from debiaspl.files import refuse_existing, write_bytes
 from debiaspl.models import scale
 from debiaspl.training import RunError
 

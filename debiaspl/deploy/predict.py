@@ -14,8 +14,7 @@ from debiaspl.data.errors import shown
 from debiaspl.data.listing import Listing, list_images
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
-from debiaspl.files import refuse_missing_folder, write_whole
-from debiaspl.training import RunError
+from debiaspl.files import refuse_existing, write_whole
 
 Progress = Callable[[int, int], None]
 Watch = Callable[[list[Prediction]], None]
@@ -100,15 +99,6 @@ def _images(photos: Path) -> Listing:
     if not photos.is_file():
         return list_images(photos)
     return Listing(photos.parent, (photos.name,), torch.full((1,), UNLABELED), (), ())
-
-
-def refuse_existing(out: Path, overwrite: bool) -> None:
-    """Raise if an existing file would be lost, or if a folder would have to be created."""
-    refuse_missing_folder(out)
-    if out.is_dir():
-        raise RunError(f"{out} is a folder, expected the name of a file.")
-    if out.exists() and not overwrite:
-        raise RunError(f"{out} exists already. Use --overwrite to replace it, or choose another name.")
 
 
 def _rows(files: list[str], probabilities: Tensor, settings: TableSettings) -> list[Prediction]:

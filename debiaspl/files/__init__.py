@@ -6,8 +6,10 @@ from debiaspl.files.json_text import parse_json
 from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
 from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.whole import (
+    exists_already,
     new_folder,
     put_in_place,
+    refuse_existing,
     refuse_missing_folder,
     remove_folder,
     remove_leftovers,
@@ -22,6 +24,7 @@ __all__ = [
     "FileError",
     "digest_if_there",
     "digest_of_file",
+    "exists_already",
     "fits",
     "free_memory",
     "gigabytes",
@@ -32,6 +35,7 @@ __all__ = [
     "open_own",
     "parse_json",
     "put_in_place",
+    "refuse_existing",
     "refuse_missing_folder",
     "remove_folder",
     "remove_leftovers",

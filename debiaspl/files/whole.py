@@ -90,6 +90,25 @@ def refuse_missing_folder(path: Path) -> None:
     )
 
 
+def exists_already(path: Path, holds: str = "", resume: bool = False, other: str = "another name") -> str:
+    """The message of every command that would overwrite something without ``--overwrite``.
+
+    ``holds`` says what a folder contains; ``resume``: it can also be resumed.
+    """
+    found = f"{path} exists already" + (f" and contains {holds}" if holds else "")
+    return f"{found}. Use {'--resume to resume it, ' if resume else ''}--overwrite to replace it, or choose {other}."
+
+
+def refuse_existing(path: Path, overwrite: bool) -> None:
+    """Raise where a file would be overwritten without ``overwrite``, where it is a folder, or where its folder is
+    missing."""
+    refuse_missing_folder(path)
+    if path.is_dir():
+        raise FileError(f"{path} is a folder, expected the name of a file to write, such as {path / 'new.csv'}.")
+    if path.exists() and not overwrite:
+        raise FileError(exists_already(path))
+
+
 @contextmanager
 def _beside(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
     """A new hidden file or folder beside ``path``, open and locked; removed at the end, unless it was renamed."""

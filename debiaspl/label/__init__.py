@@ -1,4 +1,4 @@
-"""Labelling images in a browser on this machine, straight into labels.csv."""
+"""Labelling images in a browser on this machine; answers are written to labels.csv."""
 
 from debiaspl.label.opening import open_session
 from debiaspl.label.server import LabelServer

@@ -1,4 +1,4 @@
-"""What a trained run would have labeled next."""
+"""Which images to label first, by a trained run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from debiaspl.graph import Graph
 
 COUNT = 200
-"""Images that are named at a time."""
+"""Images that are chosen at a time."""
 MOST = 20_000
-"""Images that the run looks at: of a larger folder, so many at even distances."""
+"""Images that the run reads: of a larger folder, this many at even distances."""
 
 
 class RunGuide:
-    """Names the images that ``debiaspl next`` would pick. The first call looks at the images, later ones do not; each
-    takes the answers so far into account."""
+    """Chooses the images that ``debiaspl next`` would pick. The first call reads the images, later ones do not; each
+    call uses the answers so far."""
 
     def __init__(
         self, model: "SavedModel", root: Path, files: Sequence[str], answers: Mapping[str, str | None] | None = None
     ) -> None:
-        """``answers`` are the classes of files, which grow while somebody labels; None: no class."""
+        """``answers`` are the classes of files, and grow during labelling; None: no class."""
         self._model, self._root, self._files = model, root, files
         self._answers = {} if answers is None else answers
         self._graph: Graph | None = None
@@ -34,7 +34,7 @@ class RunGuide:
         self._stopped = False
 
     def stop(self) -> None:
-        """Name no more; looking at the images ends with the batch under way."""
+        """Choose no more; reading ends with the current batch."""
         self._stopped = True
 
     def __call__(self, answered: Iterable[int]) -> list[int]:

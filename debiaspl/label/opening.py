@@ -1,4 +1,4 @@
-"""From what was typed to a session that can be served."""
+"""Opens a labelling session from the arguments of the command."""
 
 import os
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def open_session(
     run: Path | None = None,
     columns: Columns = USUAL,
 ) -> Iterator[Session]:
-    """The images of a folder and its table, which nobody else can label meanwhile.
+    """The images of a folder and its table, locked against other sessions.
 
     Classes that are not given are those of the run, of the table, or of the class folders, in this order.
     """
@@ -67,12 +67,12 @@ def locked(table: Path) -> Iterator[None]:
             by = f" by process {error.process}" if error.process else ""
             raise RunError(
                 f"{table} is being labelled already{by}. "
-                "Go on in its page, or end it with Ctrl-C; or label into another table: --labels."
+                "Continue in its page, or end it with Ctrl-C; or write to another table: --out."
             ) from error
         except OSError as error:
             raise RunError(
                 f"could not write beside {table}: {error.strerror}. "
-                "Choose a place for the labels that can be written: --labels."
+                "Choose a table in a folder that can be written: --out."
             ) from error
         yield
 
@@ -92,7 +92,7 @@ def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[
 
 
 def _take_over_class_folders(table: Table, files: tuple[str, ...], classes: tuple[str, ...]) -> None:
-    """Images in folders called like classes have their labels: training reads a table instead of such folders."""
+    """Write labels of images in class folders to the table: with a table, training does not read class folders."""
     folders = {file: composed(file.split("/")[0]) for file in files if "/" in file and why_unnameable(file) is None}
     labeled = {file: folder for file, folder in folders.items() if folder in classes}
     if labeled:

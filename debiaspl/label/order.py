@@ -1,4 +1,4 @@
-"""In which order images are shown, decided while they are being read: the first one is there at once."""
+"""The order in which images are shown. It is decided while they are read, so that the first one appears at once."""
 
 import random
 import time
@@ -12,22 +12,22 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.label.spread import SIDE, Spread, sketch
 
 ENOUGH = 64
-"""Images to choose from that the first choice waits for, for as long as ``PATIENCE`` seconds."""
+"""The first choice waits until this many images are read, for at most ``PATIENCE`` seconds."""
 PATIENCE = 0.5
 KEPT = 2
-"""Images that stay in their places when a guide has made up its mind."""
+"""Images at the front that a guide does not move."""
 LONGEST_WAIT = 60
 CENTRES = 1_000
-"""Images with answers, at most, that the first choices keep away from."""
+"""The first choices differ from at most this many images that have an answer."""
 MOST = 20_000
 """Images to choose from: of a larger folder, more are read when these are labeled."""
 
 Guide = Callable[[Iterable[int]], list[int]]
-"""From the images that were answered to those that should be shown next; none if it knows of no more."""
+"""From the images with an answer to those that should be shown next; an empty list if there are no more."""
 
 
 class Order:
-    """Which images come next, spread over the set; with a guide, those that it names, as soon as it has named them.
+    """Which images come next, spread over the set; with a guide, those that it chooses, as soon as it has chosen.
 
     Two threads at most: one reads small pictures, one asks the guide. ``stop`` ends them.
     """
@@ -36,9 +36,9 @@ class Order:
         self._root, self._files = root, files
         self._answered = set(answered)
         self.unreadable: dict[int, str] = {}
-        """Image -> reason, as far as is known."""
+        """Image -> reason, so far."""
         self.failed: str | None = None
-        """Why the guide gave up, if it did."""
+        """The error of the guide, if it failed."""
         self._shuffled = random.Random(seed).sample(range(len(files)), len(files))
         self._unread = iter(self._shuffled)
         self._spread, self._head = Spread(seed), deque[int]()
@@ -54,7 +54,7 @@ class Order:
             thread.start()
 
     def stop(self) -> None:
-        """Wait for the threads: Python must not end while one of them is inside of torch."""
+        """Wait for the threads: Python must not exit while one of them is inside torch."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -62,7 +62,7 @@ class Order:
             thread.join(LONGEST_WAIT)
 
     def upcoming(self, count: int) -> list[int]:
-        """The next images; those named once stay in their places, but for what a guide puts before them."""
+        """The next images. Their order stays the same, except for images that a guide puts first."""
         with self._changed:
             patience = self._begun + PATIENCE - time.monotonic()
             self._changed.wait_for(lambda: self._read_all or len(self._spread) >= ENOUGH, max(patience, 0))
@@ -76,14 +76,14 @@ class Order:
             self._forget(key)
 
     def put_first(self, key: int) -> None:
-        """An answer was taken back: the image comes at once."""
+        """Show an image at once, whose answer was undone."""
         with self._changed:
             self._answered.discard(key)
             self._forget(key)
             self._head.appendleft(key)
 
     def put_last(self, keys: Iterable[int]) -> None:
-        """Images that were skipped, once more, when nothing else is left."""
+        """Show skipped images again after all others."""
         with self._changed:
             for key in keys:
                 self._answered.discard(key)
@@ -142,20 +142,20 @@ class Order:
             self._changed.notify_all()
 
     def _reading_order(self) -> Iterator[int]:
-        """Some of the images that have answers among the others: what is chosen should be unlike them too."""
+        """Images without an answer, mixed with some that have one, which the choices should differ from too."""
         old = [key for key in self._shuffled if key in self._answered][:CENTRES]
         new = [key for key in self._shuffled if key not in self._answered]
         for pair in zip_longest(old, new):
             yield from (key for key in pair if key is not None)
 
     def _follow(self, guide: Guide) -> None:
-        """Ask the guide whenever nothing is left of what it said."""
+        """Ask the guide again whenever its last choices are used up."""
         while not self._stopped:
             with self._changed:
                 answered = set(self._answered)
             try:
                 named = guide(answered)
-            except Exception as error:  # it must not end in silence: the page says what became of it
+            except Exception as error:  # the page shows the error
                 self.failed = str(error) or type(error).__name__
                 return
             with self._changed:

@@ -16,7 +16,7 @@ KEPT = 24
 
 
 class ServedPictures:
-    """Pictures by file; the last few are kept. One is made at a time: several of the largest would fill the memory."""
+    """Pictures by file; the last few are kept. One is made at a time, as several large ones would fill the memory."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -1,4 +1,4 @@
-"""The page, served on this machine alone: images are asked for by number, and all else is one of a few names."""
+"""The page, served on this machine only: images are asked for by number, everything else by one of a few names."""
 
 import json
 from functools import cache
@@ -29,7 +29,7 @@ JSON = "application/json"
 
 
 class LabelServer(LocalServer):
-    """One session for whoever has the address."""
+    """One session, for everyone who has the address."""
 
     def __init__(self, session: Session, port: int = 0) -> None:
         self.session = session
@@ -47,7 +47,7 @@ class _Handler(LocalHandler):
                 raise Refused(HTTPStatus.NOT_IMPLEMENTED, "GET and POST are answered")
             kind, body = ways[method](self.asked())
         except Refused as refused:
-            # The rest of a body that nobody read must not be taken for the next request.
+            # The rest of an unread body must not be read as the next request.
             self.close_connection = True
             status, (kind, body) = refused.status, _said(refused)
         except Stale as error:

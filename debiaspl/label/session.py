@@ -1,4 +1,4 @@
-"""What the page asks and what it is told: one set of images, one table, any number of tabs."""
+"""One labelling session: one set of images, one table, any number of browser tabs."""
 
 import shlex
 from collections import Counter
@@ -14,17 +14,17 @@ from debiaspl.label.pictures import ServedPictures
 from debiaspl.label.table import Table, why_unnameable
 
 AHEAD = 6
-"""Images that the page is told of, so that it can fetch them before they are looked at."""
+"""Upcoming images that the page gets, so that it can load them in advance."""
 NAMED = 100
 """Unreadable files that the page names."""
 
 
-class Stale(DataError):  # noqa: N818 - nothing is wrong: the page is behind, and is told what is true now
-    """The answer is to an image that is not open any more, in another tab for one."""
+class Stale(DataError):  # noqa: N818 - not an error: the page is behind, and gets the current state
+    """The answer is to an image that has one already, for example from another tab."""
 
 
 class Session:
-    """Images by number: a number is all that a page can ask for."""
+    """Images by number: a page can ask for nothing but a number."""
 
     def __init__(
         self, root: Path, files: tuple[str, ...], classes: tuple[str, ...], table: Table, guide: RunGuide | None = None
@@ -47,7 +47,7 @@ class Session:
         self._order.stop()
 
     def about(self) -> dict[str, Any]:
-        """What does not change while the page is open."""
+        """What stays the same while the page is open."""
         train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path), *self.table.options])
         return {"folder": str(self.root), "table": str(self.table.path), "classes": self.classes, "train": train}
 
@@ -97,7 +97,7 @@ class Session:
             return self.state()
 
     def again(self) -> dict[str, Any]:
-        """Show what was skipped once more; the rows stay until there is an answer."""
+        """Show skipped images again; their rows stay until there is an answer."""
         with self._lock:
             skipped = [self._number[file] for file, label in self.table.answers.items() if label is None]
             self._order.put_last(skipped)
@@ -108,10 +108,10 @@ class Session:
         if self.table.cut is not None:
             notes.append(
                 f"The last line of {self.table.path} was cut off ({self.table.cut!r}). "
-                "It is left out, and its image is asked for again."
+                "It is left out, and its image is shown again."
             )
         if self._order.failed is not None:
             notes.append(f"The run could not choose images: {self._order.failed}")
         elif self._guide is not None and self._guide.looked < self._guide.total:
-            notes.append(f"The run is looking at the images: {self._guide.looked:,} of {self._guide.total:,}.")
+            notes.append(f"The run is reading the images: {self._guide.looked:,} of {self._guide.total:,}.")
         return notes

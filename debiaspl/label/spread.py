@@ -43,7 +43,7 @@ class Spread:
         self._sketches.append(made)
 
     def add_centre(self, made: Sketch) -> None:
-        """Something that was seen: what is like it can wait."""
+        """Add an image that was shown: similar ones can wait."""
         self._centres.append(made)
 
     def pick(self) -> int | None:
@@ -62,7 +62,7 @@ class Spread:
         return key
 
     def drop(self, key: int) -> None:
-        """No candidate any more; the last one takes its place."""
+        """Remove a candidate; the last one takes its place."""
         place = self._candidates.pop(key, None)
         if place is None:
             return

@@ -1,5 +1,4 @@
-"""labels.csv while it is being filled: every answer is on the disk before it counts. What is not changed keeps every
-byte that it had."""
+"""labels.csv during labelling: every answer is on the disk before it is confirmed, and other rows keep every byte."""
 
 import os
 import stat
@@ -20,13 +19,13 @@ from debiaspl.files import unguarded, write_whole
 
 @dataclass(frozen=True)
 class Entry:
-    """A row, understood."""
+    """A row of the table, parsed."""
 
     raw: str
     file: str | None
     """None for a blank line, which is kept as it is."""
     label: str | None
-    """None: the image was looked at and has no label."""
+    """None: the image was shown and skipped."""
     others: tuple[str, ...] = ()
     """What its other columns hold, in their order."""
 
@@ -34,8 +33,8 @@ class Entry:
 class Table:
     """The rows of a table in their order: the last row is the last answer. No label: the image was skipped.
 
-    The file is the truth. It is written whole beside itself and renamed, so that a kill leaves the old table or the new
-    one; and it is read again when another program has changed it.
+    A new table is written beside the old one and renamed, so that a kill leaves either the old or the new one. It is
+    read again when another program has changed it.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Table:
 
     @property
     def options(self) -> list[str]:
-        """What a command must be told to read this table, beside its name."""
+        """Options that a command needs to read this table, besides its path."""
         named = (("--file-column", self._columns.file), ("--label-column", self._columns.label))
         return [word for option, name in named if name for word in (option, name)]
 
@@ -68,7 +67,7 @@ class Table:
         self.answer_all({file: label})
 
     def answer_all(self, answers: Mapping[str, str | None]) -> None:
-        """Add rows at the end; those that the table has of these files already go, but for their other columns."""
+        """Add rows at the end. Earlier rows of the same files are removed; their other columns are kept."""
         self.refresh()
         old = {entry.file: entry for entry in self._entries if entry.file in answers}
         kept = [entry for entry in self._entries if entry.file not in answers]
@@ -76,7 +75,7 @@ class Table:
         self._write([*kept, *made])
 
     def undo(self) -> tuple[str, str | None] | None:
-        """Take the last answer back; the file and its label, or None if there is no answer."""
+        """Undo the last answer; returns its file and label, or None if there is no answer."""
         self.refresh()
         last = self.last
         if last is None:
@@ -85,8 +84,8 @@ class Table:
         others = [cell for entry in self._entries if entry.file == file for cell in entry.others if cell]
         if others:
             raise DataError(
-                f"the last row, of {shown([file])}, holds more than a label ({shown(others)}), which would "
-                f"be lost. Change it in {self.path} itself."
+                f"the last row, of {shown([file])}, has other columns too ({shown(others)}), which would be lost. "
+                f"Change it in {self.path} itself."
             )
         self._write([entry for entry in self._entries if entry.file != file])
         return last
@@ -98,7 +97,7 @@ class Table:
         return Entry(csv_line(cells, _line_end(self._text), self._text.form.separator), file, label, kept)
 
     def refresh(self) -> None:
-        """Take over what another program has written. A file that is gone is written again from what is known."""
+        """Read the table again if another program has changed it. A file that was removed is written again."""
         state = _state(self.path)
         if state is not None and state != self._seen:
             self._read()
@@ -169,18 +168,18 @@ def _line_end(text: LabelText) -> str:
 
 
 def why_unnameable(file: str) -> str | None:
-    """Why a file cannot stand in a table that every reader takes, if so."""
+    """Why a file cannot be named in a table, or None if it can."""
     try:
         file.encode()
     except UnicodeEncodeError:
         return "its name is not UTF-8, so labels.csv cannot hold it; rename it"
-    return "its name looks like a path out of the folder; rename it" if leaves(file) else None
+    return "its name looks like a path that leaves the folder; rename it" if leaves(file) else None
 
 
 def _text(path: Path, columns: Columns) -> LabelText:
-    """The table; one that is not there, or that was only just begun, is a new one."""
+    """The table; a new one if there is none, or only the beginning of one."""
     if path.suffix.lower() == ".json":
-        raise DataError(f"answers go into a CSV file, and {path} is JSON. Name another table: --labels.")
+        raise DataError(f"answers go into a CSV file, and {path} is JSON. Choose another table: --out.")
     text = read_text(path) if path.exists() else ""
     begun = csv_line(columns.names)
     found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
@@ -191,7 +190,7 @@ def _text(path: Path, columns: Columns) -> LabelText:
 
 
 def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[str]) -> bool:
-    """Whether a row without a line end cannot be trusted to be whole: "owl" may have been going to be "owlet"."""
+    """Whether a row without a line end may be incomplete: "owl" may be the beginning of "owlet"."""
     if row.is_blank or is_open(row.raw, text.form.separator) or len(row.cells) < len(text.names):
         return True
     name, label = text.cells(row)
@@ -200,11 +199,11 @@ def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[s
 
 
 def _refuse_unknown(labels: Sequence[str], classes: Sequence[str], table: Path) -> None:
-    """Labels that a table holds already must be among the classes: else half of them would never be asked for."""
+    """Raise where the table has labels that are not among the classes."""
     counts = Counter(label for label in labels if label not in classes)
     if counts:
         found = shown([f"{label} ({count:,})" for label, count in sorted(counts.items())])
         raise DataError(
             f"{table} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
-            "Name these labels as classes too, correct them in the table, or label into another one: --labels."
+            "Add these labels to the classes, correct them in the table, or write to another table: --out."
         )

@@ -7,11 +7,11 @@ from debiaspl.data.given import fold_of
 from debiaspl.photos.survey import Photos
 
 HELD_OUT = 5
-"""One label in so many is held out, where there are enough."""
+"""One label in five is held out, where there are enough."""
 ENOUGH = 10
-"""Labels of the rarest class from which on there are,"""
+"""There are enough if the rarest class has this many labels"""
 ENOUGH_IN_ALL = 50
-"""if so many can be held out."""
+"""and if this many can be held out."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Check:
     """Labels that are checked."""
 
     def words(self) -> str:
-        """For the user, before it begins."""
+        """A sentence for the user, printed before training."""
         if not self.folds:
-            return "Every class has one label only: nothing can be checked. Two of each would do."
+            return "Every class has one label only, so nothing can be checked. Two labels of each class are enough."
         if self.all_in_turn:
             return f"Too few labels to hold any out: {self.labels} are cross-checked in {self.folds} folds."
         return f"{self.labels} labels are held out to check with."

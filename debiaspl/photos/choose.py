@@ -138,8 +138,8 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
     from the beginning: the settings of docs/start.md, found on CIFAR-10."""
     if start.channels != 3:
         raise ValueError(
-            f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that "
-            "debiaspl pretrain has made of photos."
+            f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that was "
+            "trained on photos: debiaspl pretrain."
         )
     own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
     if device == "cpu":

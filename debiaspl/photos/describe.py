@@ -1,4 +1,4 @@
-"""What training on photos has shown, in a table and in plain sentences. Small numbers are told as such."""
+"""What training on photos has shown, as a table and in plain sentences."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from debiaspl.report.chance import wilson
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
 UNEVEN = 3
-"""Times as many photos of one class as of another from which on a folder is called long-tailed."""
+"""A folder is called long-tailed if one class has this many times the photos of another."""
 
 
 def rows(outcome: Outcome) -> list[tuple[str, ...]]:
@@ -19,45 +19,46 @@ def rows(outcome: Outcome) -> list[tuple[str, ...]]:
 def caption(outcome: Outcome) -> str:
     check = outcome.check
     if not check.folds:
-        return "On the labels it was trained with: this tells nothing of other photos."
+        return "Measured on the labels it was trained with: this says nothing about other photos."
     if not check.all_in_turn:
         return f"On {check.labels} labels that were held out.{_balanced(outcome)}"
     return (
         f"Each of {check.labels} labels was predicted by one of {check.folds} models that did not learn from it. These "
-        f"had fewer labels than the final model, which is usually better than they are.{_balanced(outcome)}"
+        f"models had fewer labels than the final model, which is usually better.{_balanced(outcome)}"
     )
 
 
 def _balanced(outcome: Outcome) -> str:
-    """Equal labels of every class cannot show what is lost on classes that are common."""
+    """A note that balanced labels do not measure the accuracy on a long-tailed folder."""
     labels, predicted = outcome.semi.get("labels", []), outcome.semi.get("check", {}).get("predicted", [])
     if not predicted or len(set(labels)) > 1 or max(predicted) < UNEVEN * max(min(predicted), 1):
         return ""
     return (
-        " The labels have as many photos of one class as of another, but the folder seems not to: this is accuracy by "
-        "class, and says little about the share of all photos that is right."
+        " The labels are balanced over the classes, but the folder seems not to be: this is a mean over classes, and "
+        "says little about the accuracy on all photos."
     )
 
 
 def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
-    """Whether the unlabeled photos, of which there are so many, have helped: yes, no, or the labels cannot tell."""
+    """Whether the unlabeled photos have helped: yes, no, or not significant with these labels."""
     if outcome.baseline is None and not unlabeled:
-        return "Every photo has a label, so there was nothing to learn without one: this is a supervised model."
+        return "Every photo has a label, so this is a supervised model."
     if outcome.baseline is None:
-        return "This is a supervised model, as asked for: it has learned from the labels alone."
+        return "This is a supervised model, as requested: it has learned from the labels only."
     if not outcome.check.folds:
-        return "Whether the unlabeled photos have helped cannot be told: no class has a second label to check with."
+        return "It is not known whether the unlabeled photos help: no class has a second label to check with."
     run, baseline = outcome.candidates[-1], outcome.baseline
     found = paired(run, baseline)
     numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
     if found is None:
         return (
-            f"{numbers}. An earlier version trained a part of this, and did not keep which labels: nothing is tested."
+            f"{numbers}. A part of this was trained by an earlier version, which did not record which labels were "
+            "right, so the difference cannot be tested."
         )
-    apart = f"{found.more} labels are right with {run.name} alone and {found.less} with the supervised model alone"
+    apart = f"{found.more} labels are right only with {run.name}, {found.less} only with the supervised model"
     if not found.significant:
         return (
-            f"These labels cannot tell whether the unlabeled photos help: {numbers}; the difference is not significant "
+            f"These labels do not show whether the unlabeled photos help: {numbers}; the difference is not significant "
             f"({apart}).{' On average over the sets of photos that we measured they do.' if outcome.frozen else ''}"
         )
     if found.more > found.less:
@@ -71,10 +72,10 @@ def handed_out(outcome: Outcome, place: Path) -> str:
     if chosen is run:
         return f"predict, next and export use this model: {run.name}."
     return (
-        f"predict, next and export use the model called {chosen.name}, in {place / chosen.folder}, because it is "
+        f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, because it is "
         f"significantly better on these labels than {run.name}: {chosen.right} of {chosen.checked} right instead of "
-        f"{run.right}. What it says of every photo is in {place / chosen.folder / 'predictions.csv'}. To use "
-        f"{run.name} all the same, remove {place / 'chosen.json'}."
+        f"{run.right}. Its predictions of every photo are in {place / chosen.folder / 'predictions.csv'}. To use "
+        f"{run.name} anyway, remove {place / 'chosen.json'}."
     )
 
 

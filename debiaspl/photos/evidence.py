@@ -8,7 +8,7 @@ from debiaspl.report.chance import either_way
 
 SUPERVISED, GRAPH, DEBIASPL = "supervised", "graph", "DebiasPL"
 SIGNIFICANT = 0.05
-"""Two models differ where chance alone would show as much less often than this."""
+"""Two models differ significantly where chance alone would show as much less often than this."""
 
 
 @dataclass(frozen=True)

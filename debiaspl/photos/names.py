@@ -1,4 +1,4 @@
-"""Names of classes that are nearly always a mistake: refused before anything is trained, unless they are meant."""
+"""Class names that are nearly always a mistake: refused before training, unless the user allows them."""
 
 import re
 from typing import NamedTuple
@@ -12,12 +12,12 @@ NAMED = 5
 NOT_YET = frozenset(
     ("rest", "remaining", "todo", "tolabel", "tobelabeled", "tobelabelled", "unsorted", "unclassified", "uncategorized")
 )
-"""Names, without capitals and signs, that may be a class, and more often mean: not looked at yet."""
+"""Names, in lower case and without signs, that usually mean "not labeled yet"."""
 _BETWEEN = re.compile(r"\s*[,;|/+&]\s*|\s+and\s+")
 
 
 class Allowed(NamedTuple):
-    """What the user allows, and has said of folders beside a table."""
+    """What the user allows, and whether class folders beside a table are labels."""
 
     alike: bool = False
     doubtful: bool = False
@@ -38,7 +38,7 @@ class Allowed(NamedTuple):
 
 
 def refuse_doubtful(photos: Photos, python: bool = False) -> None:
-    """Raise where a class is likely none: two classes for one photo, or photos that wait for a label."""
+    """Raise where a class is probably none: two classes for one photo, or photos without a label yet."""
     allow = "allow_names=True" if python else "--allow-names"
     joined = {name: parts for name in photos.classes if (parts := _parts(name, photos.classes))}
     counts = dict(zip(photos.classes, photos.counts, strict=True))
@@ -46,35 +46,34 @@ def refuse_doubtful(photos: Photos, python: bool = False) -> None:
         told = shown([f"{name!r} ({_photos(counts[name])})" for name in joined], limit=NAMED)
         others = shown(sorted({part for parts in joined.values() for part in parts}), limit=2 * NAMED)
         raise DataError(
-            f"{photos.source} has {told} beside {others}: is that several classes for one photo? It would be learned "
-            "as a class of its own. Keep one class for each photo, or leave it without a label. If it is a class, "
-            f"allow it: {allow}."
+            f"{photos.source} has {told} as well as {others}. If that means several classes for one photo: it would be "
+            "learned as a class of its own. Keep one class for each photo, or leave it without a label. If it is a "
+            f"class, allow it: {allow}."
         )
     waiting = [name for name in photos.classes if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET]
     if waiting:
         told = shown([f"{name!r} ({_photos(counts[name])})" for name in waiting], limit=NAMED)
         how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
         raise DataError(
-            f"{photos.source} has the class {told}. If these photos have no label yet, {how}; else they would be "
+            f"{photos.source} has the class {told}. If these photos have no label yet, {how}; otherwise they would be "
             f"learned as a class. If it is a class, allow it: {allow}."
         )
 
 
 def refuse_passed_over(photos: Photos, python: bool = False) -> None:
-    """Raise where labels would be lost: a table is there, and folders are called like its classes."""
+    """Raise where labels would be lost: there is a table, and also folders named like its classes."""
     if not photos.passed_over:
         return
     use, ignore = ('folders="use"', 'folders="ignore"') if python else ("--folders use", "--folders ignore")
     folders = sorted({file.split("/")[0] for file in photos.passed_over})
     raise DataError(
-        f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders that are called like "
-        f"its classes: {shown(folders)}. Are these folders labels too? Then {use}; else {ignore}, and the table "
-        "alone counts."
+        f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders named like its classes: "
+        f"{shown(folders)}. If these folders are labels too: {use}. If only the table counts: {ignore}."
     )
 
 
 def _parts(name: str, classes: tuple[str, ...]) -> list[str]:
-    """Classes that a name is put together of, where there is one or more; none for a plain name."""
+    """The classes that a name is composed of; none for a plain name."""
     parts = _BETWEEN.split(name)
     return [part for part in parts if part in classes and part != name] if len(parts) > 1 else []
 
@@ -84,7 +83,7 @@ def _photos(count: int) -> str:
 
 
 def refuse_alike(photos: Photos, python: bool = False) -> None:
-    """Raise where names of classes differ in capital letters and spaces alone: nearly always one class and a slip."""
+    """Raise where class names differ only in capital letters and spaces: nearly always a typing mistake."""
     groups = alike(photos.classes)
     if not groups:
         return
@@ -95,13 +94,13 @@ def refuse_alike(photos: Photos, python: bool = False) -> None:
     allow = "allow_alike=True" if python else "--allow-alike"
     how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
     raise DataError(
-        f"{photos.source} has names that differ in capital letters or spaces alone: {told}{more}. Each would be "
+        f"{photos.source} has class names that differ only in capital letters or spaces: {told}{more}. Each would be "
         f"learned as a class of its own. If they are one, {how}: {todo}. If they are not, allow it: {allow}."
     )
 
 
 def alike(classes: tuple[str, ...]) -> list[list[str]]:
-    """Names that are one, but for their case and spaces."""
+    """Groups of names that are equal except for case and spaces."""
     groups: dict[str, list[str]] = {}
     for name in classes:
         groups.setdefault(" ".join(name.casefold().split()), []).append(name)

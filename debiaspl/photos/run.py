@@ -1,4 +1,4 @@
-"""The runs that training on photos is made of: folds that check, the models to compare with, and the run itself."""
+"""The runs of one training on photos: folds for the check, models to compare with, and the run itself."""
 
 import shutil
 import signal
@@ -192,8 +192,8 @@ def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | No
     # Files that are read while training are found to be unreadable only then: its labels are counted with them.
     if results["labels"] not in (read.counts(), known.counts()):
         raise RunError(
-            f"the labels are not those that {out} was begun with, and a part of it has ended with those. "
-            "Begin another run: --out."
+            f"the labels have changed since {out} was started, and a part of it has ended with the old ones. Start "
+            "another run: --out."
         )
 
 
@@ -238,7 +238,7 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
         how = "the model of this run, on labels that were held out from it"
     else:
         confusion = predict(task.test).confusion
-        how = "the labels it was trained with, for want of others: this tells nothing of other photos"
+        how = "the labels it was trained with, as there are no others: this says nothing about other photos"
     kind = "none" if not check.folds else "cross-check" if parts else "held-out"
     told: dict[str, Any] = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted}
     more = {"check": told if right is None else {**told, "right": right}, "learned_from": list(task.labeled.ids)}

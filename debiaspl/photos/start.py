@@ -1,4 +1,4 @@
-"""Features of somebody's own photos, learned without labels: what is chosen, and what is measured in the end."""
+"""Features of a folder of photos, learned without labels: which settings are chosen, and what is measured."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,12 +21,12 @@ from debiaspl.training.parts import find
 from debiaspl.training.results import Ending, Predict, on_the_test_set
 
 AUTOMATIC_FROM = {"cuda": 10_000}
-"""Photos from which on ``debiaspl train PHOTOS`` learns features first, by kind of device; never on one that is not
-here. On a CPU it would take longer than all the rest. Measured with 10,800 images of EuroSAT: docs/start.md."""
+"""With this many photos ``debiaspl train PHOTOS`` learns features first, by kind of device; never on other devices. On
+a CPU it would take longer than all the rest. Measured with 10,800 images of EuroSAT: docs/start.md."""
 
 
 def start_name(folder: Path) -> str:
-    """What the start of a folder of photos is called."""
+    """The name of the start of a folder of photos."""
     return f"{folder.resolve().name}-pretrain"
 
 
@@ -84,8 +84,8 @@ def choose_with_start(
     named = [text.strip() for key, _, text in (one.partition("=") for one in settings) if key.strip() == "start"]
     if named and named[-1] and encoder is not None:
         raise ValueError(
-            f"the encoder {encoder[0]} and the start {named[-1]} would both be what the network begins with. Leave out "
-            "--encoder, or --set start."
+            f"the network can begin with the encoder {encoder[0]} or with the start {named[-1]}, and both are given. "
+            "Leave out --encoder, or --set start."
         )
     if named:
         begun = Run(out or Path("runs") / photos.folder.resolve().name) if resume else None

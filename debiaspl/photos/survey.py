@@ -1,4 +1,4 @@
-"""What lies in a folder of somebody's own photos."""
+"""What a folder of photos holds: images, labels, classes and sizes."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,12 @@ from debiaspl.data.table_form import USUAL, Columns
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32
-"""Photos that are opened to see how large they are."""
+"""How many photos are opened to see their size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Photos:
-    """What lies in a folder."""
+    """What a folder holds."""
 
     folder: Path
     table: Path | None
@@ -52,7 +52,7 @@ class Photos:
         return int((self.labels == UNLABELED).sum())
 
     def headline(self) -> str:
-        """What is there, in a line."""
+        """Images, labels and classes, in a line."""
         if not self.classes:
             return f"{len(self.labels):,} images without labels."
         counts = self.counts
@@ -62,7 +62,7 @@ class Photos:
         return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
 
     def each_class(self) -> str:
-        """The classes with their labels, in a line: what is no class is noticed there."""
+        """The classes with their labels, in a line, so that the user notices a wrong one."""
         named = [repr(name) if "," in name else name for name in self.classes]
         told = [f"{name} {count:,}" for name, count in zip(named, self.counts, strict=True)]
         return f"Classes: {shown(told, limit=30)}."
@@ -79,7 +79,7 @@ class Photos:
 
 
 def survey(folder: Path, table: Path | None, columns: Columns = USUAL, folders: bool = False) -> Photos:
-    """Look at a folder; no photo is read but a few, for their size. ``folders`` as in ``list_folder``."""
+    """List a folder. Only a few photos are opened, for their size. ``folders`` as in ``list_folder``."""
     return _surveyed(list_folder(folder, table, columns=columns, folders=folders), table, columns, folders)
 
 
@@ -103,13 +103,13 @@ def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL, fo
     folder = listing.root
     if len(listing.files) < FEWEST_IMAGES:
         raise DataError(
-            f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Put the photos that have "
-            "no label there too: most of what is learned comes from them."
+            f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Add photos without a label "
+            "too: most of what is learned comes from them."
         )
     step = max(len(listing.files) // LOOKED_AT, 1)
     sides = [side for name in listing.files[::step] if (side := _side(folder / name))]
     if not sides:
-        raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were looked at can be read.")
+        raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were tried can be read.")
     side, passed_over = int(median(sides)), listing.passed_over
     return Photos(folder, table, listing.labels, listing.classes, side, columns, folders, passed_over)
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from debiaspl.training import Choice, Recipe
 
-COST = "2^19 steps a fold; 1.3 h on an H200 at 8.7 ms"  # results/speed/h200.json, joint
+COST = "1.3 h on an H200: 2^19 steps a fold at 8.7 ms"  # results/speed/h200.json, joint
 
 PAPER = Recipe(
     name="cifar10",
@@ -39,7 +39,7 @@ PAPER = Recipe(
 
 FAST = replace(
     PAPER,
-    cost="2^19 steps a fold; 0.8 h on an H200 at 5.3 ms",  # results/speed/h200.json, fast
+    cost="0.8 h on an H200: 2^19 steps a fold at 5.3 ms",  # results/speed/h200.json, fast
     network=Choice("wrn", {"depth": 28, "width": 2, "norm_momentum": 0.1}),
     algorithm=Choice("fixmatch", {**PAPER.algorithm.settings, "joint": False, "strong_share": 0.5}),
     teacher="average",
@@ -50,7 +50,7 @@ FAST = replace(
 MINUTES = Recipe(
     name="minutes",
     data="cifar10",
-    cost="30,000 steps a fold; under 3 minutes on an H200 that three share",
+    cost="<3 min on an H200 that three runs share: 30,000 steps a fold",
     network=Choice("resnet9", {"widths": (32, 64, 256, 256)}),
     algorithm=Choice(
         "contrastmatch",
@@ -84,7 +84,7 @@ MINUTES = Recipe(
 START = Recipe(
     name="start",
     data="cifar10",
-    cost="20,000 steps a fold; about a minute on an H200, after pretrain",
+    cost="~1 min on an H200, after pretrain: 20,000 steps a fold",
     network=Choice("resnet9", {"widths": (64, 128, 256, 512)}),
     first_classifier="graph",
     algorithm=Choice(

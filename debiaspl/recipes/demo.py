@@ -21,7 +21,7 @@ from debiaspl.training import Choice, Job, Recipe, train_all
 BALANCED = replace(
     ONE_LABEL.with_settings(["strength=2"]),
     name="digits-10-demo",
-    about="digits, balanced, one label a class; the demo's own strength",
+    about="digits, balanced, one label a class: DebiasPL, the demo's own strength",
 )
 """digits-10 with a strength that was chosen on seeds 100 to 115, by accuracy on the unlabeled training images:
 benchmarks/demo_settings.py."""

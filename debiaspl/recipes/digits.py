@@ -9,8 +9,8 @@ from debiaspl.training import Choice, Recipe
 
 ONE_LABEL = Recipe(
     name="digits-10",
-    about="digits, balanced, one label a class",
-    cost="about 10 s on one core",
+    about="digits, balanced, one label a class: DebiasPL",
+    cost="~10 s on one core",
     data="digits",
     protocol=Choice("few-labels", {"per_class": 1}),
     network=Choice("small"),
@@ -30,7 +30,7 @@ ONE_LABEL = Recipe(
 LONG_TAIL = replace(
     ONE_LABEL,
     name="digits-lt20-10pct",
-    about="digits, classes of 20 to 1, 10 % labeled",
+    about="digits, long-tailed 20 to 1, 10 % labeled: DebiasPL",
     protocol=Choice("long-tail", {"gamma": 20.0, "labeled_fraction": 0.1}),
 )
 

@@ -25,7 +25,7 @@ RECIPES = (
         name="eurosat-40",
         about="EuroSAT, 4 labels a class: DebiasPL",
         data="eurosat",
-        cost="2^19 steps a fold; not measured",
+        cost="not measured: 2^19 steps a fold",
         protocol=FOUR,
     ),
     *(replace(recipe, data="eurosat") for recipe in in_minutes("eurosat-40", CELL, FOUR)),

@@ -6,10 +6,10 @@ from statistics import mean
 from textwrap import wrap
 from typing import Any
 
-from debiaspl.files import parse_json
 from debiaspl.recipes.long_tail import CELLS, Cell
 from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
-from debiaspl.recipes.results import SEARCH, changes, checked, described, fold_numbers
+from debiaspl.recipes.result_files import SEARCH, json_files, read_result, shown_path
+from debiaspl.recipes.results import changes, checked, described, fold_numbers
 from debiaspl.training import Recipe, RunError
 
 FOLDER = "long-tail"
@@ -67,17 +67,17 @@ def protocol_rows(protocol: str, folder: Path | None) -> list[ProtocolRow]:
         for row in PUBLISHED
         if row.cell in names
     ]
-    paths = [] if folder is None else sorted((*folder.glob("*.json"), *folder.glob("*/*.json")))
+    paths = [] if folder is None else json_files(folder)
     own = [_own(path) for path in paths if SEARCH not in path.stem]
     return found + sorted((row for row in own if row.cell in names), key=lambda row: (row.method, row.where, row.cell))
 
 
 def _own(path: Path) -> ProtocolRow:
     try:
-        measured: dict[str, Any] = parse_json(path.read_text())
+        measured: dict[str, Any] = read_result(path)
         checked(measured)
         recipe = Recipe.from_json(measured["recipe"])
-        cell = recipe.name.removesuffix("-fixmatch").removesuffix("-supervised").removesuffix("-start")
+        cell = recipe.name.removesuffix("-fixmatch").removesuffix("-start")
         if cell not in {cell.name for cell in CELLS}:
             raise ValueError(f"{recipe.name} is no recipe of a standard long-tail protocol")
         settings = [setting for setting in measured["command"].split() if "=" in setting]
@@ -98,7 +98,7 @@ def _own(path: Path) -> ProtocolRow:
             seconds=tuple(fold["seconds"] for fold in measured["folds"]),
             together=measured["together"],
             gpu=measured["device"],
-            file=str(path),
+            file=shown_path(path),
             ran=described(recipe),
         )
     except (OSError, KeyError, TypeError, ValueError) as error:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from debiaspl.files import parse_json, write_json
+from debiaspl.files import write_json
 from debiaspl.models.start import find_start
 from debiaspl.recipes import recipe as recipe_named
+from debiaspl.recipes.folder import overwrite_run
+from debiaspl.recipes.result_files import read_result
 from debiaspl.report.intervals import next_interval
 from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, Run, RunError
@@ -57,7 +59,7 @@ class Planned:
 def read_recorded(path: Path) -> Recorded:
     """The file; raises where it records no run."""
     try:
-        found = parse_json(path.read_text())
+        found = read_result(path)
     except OSError as error:
         raise RunError(
             f"{path} cannot be read: {error.strerror}. Expected a result file, such as {_EXAMPLE}."
@@ -166,11 +168,17 @@ def _computed(recipe: Recipe) -> Recipe:
 
 
 def repeat(
-    planned: Planned, out: Path, options: RunOptions, watch: Callable[[str], None] = lambda text: None
+    planned: Planned,
+    out: Path,
+    options: RunOptions,
+    watch: Callable[[str], None] = lambda text: None,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Train all of it, and return what ``out/repeat.json`` then holds."""
     jobs = {**planned.starts, **dict(planned.runs.values())}
     for place, recipe in jobs.items():
+        if overwrite:
+            overwrite_run(place, replace(recipe, start="") if Path(recipe.start) in planned.starts else recipe)
         Run.at(place, recipe, options.resume)  # refuses folders of something else, before anything trains
     for place, recipe in planned.starts.items():
         watch(f"The start, {recipe.name}, {recipe.steps:,} steps: {place}")

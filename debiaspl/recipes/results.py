@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from debiaspl.files import parse_json
-from debiaspl.recipes import RECIPES, recipe
+from debiaspl.recipes import RECIPES, recipe, result_files
 from debiaspl.recipes.cifar10 import CELLS
+from debiaspl.recipes.result_files import SEARCH, json_files, read_result, shown_path
 from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, RunError
 
@@ -18,8 +18,6 @@ METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
 PLAIN = Recipe(name="", data="")
 KINDS = {"start": "-start", "minutes": "-minutes", "paper": ""}
 """Kinds of recipes, and what stands in their names behind the cell."""
-SEARCH = "search"
-"""In the names of files beside the cells, which say how settings were chosen."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +68,13 @@ def rows(*folders: Path) -> list[MeasuredRow]:
     found: list[MeasuredRow] = []
     cells = _cells()
     for folder in folders:
-        for path in (*folder.glob("*.json"), *folder.glob("*/*.json")):
+        for path in json_files(folder):
             search = path.parent == folder and SEARCH in path.stem
             if not search and (path.parent.name not in cells or path.parent.parent != folder):
                 place = folder / next(iter(cells))
                 raise RunError(f"{path} belongs to no cell. Expected it in a folder such as {place}.")
     for cell, papers in cells.items():
-        files = {path.stem: path for folder in folders for path in sorted((folder / cell).glob("*.json"))}
+        files = {path.stem: path for folder in folders for path in json_files(folder) if path.parent == folder / cell}
         for kind, infix in KINDS.items():
             for method, ending in METHODS.items():
                 paper = papers.get(method)
@@ -109,7 +107,7 @@ def _belongs(stem: str, prefix: str, ending: str) -> bool:
 
 def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> MeasuredRow:
     try:
-        measured = parse_json(path.read_text())
+        measured = read_result(path)
         checked(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         recorded = Recipe.from_json(measured["recipe"])
@@ -123,7 +121,7 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
             together=measured["together"],
             gpu=measured["device"],
             folds=fold_numbers(measured["folds"]),
-            file=str(path),
+            file=shown_path(path),
             ran=described(recorded),
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
@@ -198,24 +196,43 @@ def _cells() -> dict[str, dict[str, float]]:
 
 
 def home() -> tuple[Path, ...]:
-    """The results that lie beside the package, in a checkout; none where it was installed without them."""
-    for parent in (Path.cwd(), Path(__file__).parents[2]):
-        if (parent / "results" / "gain").is_dir():
-            return parent / "results" / "gain", parent / "results" / "start"
-    return ()
+    """Where the paper's cells were measured: of the checkout, or else of the copy in the package."""
+    return result_files.home() / "gain", result_files.home() / "start"
+
+
+def accuracy_by_recipe() -> dict[str, float]:
+    """The mean accuracy of every recipe that was measured as it is, in %."""
+    measured = [row for row in rows(*home()) if row.accuracy and row.method in METHODS]
+    return {row.cell + KINDS[row.recipe] + METHODS[row.method]: mean(row.accuracy) for row in measured}
 
 
 def table(found: list[MeasuredRow]) -> Iterator[tuple[str, ...]]:
-    """Cells of a printed table, under ``HEADER``."""
+    """Rows of docs/debiasing.md: cell, method, recipe, accuracy, seconds, the paper's number and the standing."""
     for row in found:
         paper = "-" if row.paper is None else f"{row.paper:.1f}"
         if not row.accuracy:
             yield row.cell, row.method, row.recipe, "", "", paper, "open"
             continue
-        spread = f" ({min(row.accuracy):.1f} to {max(row.accuracy):.1f})" if len(row.accuracy) > 1 else ""
         seconds = f"{mean(row.seconds):.0f}" + (f", {row.together} at once" if row.together > 1 else "")
-        folds = f"{mean(row.accuracy):.1f}{spread}, {len(row.accuracy)} fold{'s' if len(row.accuracy) > 1 else ''}"
+        folds = f"{_with_range(row)}, {len(row.accuracy)} fold{'s' if len(row.accuracy) > 1 else ''}"
         yield row.cell, row.method, row.recipe, folds, seconds, paper, row.standing
 
 
-HEADER = ("cell", "method", "recipe", "accuracy %", "seconds", "paper %", "")
+HEADER = ("method", "recipe", "ours %", "folds", "seconds", "paper")
+
+
+def narrow_table(found: list[MeasuredRow]) -> Iterator[tuple[str, ...]]:
+    """Rows for a terminal, under ``HEADER``; their cell is the heading."""
+    for row in found:
+        paper = "-" if row.paper is None else f"{row.paper:.1f}"
+        if not row.accuracy:
+            yield row.method, row.recipe, "open", "", "", paper
+            continue
+        seconds = f"{mean(row.seconds):.0f}" + (f" ({row.together})" if row.together > 1 else "")
+        yield row.method, row.recipe, _with_range(row), str(len(row.accuracy)), seconds, paper
+
+
+def _with_range(row: MeasuredRow) -> str:
+    """The mean, and the worst and the best fold."""
+    spread = f" ({min(row.accuracy):.1f} to {max(row.accuracy):.1f})" if len(row.accuracy) > 1 else ""
+    return f"{mean(row.accuracy):.1f}{spread}"

@@ -12,7 +12,7 @@ from debiaspl.recipes.results import METHODS
 from debiaspl.recipes.results_page import READ, RECIPE_WORDS, SHARED, TITLE, each_fold
 from debiaspl.report.over_seeds import markdown
 
-MARK = "<!-- made by: debiaspl results --page docs/results.md -->\n"
+MARK = "<!-- made by: debiaspl results --page docs/results.md --overwrite -->\n"
 """The first line of the Markdown."""
 REPEAT = """## Repeat a result
 

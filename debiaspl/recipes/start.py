@@ -109,7 +109,7 @@ def _of_cells() -> Iterator[Recipe]:
             PRETRAIN,
             name=f"{name}-pretrain",
             about=f"{about}: features without labels",
-            cost="20,000 steps a fold; about 100 s on an H200",
+            cost="~100 s on an H200: 20,000 steps a fold",
             data="cifar10",
             protocol=Choice(protocol.name, settings),
             steps=20_000,
@@ -121,7 +121,7 @@ RECIPES = (
         start_for(1_297, "cpu"),
         name="digits-pretrain",
         about="digits: features without labels",
-        cost="about 20 s on one core",
+        cost="~20 s on one core",
         data="digits",
         # A fifth of 8 x 8 pixels shows nothing of a digit.
         strong=Choice("fixmatch"),
@@ -132,14 +132,14 @@ RECIPES = (
         PRETRAIN,
         name="cifar10-pretrain",
         about="CIFAR-10: features without labels",
-        cost="54,000 steps; 4.4 min on an H200 at 4.9 ms",  # results/start/second-search.json, speed_alone
+        cost="4.4 min on an H200: 54,000 steps at 4.9 ms",  # results/start/second-search.json, speed_alone
         data="cifar10",
     ),
     replace(
         PRETRAIN,
         name="eurosat-pretrain",
         about="EuroSAT: features without labels",
-        cost="15,000 steps; about 75 s on an H200",
+        cost="~75 s on an H200: 15,000 steps",
         data="eurosat",
         image_size=SIDE,
         steps=15_000,

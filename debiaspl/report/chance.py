@@ -1,4 +1,4 @@
-"""What was found, and whether it is more than chance alone would show: exact tails, intervals, and how they are told.
+"""Findings, and whether they are significant: exact tests, intervals, and their wording.
 
 ``scipy.special`` is imported where it is used, in 0.2 s. ``scipy.stats`` is not: every run that writes its page would
 need a second more.
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 LEVEL = 0.01
-"""A finding advises only where chance alone would show as much less often than this."""
+"""A finding is significant, and gives advice, where chance alone would show as much less often than this."""
 SMALLEST = 1e-6
-"""Rarer than this is told as that: nobody needs to know how much rarer."""
+"""A smaller probability is printed as "less than" this."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Finding:
     todo: str
     part: str
     chance: float | None = None
-    """How often chance alone would show as much; None where nothing is claimed that chance could make."""
+    """How often chance alone would show as much; None where no test applies."""
 
 
 def told(chance: float) -> str:
-    """In one phrase, with how often chance alone would show as much."""
-    side = "more than chance" if chance <= LEVEL else "within chance"
-    return side if chance > 0.5 else f"{side}: {_odds(chance)}"
+    """Whether it is significant, and how often chance alone would show as much."""
+    side = "significant" if chance <= LEVEL else "not significant"
+    return side if chance > 0.5 else f"{side}, {_odds(chance)} by chance"
 
 
 def at_least(count: int, trials: int, share: float) -> float:
@@ -124,6 +124,6 @@ def _odds(chance: float) -> str:
         return f"less than 1 in {round(1 / SMALLEST):,}"
     times = 1 / chance
     rounded = round(times, 1 - math.floor(math.log10(times)))
-    if chance > LEVEL:  # rounded up it would read as what is more than chance
+    if chance > LEVEL:  # rounded up it would read as significant
         rounded = min(rounded, 1 / LEVEL - 1)
     return f"1 in {rounded:,.0f}"

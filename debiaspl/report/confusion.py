@@ -1,4 +1,4 @@
-"""Confusion: which classes are taken for which, and an order in which those that are confused stand together."""
+"""Confusion matrices, and an order of the classes in which confused ones are next to each other."""
 
 from dataclasses import dataclass
 from typing import Any

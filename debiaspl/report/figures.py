@@ -39,8 +39,8 @@ def _draw_shares(axes: Any, methods: dict[str, Any], colours: dict[str, str]) ->
         positions = [number + (place - (len(drawn) - 1) / 2) * width for number in range(1, classes + 1)]
         axes.bar(positions, [100 * share for share in shares], width, color=colours[name], label=name)
     axes.axhline(100 / classes, color="black", linewidth=1, linestyle=":", label="even share")
-    axes.set(xticks=range(1, classes + 1), xlabel="class, most used first", ylabel="share of pseudo-labels, %")
-    axes.set_title("What the second half of training learned from", fontsize=10)
+    axes.set(xticks=range(1, classes + 1), xlabel="class, most frequent first", ylabel="share of pseudo-labels, %")
+    axes.set_title("Pseudo-labels of the second half of training", fontsize=10)
     axes.legend(frameon=False, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -53,7 +53,7 @@ def _draw_accuracy(axes: Any, methods: dict[str, Any], colours: dict[str, str]) 
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color="black", linewidth=2)
         axes.annotate(f"{mean:.1f}", (place + 0.28, mean), va="center", fontsize=9)
     axes.set(xticks=range(len(methods)), xticklabels=list(methods), ylabel="accuracy, %", xlim=(-0.5, len(methods)))
-    axes.set_title("Test images recognised, a dot per seed", fontsize=10)
+    axes.set_title("Accuracy on the test images, a dot for each seed", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
 
 

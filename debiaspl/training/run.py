@@ -10,12 +10,13 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data.tensor_file import tensor_file
-from debiaspl.files import Busy, locked, parse_json, write_bytes, write_json, write_text
+from debiaspl.files import Busy, exists_already, locked, parse_json, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
 from debiaspl.training.recipe import Recipe
 
+OTHER_OUT = "another --out"
 _NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions from values that are not a recipe."""
 _FACTS: dict[str, Any] = {
@@ -48,8 +49,7 @@ class Run:
         if run.config_path.exists():
             if not resume:
                 raise RunError(
-                    f"{folder} already contains a run of recipe {run.recipe().name!r}. Use --resume to resume it, or "
-                    "choose another --out."
+                    exists_already(folder, f"a run of recipe {run.recipe().name!r}", resume=True, other=OTHER_OUT)
                 )
             run._check_same(recipe)
         elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):

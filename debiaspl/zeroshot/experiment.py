@@ -15,11 +15,13 @@ from debiaspl.data import DataError, ImageSet
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
-from debiaspl.files import write_bytes, write_json, write_text
+from debiaspl.files import exists_already, remove_folder, write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
+from debiaspl.recipes.folder import refuse_inputs_inside
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
+from debiaspl.training.run import OTHER_OUT
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.check import ENOUGH_TO_TEST, LabelCheck, against_labels
@@ -89,6 +91,7 @@ class Experiment:
         say: Callable[[str], None] = lambda line: None,
         progress: Progress = no_progress,
         go_on: str = "run(..., resume=True)",
+        overwrite: bool = False,
     ) -> ZeroShotOutcome:
         """Fill the folder ``out`` and return the results. ``say`` is called with what to know before the training.
 
@@ -98,7 +101,9 @@ class Experiment:
         images = folder_of_photos.open_photos(self.photos, self.classes)
         given = self._given_labels()
         truth = None if evaluate is None else self._truth(evaluate)
-        check_place(out, resume)
+        side = min(images.images.shape[2:])
+        self.student.recipes(self.photos, out / "labels.csv", len(images), side)  # a wrong setting is told first
+        self._prepare(out, evaluate, resume, overwrite)
         for line in truth.left_out() if truth else ():
             say(line)
         predictions = self.predictions(images, progress)
@@ -117,7 +122,6 @@ class Experiment:
         else:
             labels = folder_of_photos.as_tensor(given, predictions.ids)
             say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
-        side = min(images.images.shape[2:])
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(labels), side)
         self._write_teacher(out, predictions, labels)
 
@@ -147,6 +151,14 @@ class Experiment:
         write_bytes(out / "predictions.csv", source.read_bytes())
         rows = self._finish(out, predictions, found, evaluate, shown, verdict)
         return ZeroShotOutcome(rows, [place for _, place in places.values()], model, shown)
+
+    def _prepare(self, out: Path, evaluate: Path | None, resume: bool, overwrite: bool) -> None:
+        """Refuse a folder that is in use; with ``overwrite``, remove an earlier zero-shot run."""
+        check_place(out, resume or overwrite)
+        if overwrite and out.exists():
+            given = (self.labels, evaluate, self.photos, getattr(self.teacher, "path", None))
+            refuse_inputs_inside(out, [place for place in given if place is not None])
+            remove_folder(out)
 
     def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
         """Recipe and folder of each student, by its name in the table."""
@@ -248,6 +260,4 @@ def check_place(out: Path, resume: bool) -> None:
         if not (out / MARK).exists():
             raise RunError(f"{out} is not empty and contains no run of debiaspl zeroshot. Choose another --out.")
         if not resume:
-            raise RunError(
-                f"{out} already contains a zero-shot run. Use --resume to resume it, or choose another --out."
-            )
+            raise RunError(exists_already(out, "a zero-shot run", resume=True, other=OTHER_OUT))

@@ -1,7 +1,6 @@
 """The student: trained with the teacher's confident labels and all other images, as a normal run."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,7 @@ HINTED = 0.4
 """Minimum confidence of a zero-shot model beside a few labels, from the authors' scripts; lower than for the initial
 labels of a training without any."""
 SMALL = 128
-"""Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
-METHODS: dict[str, Callable[[float, float], Choice]] = {
-    "FixMatch": lambda strength, momentum: Choice("none"),
-    "DebiasPL": lambda strength, momentum: Choice("debiaser", {"strength": strength, "momentum": momentum}),
-}
+"""Small photos are not blown up beyond this by an encoder of any size: four times the speed for little."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +48,8 @@ class Student:
     momentum: float = 0.99
     """Momentum of the prior's moving average."""
     seed: int = 0
+    settings: tuple[str, ...] = ()
+    """Further changes of the recipe, such as ``"learning_rate=0.01"``; those of the correction are for DebiasPL."""
 
     def __post_init__(self) -> None:
         if self.name.startswith("wrn-") and not re.fullmatch(r"wrn(-\d+){1,2}", self.name):
@@ -86,13 +83,17 @@ class Student:
             algorithm=Choice("fixmatch", {"threshold": self.threshold, "joint": False}),
             seed=self.seed,
         )
-        shared = self._scheduled(shared, images)
+        shared = replace(self._scheduled(shared, images), correction=self._debiaser())
+        changed = shared.with_settings(self.settings, load_files=True)
+        if changed.steps != shared.steps and not any(one.startswith("log_every") for one in self.settings):
+            changed = replace(changed, log_every=max(changed.steps // 20, 1))
         return {
-            method: replace(
-                shared, name=f"zeroshot-{method.lower()}", correction=correction(self.strength, self.momentum)
-            )
-            for method, correction in METHODS.items()
+            "FixMatch": replace(changed, name="zeroshot-fixmatch", correction=Choice("none")),
+            "DebiasPL": replace(changed, name="zeroshot-debiaspl"),
         }
+
+    def _debiaser(self) -> Choice:
+        return Choice("debiaser", {"strength": self.strength, "momentum": self.momentum})
 
     def _network(self, side: int) -> tuple[int, Choice]:
         if not self.is_encoder:

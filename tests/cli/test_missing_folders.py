@@ -12,7 +12,7 @@ COMMANDS = [
     ("export run --torch FILE", "model.pt2"),
     ("next run photos --out FILE", "next.csv"),
     ("next run photos --page FILE", "next.html"),
-    ("label photos --classes a,b --no-browser --labels FILE", "labels.csv"),
+    ("label photos --classes a,b --no-browser --out FILE", "labels.csv"),
     ("audit run --out FILE", "audit.html"),
     ("report run --out FILE", "report.html"),
 ]

@@ -99,7 +99,7 @@ def test_an_existing_file_stays_unless_told(run, photos, tmp_path):
     out.write_text("mine")
     result = command(run, photos, "--out", out)
     assert result.exit_code == 1
-    assert f"error: {out} exists already. Use --overwrite to replace it" in result.stderr
+    assert f"error: {out} exists already. Use --overwrite to replace it," in result.stderr
     assert out.read_text() == "mine"
     assert command(run, photos, "--out", out, "--overwrite").exit_code == 0
     assert len(rows(out)) == 24

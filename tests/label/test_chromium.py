@@ -70,7 +70,7 @@ def test_twenty_labels_by_keys_survive_a_kill(tmp_path, chromium):
         assert all(url.startswith((labelling.url, "blob:")) for url in page.requests())
         labelling.end(signal.SIGKILL)
         press(page, "1")
-        assert "does not answer any more. Every answer that was given is saved in" in text(page, "alert")
+        assert "does not answer any more. Every answer is saved in" in text(page, "alert")
         assert page.evaluate("!document.getElementById('alert').hidden")
         page.close()
     assert rows(photos / "labels.csv") == given

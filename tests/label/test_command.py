@@ -21,7 +21,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
     photos, table = write_photos(tmp_path / "photos", 200), tmp_path / "labels.csv"
     acknowledged: list[str] = []
     killed = threading.Event()
-    with Labelling(photos, "--classes", 'owl,"a, b"', "--labels", str(table)) as labelling:
+    with Labelling(photos, "--classes", 'owl,"a, b"', "--out", str(table)) as labelling:
         assert "200 images, 0 labels, 2 classes" in labelling.said
         client = Client(labelling.url)
 
@@ -40,7 +40,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         while len(acknowledged) < 25:
             assert thread.is_alive()
             thread.join(0.01)
-        refused = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--labels", str(table)])
+        refused = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--out", str(table)])
         assert refused.exit_code == 1
         assert f"labels.csv is being labelled already by process {labelling.process.pid}" in refused.stderr
         assert "Traceback" not in refused.stderr
@@ -53,7 +53,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
     assert len(rows) <= len(acknowledged) + 1  # the one on its way may have been saved
     assert table.read_text().endswith("\n")
     (tmp_path / ".labels.csv.0123456789abcdef.partial").write_text("what a kill in the middle of writing leaves")
-    with Labelling(photos, "--classes", 'owl,"a, b"', "--labels", str(table)) as again:
+    with Labelling(photos, "--classes", 'owl,"a, b"', "--out", str(table)) as again:
         assert f"200 images, {len(rows)} labels, 2 classes" in again.said
         code, errors = again.end(signal.SIGINT)
     assert (code, errors) == (0, f"ended; {len(rows)} labels are in {table}\n")
@@ -68,9 +68,9 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         (["--classes", "a,b", "--classes-file", "x"], "expected one of the two"),
         (["--classes-file", "missing.txt"], "missing.txt cannot be read: No such file"),
         ([], "does not say which classes there are"),
-        (["--classes", "a,b", "--labels", "nowhere/labels.csv"], "the folder nowhere does not exist. Fix the name"),
+        (["--classes", "a,b", "--out", "nowhere/labels.csv"], "the folder nowhere does not exist. Fix the name"),
         (["--classes", "a,b", "--run", "norun"], "norun does not exist. Expected the folder of a run"),
-        (["--classes", "a,b", "--labels", "bad.csv"], "bad.csv has the columns x, y"),
+        (["--classes", "a,b", "--out", "bad.csv"], "bad.csv has the columns x, y"),
     ],
 )
 def test_what_cannot_be_begun_is_one_message(tmp_path, monkeypatch, options, message):

@@ -88,7 +88,7 @@ def test_what_others_wrote_keeps_every_byte(photos):
     table.undo()
     assert read(photos) == before
     assert table.undo() == ("b.jpg", "heron")
-    with pytest.raises(DataError, match=r'more than a label \(me "2"\), which would be lost'):
+    with pytest.raises(DataError, match=r'other columns too \(me "2"\), which would be lost'):
         table.undo()
     table.answer("a.jpg", "heron")
     assert read(photos).splitlines()[-1] == 'heron,a.jpg,"me ""2""",'
@@ -275,7 +275,7 @@ def test_a_lock_that_a_killed_process_left_is_no_obstacle(photos):
 
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(photos):
     with (
-        pytest.raises(RunError, match=r"could not write beside .*nowhere.*--labels"),
+        pytest.raises(RunError, match=r"could not write beside .*nowhere.*--out"),
         locked(photos / "nowhere" / "l.csv"),
     ):
         pass
@@ -297,7 +297,7 @@ def test_columns_of_other_names_are_read_and_written(photos):
 
 
 def test_answers_do_not_go_into_json(photos):
-    with pytest.raises(DataError, match=r"answers go into a CSV file, and .*labels\.json is JSON.*--labels"):
+    with pytest.raises(DataError, match=r"answers go into a CSV file, and .*labels\.json is JSON.*--out"):
         Table(photos / "labels.json", FileNames(photos, FILES), CLASSES)
 
 

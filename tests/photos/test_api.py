@@ -26,7 +26,7 @@ def test_photos_from_python(place, tmp_path, monkeypatch):
     assert len(list((tmp_path / "runs" / ".features").glob("*.seen"))) == 1
     photo = place / "photos" / "00.jpg"
     assert model.predict([photo]) == debiaspl.load_model("runs/mine").predict([photo])
-    with pytest.raises(RunError, match="already contains a run"):
+    with pytest.raises(RunError, match="exists already and contains a run"):
         debiaspl.train_photos(place / "photos", place / "labels.csv", out="runs/mine", device="cpu")
 
 
@@ -37,7 +37,7 @@ def test_errors_name_the_argument_that_allows_it(tmp_path):
     with pytest.raises(DataError, match=r"allow it: allow_alike=True\."):
         debiaspl.train_photos(tmp_path)
     (tmp_path / "labels.csv").write_text("file_name,label\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
-    with pytest.raises(DataError, match=r'Then folders="use"; else folders="ignore", and'):
+    with pytest.raises(DataError, match=r'labels too: folders="use". If only the table counts: folders="ignore"'):
         debiaspl.train_photos(tmp_path)
     Allowed(folders="ignore", python=True).check(survey(tmp_path, None))
     with pytest.raises(ValueError, match=r"^folders is 'maybe', expected use or ignore\."):

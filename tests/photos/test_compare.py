@@ -14,7 +14,7 @@ from tests.photos.user import debiaspl
 def test_a_matrix_on_frozen_features(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
     which = "--algorithms", "fixmatch,uda,mixmatch,contrastmatch", "--corrections", "none,debiaser", "--seeds", 2
-    ran = debiaspl("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--workers", 2)
+    ran = debiaspl("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--jobs", 2)
     assert ran.exit_code == 0, ran.output
     numbers = json.loads((tmp_path / "matrix" / "results.json").read_text())
     assert numbers["recipe"]["network"]["settings"]["frozen"] is True

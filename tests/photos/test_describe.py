@@ -22,8 +22,8 @@ def outcome(ours, theirs, total=40, folds=3):
 @pytest.mark.parametrize(
     ("ours", "theirs", "words"),
     [
-        (photos(0, 20), photos(0, 20), "cannot tell whether the unlabeled photos help: DebiasPL has 20 of 40 labels"),
-        (photos(0, 20), photos(0, 23), "the difference is not significant (0 labels are right with DebiasPL alone and"),
+        (photos(0, 20), photos(0, 20), "do not show whether the unlabeled photos help: DebiasPL has 20 of 40 labels"),
+        (photos(0, 20), photos(0, 23), "the difference is not significant (0 labels are right only with DebiasPL,"),
         (photos(0, 20), photos(0, 30), "do not help here: DebiasPL has 20 of 40 labels right, the supervised model 30"),
         (photos(0, 30), photos(0, 20), "The unlabeled photos help: DebiasPL has 30 of 40 labels right, the supervised"),
         (photos(0, 10), None, "this is a supervised model"),
@@ -35,14 +35,14 @@ def test_the_verdict_has_three_answers(ours, theirs, words):
 
 def test_a_supervised_run_that_was_asked_for_is_called_one():
     said = verdict(outcome(photos(0, 10), None), unlabeled=24)
-    assert said == "This is a supervised model, as asked for: it has learned from the labels alone."
+    assert said == "This is a supervised model, as requested: it has learned from the labels only."
 
 
 def test_results_of_an_earlier_version_are_not_called_equal():
     found = outcome(photos(0, 30), photos(0, 10))
     del found.candidates[0].results["check"]["right"]
     assert "DebiasPL has 30 of 40 labels right, the supervised model 10" in verdict(found)
-    assert "nothing is tested" in verdict(found)
+    assert "the difference cannot be tested" in verdict(found)
 
 
 def test_it_says_which_model_is_used_and_why():
@@ -51,7 +51,7 @@ def test_it_says_which_model_is_used_and_why():
         handed_out(outcome(photos(0, 20), photos(0, 23)), run) == "predict, next and export use this model: DebiasPL."
     )
     other = handed_out(outcome(photos(0, 20), photos(0, 30)), run)
-    assert "use the model called supervised, in runs/first/supervised, because it is significantly better" in other
+    assert "use the model supervised, in runs/first/supervised, because it is significantly better" in other
     assert "30 of 40 right instead of 20" in other
     assert "remove runs/first/chosen.json" in other
 
@@ -62,8 +62,8 @@ def test_the_table_shows_how_few_they_are():
         one.results["worst_recall"] = 0.68
     assert rows(found)[1] == ("DebiasPL", "34", "50", "68 %", "54 to 79 %", "68 %")
     nothing = outcome(photos(0, 4), photos(0, 4), 4, folds=0)
-    assert "tells nothing of other photos" in caption(nothing)
-    assert "cannot be told" in verdict(nothing)
+    assert "says nothing about other photos" in caption(nothing)
+    assert "It is not known whether the unlabeled photos help" in verdict(nothing)
 
 
 def test_equal_labels_of_a_folder_that_is_not_balanced_are_named():

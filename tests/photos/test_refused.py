@@ -80,17 +80,19 @@ def nothing_readable(root):
         bad(no_labels)("no image of PHOTOS has a label. Expected two or more different names: label a few images"),
         bad(one_class)("the classes of PHOTOS are owl. Expected two or more different names: label a few images"),
         bad(a_label_for_a_missing_file)("names 1 file not in PHOTOS: 99.jpg. Paths are relative to PHOTOS"),
-        bad(two_images)("PHOTOS holds 2 images, expected 10 or more. Put the photos that have no label there too"),
+        bad(two_images)("PHOTOS holds 2 images, expected 10 or more. Add photos without a label too"),
         bad(an_empty_folder)("names 6 files not in PHOTOS"),
         bad(odd_columns)("has the columns a, b, c. Expected a first line with file_name and label"),
-        bad(two_classes_for_a_photo)("labels.csv has 'owl,heron' (1 photo) beside heron, owl: is that several classes"),
+        bad(two_classes_for_a_photo)(
+            "labels.csv has 'owl,heron' (1 photo) as well as heron, owl. If that means several"
+        ),
         bad(photos_that_wait)(
             "has the class 'To do' (1 photo). If these photos have no label yet, leave the label empty"
         ),
         bad(contradictory_rows)("says owl for 00.jpg in line 2 and heron in line 4. Keep one of the two."),
         bad(no_table)("labels.csv cannot be read: No such file or directory"),
         bad(no_folder)("PHOTOS does not exist. Expected a folder of images."),
-        bad(nothing_readable)("of PHOTOS that were looked at can be read"),
+        bad(nothing_readable)("of PHOTOS that were tried can be read"),
     ],
 )
 def test_bad_input(change, words, place, tmp_path):
@@ -168,7 +170,7 @@ def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allo
     ran = debiaspl(*asked)
     assert ran.exit_code == 1
     assert ran.output == (
-        f"error: {table} has names that differ in capital letters or spaces alone: 'Owl' (2 photos) and 'owl' (1 "
+        f"error: {table} has class names that differ only in capital letters or spaces: 'Owl' (2 photos) and 'owl' (1 "
         "photo); 'grey  owl' (1 photo) and 'grey owl' (1 photo). Each would be learned as a class of its own. If they "
         "are one, write: 'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: "
         "--allow-alike.\n"
@@ -226,7 +228,7 @@ def test_class_folders_beside_a_table_are_asked_about(tmp_path):
     assert ran.output == "error: --folders is 'maybe', expected use or ignore.\n"
     Allowed(False, True, "ignore").check(found)
     ran = debiaspl("compare", photos, "--labels", tmp_path / "t.csv", "--out", tmp_path / "run")
-    assert "no label to 7 photos in folders that are called like its classes" in ran.output
+    assert "no label to 7 photos in folders named like its classes" in ran.output
 
 
 def test_two_tables_are_refused(place, tmp_path):

@@ -66,7 +66,9 @@ def test_the_folder_of_somebody_else_is_left_alone(tmp_path):
 def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path, monkeypatch):
     (tmp_path / ".demo").touch()
     (tmp_path / "old").touch()
-    with pytest.raises(RunError, match=r"already holds a demo. Go on with it: --resume. Begin it anew: --overwrite"):
+    with pytest.raises(
+        RunError, match=r"exists already and contains a demo. Use --resume to resume it, --overwrite to replace it"
+    ):
         demo(tmp_path, range(1))
 
     def stop(*arguments):

@@ -52,7 +52,11 @@ def test_its_start_is_trained_first_and_a_rehearsal_is_not_compared(tmp_path):
     assert (out / "start" / "results.json").exists()
     assert results(out / "fold-1")["recipe"]["start"] == str(out / "start")
     assert "Not comparable: steps=3 was changed" in said
-    assert "Use --resume to resume it" in typed(file, "--fold", 1, "--set", "steps=3", "--out", out, code=1)
+    again = file, "--fold", 1, "--set", "steps=3", "--out", out
+    assert "Use --resume to resume it, --overwrite to replace it," in typed(*again, code=1)
+    (out / "fold-1" / "old").touch()
+    assert "Not comparable" in typed(*again, "--overwrite")
+    assert not (out / "fold-1" / "old").exists()
     planned = plan(read_recorded(file), [], tmp_path / "b", [f"start={out / 'start'}"])
     assert (planned.starts, planned.changed, list(planned.runs)) == ({}, (), [0, 1])
 

@@ -203,7 +203,7 @@ def test_parts_that_need_what_is_not_there_are_left_out():
     }
     assert (found.thresholds, found.agreement, found.calibration, found.alike, found.change) == (None,) * 5
     words = " ".join(finding.fact for finding in findings(found))
-    assert "what debiasing would change cannot be computed" in words
+    assert "What debiasing would change cannot be computed" in words
 
 
 def test_truth_that_is_known_of_some_images_only():

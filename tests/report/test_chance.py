@@ -118,14 +118,14 @@ def test_student_is_the_area_under_its_curve():
 @pytest.mark.parametrize(
     ("chance", "words"),
     [
-        (0.001, "more than chance: 1 in 1,000"),
-        (1 / 1234, "more than chance: 1 in 1,200"),
-        (1e-30, "more than chance: less than 1 in 1,000,000"),
-        (0.25, "within chance: 1 in 4"),
-        (0.00996, "more than chance: 1 in 100"),
-        (0.01004, "within chance: 1 in 99"),
-        (0.8, "within chance"),
-        (1.0, "within chance"),
+        (0.001, "significant, 1 in 1,000 by chance"),
+        (1 / 1234, "significant, 1 in 1,200 by chance"),
+        (1e-30, "significant, less than 1 in 1,000,000 by chance"),
+        (0.25, "not significant, 1 in 4 by chance"),
+        (0.00996, "significant, 1 in 100 by chance"),
+        (0.01004, "not significant, 1 in 99 by chance"),
+        (0.8, "not significant"),
+        (1.0, "not significant"),
     ],
 )
 def test_chance_in_words(chance, words):
@@ -191,9 +191,9 @@ def test_twelve_instead_of_ten_is_within_chance():
     alone, known = found(label, 4)[:2], found(label, 4, truth=np.repeat(np.arange(4), 10))[:2]
     for finding in (*alone, *known):
         assert not advises(finding)
-        assert "within chance" in finding.fact
+        assert "not significant" in finding.fact
     assert all("No significant bias found" in finding.todo for finding in (*alone, known[0]))
-    assert known[1].todo == "No class stands out; see in the confusion what is taken for what."
+    assert known[1].todo == "No class stands out. See the confusion matrix for what is mistaken for what."
     assert "taken for" not in known[1].fact
 
 
@@ -228,12 +228,14 @@ def test_a_few_known_truths_do_not_hide_what_all_images_show():
     truth[[0, 1, 2]] = 0
     first = found(np.repeat([0, 1], [990, 10]), 2, truth=truth)[0]
     assert advises(first)
-    assert first.fact.startswith("'0' is predicted 2.0 times as often as an even share (990 of 1,000 images); more")
+    assert first.fact.startswith(
+        "'0' is predicted 2.0 times as often as an even share (990 of 1,000 images); significant"
+    )
     truth = np.concatenate([[0], np.full(9_999, -1)])
     second = found(np.arange(10_000) % 2, 4, truth=truth)[1]
     assert advises(second)
-    assert second.fact.startswith("2 of 4 classes are never predicted: '2', '3'; more than chance")
-    assert second.todo.startswith("Check that the images hold them")
+    assert second.fact.startswith("2 of 4 classes are never predicted: '2', '3'; significant")
+    assert second.todo.startswith("Check that there are images of them")
     second = found(np.arange(30) % 3, 4, truth=np.concatenate([[0], np.full(29, -1)]))[1]
     assert second.chance == pytest.approx(2 * (1 - (1 - 0.75**30) ** 4))
 
@@ -243,7 +245,7 @@ def test_a_few_known_truths_that_show_more_than_chance_come_first_and_both_looks
     truth = np.full(1000, -1)
     truth[:75] = np.where(label[:75] == 1, 0, label[:75])
     first = found(label, 5, truth=truth)[0]
-    assert "'1' is predicted 15 times, and none is true" in first.fact
+    assert "'1' is predicted 15 times, and no image is of it" in first.fact
     assert first.chance == pytest.approx(2 * 2 / 2**15)
     first = found(np.repeat(np.arange(5), [60, 35, 35, 35, 35]), 5, truth=np.concatenate([[0], np.full(199, -1)]))[0]
     assert first.chance == pytest.approx(2 * 5 * sum(binomial(one, 200, 0.2) for one in range(60, 201)))
@@ -252,8 +254,8 @@ def test_a_few_known_truths_that_show_more_than_chance_come_first_and_both_looks
 def test_where_every_image_is_wrong_alike_no_class_stands_out_and_what_it_is_taken_for_is_named():
     truth = np.repeat(np.arange(3), 100)
     second = found((truth + 1) % 3, 3, truth=truth)[1]
-    assert second.fact.endswith("0 % of its images, 0 % of all; within chance. 100 % of them are taken for '1'.")
-    assert second.todo == "No class stands out; see in the confusion what is taken for what."
+    assert second.fact.endswith("0 % of its images, 0 % of all; not significant. 100 % of them are mistaken for '1'.")
+    assert second.todo == "No class stands out. See the confusion matrix for what is mistaken for what."
     assert not advises(second)
 
 
@@ -262,7 +264,8 @@ def test_a_class_favoured_much_comes_before_one_with_more_predictions_too_many()
     label = np.repeat([0, 1, 0, 1, 2], [100, 1, 10, 8, 50])
     first = found(label, 3, truth=truth)[0]
     assert (
-        first.fact == "'1' is predicted 9.0 times as often as it occurs (9 times; 1 is true); within chance: 1 in 85."
+        first.fact
+        == "'1' is predicted 9.0 times as often as it occurs (9 times; 1 is true); not significant, 1 in 85 by chance."
     )
 
 
@@ -271,7 +274,7 @@ def test_what_is_more_than_chance_comes_before_what_is_larger():
     truth = np.concatenate([np.full(100, 0), np.full(120, 2), np.full(13, 3), np.full(20, 1)])
     label = np.concatenate([np.full(85, 2), np.full(15, 0), np.full(100, 0), np.full(20, 2), np.full(33, 1)])
     first = found(label, 4, truth=truth)[0]
-    assert "'1' is predicted 1.6 times as often as it occurs (33 times; 20 are true); more than chance" in first.fact
+    assert "'1' is predicted 1.6 times as often as it occurs (33 times; 20 are true); significant" in first.fact
 
 
 def test_a_class_that_is_always_mistaken_is_named_with_what_it_is_taken_for_only_if_that_is_no_chance():
@@ -280,12 +283,12 @@ def test_a_class_that_is_always_mistaken_is_named_with_what_it_is_taken_for_only
     same[:16] = 4
     all_over[:16] = np.tile([1, 2, 3, 4], 4)
     second = found(same, 5, truth=truth)[1]
-    assert second.fact.startswith("'0' is recognised least: 20 % of its images, 84 % of all; more than chance")
-    assert "80 % of them are taken for '4'" in second.fact
+    assert second.fact.startswith("'0' is recognised least: 20 % of its images, 84 % of all; significant")
+    assert "80 % of them are mistaken for '4'" in second.fact
     second = found(all_over, 5, truth=truth)[1]
     assert advises(second)
     assert "taken for" not in second.fact
-    assert second.todo == "Look at the images of '0' that are mistaken, and label a few."
+    assert second.todo == "Look at the images of '0' that are predicted wrong, and label a few."
     all_over[:16] = np.repeat([1, 2, 3, 4], [3, 2, 2, 9])  # 1 in 130 for one class, but four were looked at
     assert "taken for" not in found(all_over, 5, truth=truth)[1].fact
 
@@ -295,7 +298,7 @@ def test_empty_classes_of_few_images_are_chance(images, expected):
     label = np.arange(images) % 8
     second = found(label, 10)[1]
     assert second.fact.startswith("2 of 10 classes are never predicted: '8', '9'; ")
-    assert ("within chance" in second.fact) is expected
+    assert ("not significant" in second.fact) is expected
     assert ("No significant bias found" in second.todo) is expected
 
 
@@ -306,15 +309,15 @@ def test_a_correction_is_advised_by_the_images_that_it_mends():
     mended = right.copy()
     mended[:30, 1] += 0.75  # near enough to be turned back
     third = found(None, 2, logits=mended, truth=truth)[2]
-    assert "become right, 0 wrong; more than chance" in third.fact
-    assert third.todo == "Debias: these labels get better."
+    assert "become right, 0 wrong; significant" in third.fact
+    assert third.todo == "Use debiasing: these labels get better."
     mended = right.copy()
     mended[:1, 1] += 0.75
     third = found(None, 2, logits=mended, truth=truth)[2]
-    assert "(1 becomes right, 0 wrong; within chance)" in third.fact
-    assert third.todo.startswith("Look through the images")
+    assert "(1 becomes right, 0 wrong; not significant)" in third.fact
+    assert third.todo.startswith("Look at the images")
     even = np.tile(np.eye(4, dtype=np.float32), (8, 1))
     even[:1, 1] += 1.001
     third = found(None, 4, logits=even)[2]
-    assert third.fact.endswith("That there is an imbalance is within chance.")
+    assert third.fact.endswith("This imbalance is not significant.")
     assert third.todo.startswith("Keep these labels")

@@ -65,7 +65,10 @@ def test_points_of_few_classes_lie_inside_a_scale_with_two_numbers(chromium, tmp
 def test_thresholds_are_drawn_by_what_stays_meaningful(chromium, tmp_path):
     ten, thousand = (opened(chromium, tmp_path, audit_page(audited(data))) for data in (TEN, THOUSAND))
     captions = "[...document.querySelectorAll('#thresholds figcaption')].map(one => one.textContent)"
-    assert ten.evaluate(captions) == ["The largest class of what is kept", "Effective classes of what is kept"]
+    assert ten.evaluate(captions) == [
+        "The largest class of the kept predictions",
+        "Effective classes of the kept predictions",
+    ]
     rows = "[...document.querySelector('#thresholds table').tBodies[0].rows].map(row => row.cells[3].textContent)"
     shown = ten.evaluate(rows)
     for cell, threshold in zip(shown[:2], (0.0, 0.5), strict=True):

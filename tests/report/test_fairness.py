@@ -205,7 +205,7 @@ def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatc
         "warning: these runs differ in more than the method:",
         "  steps: 90 (FixMatch) against 30 (DebiasPL)",
     ]
-    fair = CliRunner().invoke(app, ["report", str(fixmatch), "--out", str(tmp_path / "page.html")])
+    fair = CliRunner().invoke(app, ["report", str(fixmatch), "--out", str(tmp_path / "fair.html")])
     assert fair.stderr == ""
 
 

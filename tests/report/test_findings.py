@@ -18,7 +18,7 @@ def test_three_findings_each_with_something_to_do():
     data = SIZES[10]
     predicted, true = (slow.counts(values.tolist(), 10) for values in (data.label, data.truth))
     assert f"'class 0' is predicted {predicted[0] / true[0]:.1f} times as often as it occurs" in found[0].fact
-    assert "Of its 20 least certain images, shown below, label a few." in found[0].todo
+    assert "Label a few of its 20 least certain images, shown below." in found[0].todo
     recalls = [slow.recall(data.truth.tolist(), data.label.tolist(), number) or 0 for number in range(10)]
     assert f"'class {recalls.index(min(recalls))}' is recognised least: {100 * min(recalls):.0f} %" in found[1].fact
     after = AUDITS[10].to_json()["debiased"]
@@ -31,12 +31,12 @@ def test_findings_when_nothing_is_wrong_and_when_debiasing_hurts():
     fair = audit(predictions_from(Raw("here", {"label": labels, "truth": labels})))
     told = findings(fair)
     assert told[0].fact.startswith("No class is favoured much")
-    assert "No image with a known class is mistaken" in told[1].fact
+    assert "Every image with a known class is predicted right" in told[1].fact
     # The images themselves are imbalanced and the model is right: evening it out makes it worse.
     truth = np.array([0] * 90 + [1] * 10)
     logits = np.where(truth[:, None] == [0, 1], 0.3, 0.0).astype(np.float32) + np.array([0.2, 0.0], np.float32)
     worse = audit(predictions_from(Raw("here", {"truth": truth}, {"logits": logits})), strength=5.0)
-    assert "here the correction does not help" in findings(worse)[2].todo
+    assert "debiasing makes them worse" in findings(worse)[2].todo
 
 
 def test_classes_that_are_never_predicted_are_told_with_what_is_known_of_them():
@@ -46,8 +46,8 @@ def test_classes_that_are_never_predicted_are_told_with_what_is_known_of_them():
         fields = {"label": labels} | ({} if truth is None else {"truth": np.array(truth)})
         return findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c", "d")))))[1].fact
 
-    assert told(None) == "2 of 4 classes are never predicted: 'c', 'd'; within chance: 1 in 3."
-    assert told([0, 1, 2, 3]).endswith("'c', 'd', although 2 images are of them; within chance.")
+    assert told(None) == "2 of 4 classes are never predicted: 'c', 'd'; not significant, 1 in 3 by chance."
+    assert told([0, 1, 2, 3]).endswith("'c', 'd', although 2 images are of them; not significant.")
     assert told([0, 1, 0, 1]).endswith("; no image with a known class is of them.")
 
 
@@ -63,9 +63,11 @@ def test_a_threshold_that_makes_it_worse_is_told():
     kept = slow.counts([one for one, sure in zip(label.tolist(), confidence, strict=True) if sure >= 0.95], 2)
     told = of_threshold(label, confidence, 2)
     assert told.fact.startswith(f"A threshold of 0.95 keeps {sum(kept)} of 300 images. ")
-    assert f"has {2 * max(kept) / sum(kept):.2f} times an even share of these, 1.00 of all;" in told.fact
-    assert f"effective classes: {slow.effective_classes(kept):.1f} and 2.0; more than chance: " in told.fact
-    assert "Do not count on a threshold against bias" in told.todo
+    assert (
+        f"has {2 * max(kept) / sum(kept):.2f} times an even share of these, and 1.00 times of all images;" in told.fact
+    )
+    assert f"effective classes: {slow.effective_classes(kept):.1f} and 2.0; significant, " in told.fact
+    assert "A threshold does not remove the bias" in told.todo
 
 
 def test_a_threshold_is_told_by_the_class_it_keeps_most_and_its_own_share_before():
@@ -74,17 +76,17 @@ def test_a_threshold_is_told_by_the_class_it_keeps_most_and_its_own_share_before
         0.99 if number < most else 0.5 for most, all_of in zip(kept, before, strict=True) for number in range(all_of)
     ]
     told = of_threshold(np.repeat(np.arange(3), before), sure, 3)
-    assert f"'1', kept most, has {3 * 90 / 185:.2f} times an even share of these, 1.12 of all;" in told.fact
+    assert f"'1', the class kept most, has {3 * 90 / 185:.2f} times an even share of these, and 1.12" in told.fact
     as_many = sum(math.comb(150, one) * math.comb(250, 185 - one) for one in range(90, 151)) / math.comb(400, 185)
     assert told.chance == pytest.approx(3 * as_many)
-    assert "Do not count on a threshold against bias" in told.todo
+    assert "A threshold does not remove the bias" in told.todo
 
 
 def test_a_threshold_that_evens_out_is_not_blamed():
     label = np.array([0] * 400 + [1] * 100)
     confidence = np.where(np.arange(500) < 300, 0.6, 0.99)
     told = of_threshold(label, confidence, 2)
-    assert "keeps 200 of 500 images. '0', kept most, has 1.00 times an even share of these, 1.60 of all;" in told.fact
+    assert "'0', the class kept most, has 1.00 times an even share of these, and 1.60 times of all images;" in told.fact
     assert "Do not count" not in told.todo
 
 
@@ -121,7 +123,7 @@ def test_where_some_truth_is_unknown_findings_say_of_how_many_images():
     assert not any("with a known class" in finding.fact for finding in findings(AUDITS[10]))
     fields = {"label": np.array([0, 1, 0, 1]), "truth": np.array([0, 2, 2, -1])}
     never = findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))
-    assert never[1].fact.endswith("'c', although 2 of the 3 images with a known class are of it; within chance.")
+    assert never[1].fact.endswith("'c', although 2 of the 3 images with a known class are of it; not significant.")
     fair = {"label": np.arange(200) % 2, "truth": np.where(np.arange(200) < 100, np.arange(200) % 2, -1)}
     even = findings(audit(predictions_from(Raw("here", fair, classes=("a", "b")))))
     assert even[0].fact.endswith("times as often as it occurs, of the 100 images with a known class.")
@@ -135,7 +137,7 @@ def test_one_is_told_as_one():
         fields = {"label": np.array(label), "truth": np.array(truth)}
         return [one.fact for one in findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))]
 
-    assert told([0, 1], [0, 0])[0].startswith("'b' is predicted once, and none is true; ")
+    assert told([0, 1], [0, 0])[0].startswith("'b' is predicted once, and no image is of it; ")
     never = told([0, 1, 0], [2, -1, -1])[1]
-    assert never.endswith("'c', although the one image with a known class is of it; within chance.")
+    assert never.endswith("'c', although the one image with a known class is of it; not significant.")
     assert told([0, 1, 2], [0, -1, -1])[1].startswith("Of the one image with a known class, 'a' is recognised least")

@@ -141,11 +141,11 @@ BAD_CSV = {
         {},
         "truth names 2 classes that the predictions do not have: 'lion', 'tiger'. They have 4: 'class 0'",
     ),
-    "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both.*--truth"),
+    "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both.*--truth-column"),
     "label called otherwise": (
         {"y_pred": ["a", "b"]},
         {},
-        r"has the columns 'y_pred', expected 'label'.*--label y_pred",
+        r"has the columns 'y_pred', expected 'label'.*--label-column y_pred",
     ),
     "truth called otherwise": (
         {"label": ["a", "b"], "trueth": ["a", "b"]},
@@ -216,7 +216,7 @@ def test_broken_csv_is_refused_with_a_lesson(tmp_path, text, lesson):
         ({"logits": np.zeros((3, 2)), "probabilities": np.full((3, 2), 0.5)}, "expected one of them"),
         ({"label": np.array([0.2, 1.0, 0.7])}, r"label in rows 1, 3 is not a whole.*first is 0.2.*expected the number"),
         ({"label": np.array([0.0, np.inf])}, "label in row 2 is not a whole number"),
-        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "truth in row 1 is not a whole.*--truth"),
+        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "truth in row 1 is not a whole.*--truth-column"),
         ({"label": np.array([0, 1, -3])}, r"label in row 3 is negative \(the first is -3\), expected class numbers"),
         ({"label": np.array([0.0, -1.0])}, "label in row 2 is negative"),
         (

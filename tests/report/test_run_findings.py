@@ -29,14 +29,14 @@ def method(title, off, without=0.0, reference="even shares"):
         (
             0.3,
             [method("FixMatch", 0.2)],
-            "If the images are balanced, a larger strength takes out more of this.",
+            "If the images are balanced, a larger strength removes more of this.",
         ),
     ],
 )
 def test_what_to_do_about_pseudo_labels(off, others, todo):
     best = method("DebiasPL", off)
     (found,) = _pseudo_labels(best, [*others, best])
-    assert f"to have even shares: {'FixMatch 20 %, ' if others else ''}DebiasPL {100 * off:.0f} %." in found.fact
+    assert f"to match even shares: {'FixMatch 20 %, ' if others else ''}DebiasPL {100 * off:.0f} %." in found.fact
     assert found.todo == todo
     assert _pseudo_labels(method("supervised", None), [method("supervised", None)]) == []
 
@@ -44,8 +44,8 @@ def test_what_to_do_about_pseudo_labels(off, others, todo):
 def test_a_best_one_without_pseudo_labels_is_not_said_to_have_fine_ones():
     best = method("supervised", None)
     (found,) = _pseudo_labels(best, [best, method("FixMatch", 0.2, 1.5, "true shares")])
-    assert found.fact.endswith("to have the true shares: FixMatch 20 % (1.5 classes on average with almost none).")
-    assert found.todo == "supervised, the best one, learns from none of them: the others' do not help yet."
+    assert found.fact.endswith("to match the true shares: FixMatch 20 % (1.5 classes on average with almost none).")
+    assert found.todo == "supervised, the best one, does not use pseudo-labels: those of the others do not help yet."
 
 
 @pytest.mark.parametrize(
@@ -87,17 +87,17 @@ def test_a_difference_over_seeds_is_told_with_chance():
     assert first.fact.startswith(
         "m1 recognises 60.0 % of 1,000 test images, the mean of 5 seeds; 10.0 points above m0 ("
     )
-    assert "more than chance: 1 in " in first.fact
-    assert first.todo == "Go on with m1."
+    assert "significant, 1 in " in first.fact
+    assert first.todo == "Use m1."
     vague = methods(base, [one + gap for one, gap in zip(base, (0.1, -0.08, 0.03, -0.02, 0.0), strict=True)])
     first = run_findings(vague, ["a", "b"])[0]
     assert first.fact.endswith("points above m0 (not significant with 5 seeds).")
-    assert first.todo == "More seeds would tell apart what these do not."
+    assert first.todo == "More seeds may make the other differences significant."
     # The more methods there are, the more often the best of them is best by chance.
     two, five = (
         run_findings(methods(*[base] * count, [one["accuracy"] for one in clear[1].ended()]), ["a", "b"])
         for count in (1, 4)
     )
-    odds = [int(found[0].fact.partition("1 in ")[2].partition(")")[0].replace(",", "")) for found in (two, five)]
+    odds = [int(found[0].fact.partition("1 in ")[2].partition(" by")[0].replace(",", "")) for found in (two, five)]
     assert odds[1] * 9 < odds[0] < odds[1] * 11
     assert "chance" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact

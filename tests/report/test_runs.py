@@ -196,7 +196,7 @@ def test_a_start_without_labels_is_told_as_such_alone_and_beside_runs(runs, tmp_
     start = read_run(start_without_labels(tmp_path / "start"))
     values = runs_values([start], RECIPES)
     (finding,) = values["findings"]
-    assert finding["fact"].startswith("start has learned features of 60 images without labels: it has no classifier")
+    assert finding["fact"].startswith("start has learned features of 60 images without labels. It has no classifier")
     assert f"--set start={tmp_path / 'start'}" in finding["todo"]
     assert (values["runs"][0]["accuracy"], values["runs"][0]["interval"]) == (None, None)
     assert values["methods"][0]["unmeasured"]

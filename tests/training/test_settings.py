@@ -77,11 +77,11 @@ def test_the_command_lists_a_recipe():
 def test_the_command_lists_the_defaults_and_other_parts():
     listed = as_json()
     assert listed["steps"]["value"] == listed["steps"]["default"]
-    parts = "--algorithm", "swav", "--correction", "ldam", "--network", "resnet9"
-    other = as_json(*parts, "--protocol", "two-tails", "--strong", "cropcolor")
+    parts = "algorithm=swav", "correction=ldam", "network=resnet9", "protocol=two-tails", "strong=cropcolor"
+    other = as_json(*(word for part in parts for word in ("--set", part)))
     assert {"prototypes", "max_margin", "widths", "labeled_max", "grey_share"} <= set(other)
     assert not {"strength", "depth", "per_class", "draws"} & set(other)
-    both = as_json("--algorithm", "comatch", "--beside", "moco")
+    both = as_json("--set", "algorithm=comatch", "--set", "beside=moco")
     assert {"temperature", "beside.temperature", "key_decay"} <= set(both)
     assert both["beside.temperature"]["part"] == "beside"
 
@@ -94,14 +94,17 @@ def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):
         "    def __init__(self, correction=None, last=0.5, **others):\n"
         "        super().__init__(correction, **others)\n"
     )
-    listed = as_json("--algorithm", f"{tmp_path}/mine.py:Mine")
+    listed = as_json("--set", f"algorithm={tmp_path}/mine.py:Mine")
     assert listed["last"]["help"] == "The threshold at the end."
     assert listed["threshold"]["help"].startswith("Labels less confident than this")
 
 
 @pytest.mark.parametrize(
     ("typed", "message"),
-    [(["digits-11"], "Did you mean digits-10?"), (["--network", "resnet51"], "there is no network named 'resnet51'")],
+    [
+        (["digits-11"], "Did you mean digits-10?"),
+        (["--set", "network=resnet51"], "there is no network named 'resnet51'"),
+    ],
 )
 def test_mistakes_get_a_message(typed, message):
     ran = said(*typed)

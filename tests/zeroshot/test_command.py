@@ -52,7 +52,7 @@ def truth(folder: Path, count: int = COUNT) -> Path:
 def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predicts(photos, tmp_path):
     out = tmp_path / "run"
     options = ("--classes", "temple,flower", "--out", out, "--cache", tmp_path / "cache", "--confidence", 0.5)
-    said = run(photos, *options, "--steps", 5, "--device", "cpu", "--evaluate", truth(tmp_path))
+    said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "No --model: the teacher is ConSE: an ImageNet classifier" in said
     assert "weak and biased" in said
     assert "ConSE is a substitute: it was trained with labeled images" in " ".join(said.split())
@@ -75,7 +75,7 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     few.write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
     second = tmp_path / "second"
     options = ("--classes", "temple,flower", "--out", second, "--cache", tmp_path / "cache", "--labels", few)
-    said = run(photos, *options, "--steps", 5, "--device", "cpu", "--evaluate", truth(tmp_path))
+    said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "DebiasPL, labels + ConSE" in said
     assert load_model(second / "taught").classes == ("temple", "flower")
     assert set(labeled_files(second / "taught", photos, [f"{number}.jpg" for number in range(COUNT)])) == {
@@ -92,7 +92,7 @@ def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
     np.savez(tmp_path / "teacher.npz", probabilities=np.stack([sure, 1 - sure], 1))
     (tmp_path / "few.csv").write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n2.jpg,temple\n")
     options = ("--classes", "temple,flower", "--model", tmp_path / "teacher.npz", "--labels", tmp_path / "few.csv")
-    options += ("--student", "small", "--steps", 2, "--device", "cpu", "--out", tmp_path / "out")
+    options += ("--student", "small", "--set", "steps=2", "--device", "cpu", "--out", tmp_path / "out")
     said = run(photos, *options, "--cache", tmp_path / "cache", "--evaluate", truth(tmp_path))
     assert "DebiasPL, labels + teacher.npz" in said
     assert "teacher.npz is right on 3 of 3 true labels" in said
@@ -115,7 +115,7 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     pytest.importorskip("transformers", reason="zero-shot models need transformers")
     model = save_model(tmp_path / f"tiny-{kind}", kind)
     photos = write_folder(tmp_path / "photos", per_class=6)
-    options = ("--model", model, "--student", "small", "--steps", 2, "--cache", tmp_path / "cache")
+    options = ("--model", model, "--student", "small", "--set", "steps=2", "--cache", tmp_path / "cache")
     options += ("--classes", "china,flower,temple,picture,red", "--confidence", 0.1, "--device", "cpu")
     said = run(photos, *options, "--out", tmp_path / "out")
     assert f"tiny-{kind} alone" in said
@@ -176,7 +176,7 @@ def test_brackets_in_the_name_of_a_file_are_no_markup(tmp_path, monkeypatch):
     shares = np.arange(COUNT) % 2
     np.savez(place / "[b].npz", probabilities=np.stack([shares, 1 - shares], 1))
     (place / "t.csv").write_text(f"file_name,label\n{sorted(path.name for path in photos.iterdir())[0]},temple\n")
-    options = ("--classes", "temple,flower", "--model", "of[/a]/[b].npz", "--student", "small", "--steps", 2)
+    options = ("--classes", "temple,flower", "--model", "of[/a]/[b].npz", "--student", "small", "--set", "steps=2")
     said = run(photos, *options, "--evaluate", "of[/a]/t.csv", "--device", "cpu", "--out", tmp_path / "out")
     assert "against of[/a]/t.csv" in " ".join(said.split())
     assert "[b].npz alone" in " ".join(said.split())

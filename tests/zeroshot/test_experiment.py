@@ -70,6 +70,14 @@ def test_a_student_of_tiny_photos_is_shown_what_it_can_take(name, size):
         assert recipe.image_size == size
 
 
+def test_settings_change_the_recipes_of_a_student():
+    def recipes(student):
+        return student.recipes(Path("photos"), Path("labels.csv"), images=10, side=5)
+
+    typed = Student("small", settings=("steps=5", "threshold=0.9", "seed=3", "strength=2"))
+    assert recipes(typed) == recipes(Student("small", steps=5, threshold=0.9, seed=3, strength=2.0))
+
+
 def outcome(out: Path) -> dict[str, str]:
     """All that training has made, and all that it has learned from: the digest of each file.
 
@@ -194,12 +202,21 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
         patch.setattr(module, "train_as", stops)
         with pytest.raises(KeyboardInterrupt):
             experiment.run(whole)
-    with pytest.raises(RunError, match=r"already contains a zero-shot run. Use --resume"):
+    with pytest.raises(RunError, match=r"exists already and contains a zero-shot run. Resume it: --resume"):
         experiment.run(whole)
     experiment.run(whole, resume=True)
     assert outcome(whole) == expected
     with pytest.raises(RunError, match="was started with other labels of its teacher"):
         replace(experiment, confidence=0.5).run(whole, resume=True)
+    with pytest.raises(RunError, match=r"labels.csv is needed and lies in .*, which --overwrite would remove"):
+        replace(experiment, labels=whole / "labels.csv").run(whole, overwrite=True)
+    with pytest.raises(ValueError, match="stepz"):
+        replace(experiment, student=Student("small", settings=("stepz=1",))).run(whole, overwrite=True)
+    assert outcome(whole) == expected
+    (whole / "old").touch()
+    experiment.run(whole, overwrite=True)
+    assert outcome(whole) == expected
+    assert not (whole / "old").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
     with pytest.raises(RunError, match="is not empty and contains no run of debiaspl zeroshot"):

@@ -53,7 +53,7 @@ function showEnd() {
   by("image").hidden = true;
   by("caption").replaceChildren();
   const again = state.skipped ? el("button", { type: "button", click: () => change("again", {}, "The skipped images again.") }, el("span", {}, state.skipped === 1 ? "Show the skipped image again" : `Show the ${count(state.skipped)} skipped images again`)) : null;
-  const words = `Every image${state.unreadable ? " that can be read" : ""} ${state.skipped ? "was looked at" : "has a label"}`;
+  const words = `Every image${state.unreadable ? " that can be read" : ""} ${state.skipped ? "was shown" : "has a label"}`;
   const next = state.counts.filter((labels) => labels > 0).length > 1 ? el("p", {}, "Next: ", el("code", {}, about.train)) : null;
   by("card").replaceChildren(
     ...[el("h2", {}, words), el("p", {}, `${things(state.labeled, "label")} in `, el("code", {}, about.table)), next, again].filter((part) => part),
@@ -115,7 +115,7 @@ function say(words) {
 }
 
 function complain(error) {
-  const lost = `debiaspl label does not answer any more. Every answer that was given is saved${about ? ` in ${about.table}` : ""}. Start it again and open the address it prints.`;
+  const lost = `debiaspl label does not answer any more. Every answer is saved${about ? ` in ${about.table}` : ""}. Start it again and open the address it prints.`;
   by("alert").textContent = error instanceof Refused ? error.message : lost;
   by("alert").hidden = false;
 }

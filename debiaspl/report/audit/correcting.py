@@ -21,18 +21,18 @@ def correction_finding(audit: Audit, where: str) -> Finding:
     assert then is not None
     fact = (
         f"Debiasing with strength {after.strength:g} would change {changed} of the labels. {percent(off, 1)} of them "
-        f"would need another class to have {shares_told(audit)}, {percent(then, 1)} after it"
+        f"would have to change class to match {shares_told(audit)}, {percent(then, 1)} after debiasing"
     )
-    look = f"Look through the images that change class, shown {where}. If their new labels are better, debias."
+    look = f"Look at the images that change class, shown {where}. If their new labels are better, use debiasing."
     if after.accuracy is not None and audit.agreement is not None:
         return _by_accuracy(audit, after, fact, look)
     chance = chance_of_imbalance(audit.shares)
-    todo = look if chance <= LEVEL else "Keep these labels: these images show no imbalance to take out."
-    return Finding(f"{fact}. That there is an imbalance is {told(chance)}.", todo, "change", chance)
+    todo = look if chance <= LEVEL else "Keep these labels: no significant imbalance to remove."
+    return Finding(f"{fact}. This imbalance is {told(chance)}.", todo, "change", chance)
 
 
 def _by_accuracy(audit: Audit, after: Change, fact: str, look: str) -> Finding:
-    """Image by image: those that become right against those that become wrong."""
+    """By true classes: images that become right against images that become wrong."""
     truth, agreement = audit.predictions.truth, audit.agreement
     assert truth is not None
     assert agreement is not None
@@ -46,12 +46,13 @@ def _by_accuracy(audit: Audit, after: Change, fact: str, look: str) -> Finding:
     fact += f" ({better:,} become{'s' if better == 1 else ''} right, {worse:,} wrong; {told(chance)})"
     if chance > LEVEL:
         return Finding(f"{fact}.", look, "change", chance)
-    todo = "Keep these labels as they are, or try a smaller --strength: here the correction does not help."
-    return Finding(f"{fact}.", "Debias: these labels get better." if better > worse else todo, "change", chance)
+    todo = "Keep these labels, or try a smaller --strength: debiasing makes them worse."
+    return Finding(f"{fact}.", "Use debiasing: these labels get better." if better > worse else todo, "change", chance)
 
 
 def chance_of_imbalance(shares: Shares) -> float:
-    """How often even shares would give any class as many as the most predicted, or as few as the least, has."""
+    """The probability that some class is predicted as often as the most frequent one, or as rarely as the rarest, where
+    all shares are even."""
     classes, total = len(shares.counts), int(shares.counts.sum())
     most = at_least(int(shares.counts.max()), total, 1 / classes)
     return min(1.0, 2 * classes * min(most, at_most(int(shares.counts.min()), total, 1 / classes)))
@@ -62,19 +63,19 @@ def _unchanged(audit: Audit, strength: float) -> Finding:
     if strength == 0:
         return Finding(f"{fact}: at that strength nothing is corrected.", "Try --strength 0.5.", "change")
     return Finding(
-        f"{fact}: no second class is near enough to the first.",
-        f"Keep these labels, or see whether a larger --strength changes any: --strength {2 * strength:g}.",
+        f"{fact}: the second class is never close enough to the first.",
+        f"Keep these labels, or try a larger strength: --strength {2 * strength:g}.",
         "change",
     )
 
 
 def _threshold(audit: Audit) -> Finding:
-    """Without scores the correction cannot be tried; what a threshold does can still be told."""
-    save = "Save the probabilities or logits of every class too: then the audit shows what debiasing would change."
+    """What a threshold does, for files without scores of every class, where debiasing cannot be tried."""
+    save = "Save the probabilities or logits of every class too, to see what debiasing would change."
     if audit.thresholds is None:
         return Finding(
-            "These are labels alone, without the class that came second, so what debiasing would change cannot "
-            "be computed.",
+            "The file has labels only. What debiasing would change cannot be computed without the scores of the other "
+            "classes.",
             save,
             "change",
         )
@@ -83,7 +84,7 @@ def _threshold(audit: Audit) -> Finding:
         return Finding("No prediction has a confidence of 0.95.", f"Choose a lower threshold. {save}", "thresholds")
     fact = f"A threshold of 0.95 keeps {strict.kept:,} of {len(audit.predictions):,} images"
     classes = len(audit.classes)
-    if strict.kept < audit.enough:  # of fewer, effective classes fall whatever is kept
+    if strict.kept < audit.enough:  # with fewer images, the number of effective classes falls anyway
         return Finding(f"{fact}, too few to tell how evenly it keeps {classes:,} classes.", save, "thresholds")
     before, after = audit.shares, strict.shares
     most = int(after.counts.argmax())
@@ -91,16 +92,17 @@ def _threshold(audit: Audit) -> Finding:
     worse = now > was and after.effective_classes < before.effective_classes
     chance = _chance_of_kept(before, after, most) if worse else None
     fact += (
-        f". {quoted(audit, most)}, kept most, has {now:.2f} times an even share of these, {was:.2f} of all; "
+        f". {quoted(audit, most)}, the class kept most, has {now:.2f} times an even share of these, and {was:.2f} "
+        "times of all images; "
         f"effective classes: {ratio(after.effective_classes)} and {ratio(before.effective_classes)}"
     )
-    blamed = "Do not count on a threshold against bias. " if chance is not None and chance <= LEVEL else ""
+    blamed = "A threshold does not remove the bias. " if chance is not None and chance <= LEVEL else ""
     said = "" if chance is None else f"; {told(chance)}"
     return Finding(f"{fact}{said}.", f"{blamed}{save}", "thresholds", chance)
 
 
 def _chance_of_kept(before: Shares, after: Shares, most: int) -> float:
-    """How often as many of any class are kept where all images are as likely to be kept as the others."""
+    """The probability that as many images of some class are kept where every image is equally likely to be kept."""
     kept, total = int(after.counts.sum()), int(before.counts.sum())
     once = drawn_at_least(int(after.counts[most]), kept, int(before.counts[most]), total)
     return min(1.0, len(after.counts) * once)

@@ -1,8 +1,8 @@
-"""In plain words: the three things a person should know, each with the next thing to do.
+"""The three findings of an audit in plain words, each with the next thing to do.
 
 Which class is predicted too often, which is neglected (never predicted, recognised least or predicted least), and what
-a correction would change. A finding advises only on what is more than chance (``debiaspl.report.chance``); what is not
-is told as that.
+a correction would change. A finding gives advice only where it is significant (``debiaspl.report.chance``), and says
+so where it is not.
 """
 
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ from debiaspl.report.chance import LEVEL, Finding, any_at_least, at_least, at_mo
 __all__ = ["Favoured", "Finding", "favoured", "findings"]
 
 MUCH = 1.2
-"""Times what is expected from which on a class is called favoured, and below whose inverse it is called neglected."""
+"""A class predicted this many times as often as expected is called favoured; below the inverse, neglected."""
 UNCERTAIN = 20
-"""Images of the favoured class, the least certain ones, that a page shows."""
-NONE_STANDS_OUT = "No class stands out; see in the confusion what is taken for what."
-"""All may be mistaken alike: that their recalls are equal does not say that they are good."""
+"""How many of the least certain images of the favoured class a page shows."""
+NONE_STANDS_OUT = "No class stands out. See the confusion matrix for what is mistaken for what."
+"""Equal recalls are not necessarily good ones."""
 
 
 def findings(audit: Audit, where: str = "below") -> list[Finding]:
@@ -55,14 +55,14 @@ class Favoured:
 
     @property
     def holds(self) -> bool:
-        """Whether the class is favoured much, and more than by chance."""
+        """Whether the class is favoured much, and significantly."""
         return self.times >= MUCH and self.chance <= LEVEL
 
 
 def favoured(audit: Audit) -> Favoured:
-    """The class with the most predictions too many; where one is favoured more than by chance, such a one.
+    """The class with the most surplus predictions; one that is favoured significantly comes first.
 
-    Where a few truths alone are known and show nothing, all images are looked at too."""
+    Where few true classes are known and show nothing, the predictions of all images are tested too."""
     looks = 2 if audit.few_known else 1
     if audit.agreement is not None:
         by_truth = _against_truth(audit.agreement, looks)
@@ -78,8 +78,8 @@ def _against_even(audit: Audit, looks: int) -> Favoured:
 
 
 def _against_truth(found: Agreement, looks: int) -> Favoured:
-    """Were a class not favoured, images wrongly called so would be as many as images of it called otherwise, but for
-    chance: a coin for each of them."""
+    """A sign test: for a class that is not favoured, as many images are wrongly given to it as are wrongly taken from
+    it, up to chance."""
     cells = found.cells
     predicted, true, right = (counts.tolist() for counts in (cells.of_predicted, cells.of_true, cells.right))
     looked_at = max(sum(one + other > 2 * both for one, other, both in zip(predicted, true, right, strict=True)), 1)
@@ -101,7 +101,8 @@ def _favoured(audit: Audit, where: str) -> Finding:
     if most.times < MUCH:
         measure = f"as it occurs{among_known(audit)}" if most.by_truth else "as an even share"
         return Finding(
-            f"No class is favoured much: {name}, the most so, is predicted {most.times:.1f} times as often {measure}.",
+            f"No class is favoured much. The most favoured, {name}, is predicted {most.times:.1f} times as often "
+            f"{measure}.",
             "Look at the classes with the lowest recall instead." if most.by_truth else "Nothing to do here.",
             "counts",
         )
@@ -109,10 +110,10 @@ def _favoured(audit: Audit, where: str) -> Finding:
     if not most.holds:
         return Finding(fact, NOTHING_SHOWN, "counts", most.chance)
     if audit.predictions.confidence is None:
-        todo = f"Label a few of its images. With a confidence for each, the least certain ones are shown {where}."
+        todo = f"Label a few of its images. With confidences in the file, the least certain ones are shown {where}."
         return Finding(fact, todo, "counts", most.chance)
     shown = min(UNCERTAIN, int(audit.shares.counts[most.number]))
-    return Finding(fact, f"Of its {shown} least certain images, shown {where}, label a few.", "uncertain", most.chance)
+    return Finding(fact, f"Label a few of its {shown} least certain images, shown {where}.", "uncertain", most.chance)
 
 
 def _how_often(audit: Audit, most: Favoured) -> str:
@@ -123,7 +124,7 @@ def _how_often(audit: Audit, most: Favoured) -> str:
     cells = audit.agreement.cells
     predicted, true = int(cells.of_predicted[most.number]), int(cells.of_true[most.number])
     if not true:
-        return f"{of_known(audit)}{name} is predicted {times(predicted)}, and none is true"
+        return f"{of_known(audit)}{name} is predicted {times(predicted)}, and no image is of it"
     return (
         f"{of_known(audit)}{name} is predicted {most.times:.1f} times as often as it occurs "
         f"({times(predicted)}; {true:,} {'is' if true == 1 else 'are'} true)"
@@ -131,7 +132,7 @@ def _how_often(audit: Audit, most: Favoured) -> str:
 
 
 def _neglected(audit: Audit) -> Finding:
-    """What is more than chance comes first."""
+    """The first significant finding, else the first one."""
     found = audit.agreement
     looks = (audit.shares.never != []) + (found is not None)
     options = [_never(audit, looks)] if audit.shares.never else []
@@ -141,7 +142,7 @@ def _neglected(audit: Audit) -> Finding:
 
 
 def _never(audit: Audit, looks: int) -> Finding:
-    """Classes without a prediction; what to do depends on whether there are images of them."""
+    """Classes without a prediction. The advice depends on whether there are images of them."""
     never = audit.shares.never
     some = ", ".join(quoted(audit, number) for number in never[:3])
     more = f" and {len(never) - 3:,} more" if len(never) > 3 else ""
@@ -151,36 +152,36 @@ def _never(audit: Audit, looks: int) -> Finding:
     images = 0 if found is None else int(found.cells.of_true[never].sum())
     if found is None or (images == 0 and audit.few_known):
         chance = min(1.0, looks * _chance_of_never_evenly(audit))
-        todo = f"Check that the images hold {them} and that the names are right; then label a few images of {them}."
+        todo = f"Check that there are images of {them} and that the names are right; then label a few."
         return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)
     if images == 0:
         return Finding(f"{fact}; no image with a known class is of {them}.", "No significant bias found.", "counts")
     chance = min(1.0, looks * _chance_of_never(found, never))
     return Finding(
         f"{fact}, although {images_known(audit, images)} of {them}; {told(chance)}.",
-        "See what they are taken for, and label a few of them." if chance <= LEVEL else NOTHING_SHOWN,
+        "See what they are mistaken for, and label a few of them." if chance <= LEVEL else NOTHING_SHOWN,
         "confusion",
         chance,
     )
 
 
 def _chance_of_never_evenly(audit: Audit) -> float:
-    """How often as many classes stay empty where all are predicted evenly.
+    """How often as many classes get no prediction where all are predicted evenly.
 
-    The classes are taken as empty by themselves: in truth one that is empty fills the others, so chance does less."""
+    Classes are treated as independent. In fact an empty class fills the others, so this is an upper bound."""
     classes, total = len(audit.classes), len(audit.predictions)
     return any_at_least(len(audit.shares.never), [float(1 - 1 / classes) ** total] * classes)
 
 
 def _chance_of_never(found: Agreement, never: list[int]) -> float:
-    """The same where each is predicted as often as it occurs; with one image more, for a few truths make no share 1."""
+    """The same where each is predicted as often as it occurs. One image is added, so that no share is 1."""
     true, known = found.cells.of_true, found.known
     empty = (1 - true[true > 0] / (known + 1)) ** known
     return any_at_least(int(np.count_nonzero(true[never])), empty.tolist())
 
 
 def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
-    """Against a recall that is the same for all: the right ones of a class are then drawn from all right ones."""
+    """A hypergeometric test against equal recalls: the right images of a class are drawn from all right images."""
     recall = [1.0 if value is None else value for value in found.recall]
     true, right = found.cells.of_true, found.cells.right
     looked_at, all_right = looks * int(np.count_nonzero(true)), int(right.sum())
@@ -194,22 +195,21 @@ def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
     least = "least" if recall[worst] == recall[lowest] else "less than others"
     fact = f"{of_known(audit)}{quoted(audit, worst)} is recognised {least}: {percent(recall[worst])} of its images"
     if recall[worst] == 1:
-        return Finding(f"{fact}. No image with a known class is mistaken.", "Nothing to do here.", "truth")
+        return Finding(f"{fact}. Every image with a known class is predicted right.", "Nothing to do here.", "truth")
     chance = chance_of(worst)
     fact += f", {percent(found.accuracy)} of all; {told(chance)}"
     other, share = _taken_for(audit, found, worst)
     if other is None:
-        todo = f"Look at the images of {quoted(audit, worst)} that are mistaken, and label a few."
+        todo = f"Look at the images of {quoted(audit, worst)} that are predicted wrong, and label a few."
     else:
         taken = quoted(audit, other)
-        fact += f". {percent(share)} of them are taken for {taken}"
+        fact += f". {percent(share)} of them are mistaken for {taken}"
         todo = f"Look at images of {quoted(audit, worst)} and {taken} side by side, and label a few of both."
     return Finding(f"{fact}.", todo if chance <= LEVEL else NONE_STANDS_OUT, "confusion", chance)
 
 
 def _taken_for(audit: Audit, found: Agreement, worst: int) -> tuple[int | None, float]:
-    """Which class its images are taken for and how many of them, where that is no chance: mistakes fall on some
-    class."""
+    """The class that its images are most often mistaken for, and their share; None where that is not significant."""
     mistakes = found.cells.mistakes()
     own = np.flatnonzero(mistakes.true == worst)
     count, wrong, others = int(mistakes.count[own[0]]), int(mistakes.count[own].sum()), len(audit.classes) - 1
@@ -226,9 +226,9 @@ def _least_predicted(audit: Audit) -> Finding:
     assert off is not None
     fact = (
         f"{name} is predicted least, {times:.2f} times as often as an even share; {percent(off)} of all predictions "
-        f"would need another class to have {shares_told(audit)}"
+        f"would have to change class to match {shares_told(audit)}"
     )
     if times * MUCH > 1:
         return Finding(f"No class is neglected much: {fact}.", "Nothing to do here.", "counts")
-    todo = f"Label a few images of {name}, and give their true classes as a column: --truth."
+    todo = f"Label a few images of {name}, and add their true classes as a column: --truth-column."
     return Finding(f"{fact}; {told(chance)}.", todo if chance <= LEVEL else NOTHING_SHOWN, "counts", chance)

@@ -24,7 +24,7 @@ class Shares:
 
     @property
     def distance(self) -> float | None:
-        """Predictions that would need another class to have the true shares, or even ones where those are not known
+        """Predictions that would have to change class to match the true shares, or even ones where those are not known
         (total variation distance); None of no predictions."""
         return distance(self.counts.tolist(), self._reference) if self.counts.any() else None
 

@@ -6,17 +6,17 @@ NOTHING_SHOWN = "No significant bias found; more images could show a smaller one
 
 
 def of_known(audit: Audit) -> str:
-    """How a sentence begins that speaks of the images with a known class, where these are not all."""
+    """The beginning of a sentence about the images with a known class, where these are not all."""
     return f"Of {_known(audit)}, " if _partly_known(audit) else ""
 
 
 def among_known(audit: Audit) -> str:
-    """How it ends."""
+    """The end of such a sentence."""
     return f", of {_known(audit)}" if _partly_known(audit) else ""
 
 
 def images_known(audit: Audit, count: int) -> str:
-    """So many images, with their verb."""
+    """A number of images, with its verb."""
     if _partly_known(audit) and audit.agreement is not None and count == audit.agreement.known == 1:
         return f"{_known(audit)} is"
     which = f"of {_known(audit)}" if _partly_known(audit) else f"image{'s' if count > 1 else ''}"

@@ -71,7 +71,7 @@ function countRanks(classes, marks, even) {
     label: "Lines: predictions of each class, sorted",
     x: { name: "rank of the class", low: 1, write: write.count },
     // One class that has nearly all would press the others flat on the ground.
-    y: Math.max(...classes.predicted) > 8 * even ? { name: "predictions, on a logarithmic scale; none is at the bottom", log: true, low: 0.5, write: write.number } : { name: "predictions", low: 0, write: write.count },
+    y: Math.max(...classes.predicted) > 8 * even ? { name: "predictions, on a logarithmic scale; classes without any are at the bottom", log: true, low: 0.5, write: write.number } : { name: "predictions", low: 0, write: write.count },
     lines: [{ y: even, name: "even share" }],
   });
 }
@@ -105,7 +105,7 @@ function thresholdSection({ thresholds, facts }) {
       height: 220,
       x: { name: "confidence threshold", low: 0, high: 1, write: (value) => Number(value.toFixed(2)).toString() },
       y: { name, ...options },
-      empty: "There are fewer images than classes, too few to draw.",
+      empty: "There are fewer images than classes: too few for a chart.",
     });
   const columns = [
     { name: "threshold", write: write.number }, { name: "kept", write: write.count }, { name: "share kept", write: write.share },
@@ -116,11 +116,11 @@ function thresholdSection({ thresholds, facts }) {
   return section(
     "thresholds",
     "With a confidence threshold",
-    paragraph("Pseudo-labels are the predictions above a threshold. A higher one keeps fewer and surer labels, and often more imbalanced ones."),
-    kept.length < thresholds.length ? paragraph("Thresholds that keep fewer images than there are classes are in the table alone.") : null,
+    paragraph("Pseudo-labels are the predictions above a threshold. A higher threshold keeps fewer and more confident labels, which are often more imbalanced."),
+    kept.length < thresholds.length ? paragraph("Thresholds that keep fewer images than there are classes are only in the table.") : null,
     el("div", { class: "pair" },
-      chart("The largest class of what is kept", lines("largest class, × even share", "largest_times_even", { log: true, low: 1, write: write.number })),
-      chart("Effective classes of what is kept", lines("effective classes", "effective_classes", { low: 0, write: write.number }))),
+      chart("The largest class of the kept predictions", lines("largest class, × even share", "largest_times_even", { log: true, low: 1, write: write.number })),
+      chart("Effective classes of the kept predictions", lines("effective classes", "effective_classes", { low: 0, write: write.number }))),
     el("details", {}, el("summary", {}, "The numbers as a table"), dataTable("Predictions at and above a confidence", columns, rows)),
   );
 }
@@ -143,10 +143,10 @@ function truthSection({ classes, facts }, names) {
   return section(
     "truth",
     "Precision and recall against the share of a class",
-    paragraph(`Of the ${write.count(facts.truth_known)} images whose class is known. A point is a class: far to the right it is predicted often. The numbers are in the table of classes above.`),
+    paragraph(`Of the ${write.count(facts.truth_known)} images whose class is known. A point is a class; classes on the right are predicted often. The numbers are in the table of classes above.`),
     el("div", { class: "pair" },
-      chart("Recall: how much of a class is found", scatter(classes.recall, "recall", "blue", "circle")),
-      chart("Precision: how much of what is called so is right", scatter(classes.precision, "precision", "orange", "triangle"))),
+      chart("Recall: the share of a class that is found", scatter(classes.recall, "recall", "blue", "circle")),
+      chart("Precision: the share of its predictions that are right", scatter(classes.precision, "precision", "orange", "triangle"))),
   );
 }
 
@@ -161,8 +161,8 @@ function auditConfusion({ confusion }, names) {
     : paragraph("There are too many classes to draw a matrix; the table lists the mistakes.");
   return section(
     "confusion",
-    "Which classes are taken for which",
-    paragraph("Rows are true classes. Blue is right, orange is wrong, and darker is more. Classes that are confused stand together."),
+    "Which classes are mistaken for which",
+    paragraph("Rows are true classes. Blue is right, orange is wrong, and darker is more. Classes that are confused with each other are next to each other."),
     chart(names.length > LEAST_NAMED ? "Confusion; double-click or the buttons zoom, dragging moves" : "Confusion", drawn),
     dataTable(`The largest ${write.count(rows.length)} of ${write.count(all)} kinds of mistake`, columns, rows, { sort: 2, page: 10, searchLabel: "Search mistakes" }),
   );
@@ -184,8 +184,8 @@ function calibrationSection({ calibration }) {
   });
   return section(
     "calibration",
-    "Whether the confidence can be trusted",
+    "Can the confidence be trusted?",
     paragraph(`On the whole ${side}: mean confidence is ${Math.abs(100 * calibration.gap).toFixed(1)} points ${calibration.gap < 0 ? "below" : "above"} the accuracy. Expected calibration error: ${write.share(calibration.error)}.`),
-    chart("Accuracy of predictions of like confidence, with 95 % intervals", drawn, dataTable("In ten bins of confidence", columns, rows)),
+    chart("Accuracy by confidence, with 95 % intervals", drawn, dataTable("In ten bins of confidence", columns, rows)),
   );
 }

@@ -6,7 +6,7 @@ function changeSection(values, names) {
     return section(
       "change",
       "What debiasing would change",
-      paragraph("This cannot be computed from labels alone: a label changes when the class that came second was nearly as likely, and labels do not tell which that was. Save the probabilities or logits of every class."),
+      paragraph("This cannot be computed from labels alone: it needs the scores of the other classes. Save the probabilities or logits of every class."),
     );
   }
   const rows = change.moves[0].map((from, place) => [names[from], names[change.moves[1][place]], change.moves[2][place]]);
@@ -15,7 +15,7 @@ function changeSection(values, names) {
   return section(
     "change",
     "What debiasing would change",
-    paragraph("Labels from ", el("code", {}, "softmax(logits − strength · log(prior))"), `, with the mean of the raw probabilities as the prior and a strength of ${change.strength}. This takes out a bias of the model towards some classes; if the images themselves are imbalanced, an even distribution is not the goal.`),
+    paragraph("Labels from ", el("code", {}, "softmax(logits − strength · log(prior))"), `, with the mean of the raw probabilities as the prior and a strength of ${change.strength}. This removes the bias of the model towards some classes. If the images themselves are imbalanced, even shares are not the goal.`),
     factList([
       ["labels changed", write.count(change.changed), write.share(change.changed / before.predictions)],
       [`off the ${change.distance_from}`, write.share(change.distance), `was ${write.share(before.distance)}`],
@@ -24,9 +24,9 @@ function changeSection(values, names) {
       ["never predicted", write.count(change.never_predicted), `was ${write.count(before.never_predicted)}`],
       change.accuracy === null ? null : ["accuracy", write.share(change.accuracy), `was ${write.share(before.accuracy)}`],
     ]),
-    change.changed ? null : paragraph("Not one label would change, so there are no images to look through."),
+    change.changed ? null : paragraph("No label would change, so there are no images to show."),
     rows.length ? dataTable(`The largest ${write.count(rows.length)} of ${write.count(change.all_moves)} moves from class to class`, columns, rows, { sort: 2, page: 10, searchLabel: "Search moves" }) : null,
-    picks.changed.length ? el("h3", {}, `${picks.changed.length} of the ${write.count(change.changed)} images that change class, the surest first`) : null,
+    picks.changed.length ? el("h3", {}, `${picks.changed.length} of the ${write.count(change.changed)} images that change class, the most confident first`) : null,
     imageList(picks.changed, names, pictures, (image) => [`'${names[image.label]}' → `, el("b", {}, `'${names[image.new]}'`), ` ${write.share(image.new_confidence)}`]),
   );
 }
@@ -37,12 +37,12 @@ function uncertainSection({ picks, pictures, classes }, names) {
   const parts = [];
   if (picks.uncertain.length) {
     parts.push(
-      section("uncertain", `The least certain images called '${favoured}'`, paragraph(`'${favoured}' has ${write.times(classes.times_even[picks.favoured])} an even share. ${picks.holds ? "Labels for a few of these tell the model most." : "That it is favoured much, and not by chance, does not show."}`), imageList(picks.uncertain, names, pictures, sure)),
+      section("uncertain", `The least certain images called '${favoured}'`, paragraph(`'${favoured}' has ${write.times(classes.times_even[picks.favoured])} an even share. ${picks.holds ? "Labels for a few of these tell the model most." : "This is not significant."}`), imageList(picks.uncertain, names, pictures, sure)),
     );
   }
   if (picks.mistaken.length) {
     parts.push(
-      section("mistaken", "Sure, and wrong", paragraph("Mistakes with the highest confidence: wrong labels in the data are often among them."), imageList(picks.mistaken, names, pictures, (image) => [`called '${names[image.label]}', ${write.share(image.confidence)} sure`])),
+      section("mistaken", "Sure, and wrong", paragraph("Mistakes with the highest confidence. Some of them may be wrong labels in the data."), imageList(picks.mistaken, names, pictures, (image) => [`called '${names[image.label]}', ${write.share(image.confidence)} sure`])),
     );
   }
   return parts;
@@ -77,7 +77,7 @@ function alikeSection({ alike }, names) {
   return section(
     "alike",
     "Which classes look alike",
-    paragraph(`Cosine similarity of the mean embedding of a class (of its ${whose} images) to those of the nine classes closest to it. Classes with close neighbours lose images to them.`),
+    paragraph(`Cosine similarity of the mean embedding of a class (of its ${whose} images) to those of the nine classes closest to it. Classes that are close to others are confused with them.`),
     alike.without.length ? paragraph(`${write.count(alike.without.length)} classes have no images, and no mean.`) : null,
     el("div", { class: "pair" }, part(alike.most, "The most predicted classes"), part(alike.least, "The least predicted classes")),
   );
@@ -85,17 +85,17 @@ function alikeSection({ alike }, names) {
 
 function definitions({ command }) {
   const terms = [
-    ["Off the shares", "predictions that would need another class to have the true shares, or even ones where the class of an image is not known (total variation distance)."],
+    ["Off the shares", "predictions that would have to change class to match the true shares, or even ones where the class of an image is not known (total variation distance)."],
     ["Almost never predicted", "a class with less than a tenth of the predictions that it would have by those shares."],
-    ["Effective classes", "exp(entropy of the shares): as many classes, evenly used, would be as diverse."],
+    ["Effective classes", "exp(entropy of the shares): the number of evenly used classes that would be as diverse."],
     ["Even share", "all predictions divided by the number of classes."],
-    ["Precision, recall", "of what is called a class, the part that is right; of what is a class, the part that is found."],
+    ["Precision, recall", "precision: the share of the predictions of a class that are right; recall: the share of the images of a class that are found."],
     ["Calibration error", "the mean gap between confidence and accuracy over ten bins of confidence, weighted by their size."],
     ["Interval", "Wilson’s 95 % interval of a share."],
   ];
   return section(
     "words",
-    "What the words mean",
+    "Terms",
     el("dl", {}, terms.map(([term, meaning]) => [el("dt", {}, el("b", {}, term)), el("dd", {}, meaning)])),
     command ? paragraph("Made with ", el("code", {}, command)) : null,
   );

@@ -60,19 +60,16 @@ def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
     return first + "".join(filled[name] + text for name, _, text in (part.partition("}}") for part in rest))
 
 
-def refuse_replacing(out: Path) -> None:
-    """Raise where a page would take the place of anything but an older page."""
-    if out.is_dir():
-        raise FileError(f"{out} is a folder, expected the name of a page to be made, such as {out / 'page.html'}.")
-    if not out.is_file():
-        return
-    with out.open("rb") as file:
-        beginning = file.read(1000)
-    if beginning and MARK not in beginning:
-        raise FileError(
-            f"{out} exists and is no page of debiaspl, which alone a new page replaces. "
-            "Give another name, or remove the file."
-        )
+def refuse_other_page(out: Path, overwrite: bool) -> None:
+    """Raise where a page that is written anew after every run would replace a file that is not a debiaspl page."""
+    if not overwrite and out.is_file():
+        with out.open("rb") as file:
+            beginning = file.read(1000)
+        if beginning and MARK not in beginning:
+            raise FileError(
+                f"{out} exists already and is not a debiaspl page. Use --overwrite to replace it, or choose another "
+                "name: --out."
+            )
 
 
 def embedded(values: Any) -> str:

@@ -32,7 +32,7 @@ async function follow(mark) {
     }
     say("");
   } catch {
-    say(" The server does not answer: debiaspl watch has ended.");
+    say(" The server does not answer. debiaspl watch has ended.");
   }
   setTimeout(() => follow(next), EVERY);
 }

@@ -27,9 +27,9 @@ function minutesCharts(measured) {
   for (const line of measured) {
     if (METHODS[line.method] && line.minutes) cells.set(line.about, [...(cells.get(line.about) || []), line]);
   }
-  if (!cells.size) return paragraph("Nothing is measured yet.");
+  if (!cells.size) return paragraph("Nothing has been measured yet.");
   return [
-    paragraph("A mark is the mean of a recipe's folds, its line goes from the worst fold to the best. Dotted: the paper's number, which for FixMatch is mostly copied from other papers. Minutes of runs that shared the GPU are longer than alone: the text below a chart says how many did, and tables say it too."),
+    paragraph("A mark is the mean of a recipe's folds; its line goes from the worst fold to the best. Dotted: the paper's number, which for FixMatch is mostly copied from other papers. Runs that shared the GPU took longer than one run alone: the text below a chart and the tables say how many did."),
     el("div", { class: "pair" }, [...cells].map(([about, lines]) => minutesChart(about, lines))),
   ];
 }
@@ -102,13 +102,13 @@ function pairTable(pairs) {
     const mean = pair.differences.reduce((one, other) => one + other, 0) / pair.differences.length;
     return [pair.about, pair.recipe, pair.folds.length, pair.fixmatch, pair.debiaspl, mean, pair.each, pair.verdict, pair];
   });
-  return dataTable("Difference: DebiasPL − FixMatch on the same folds, in points; below it the 95 % t interval of its mean. Not significant: the interval holds 0.", columns, rows);
+  return dataTable("Difference: DebiasPL − FixMatch on the same folds, in points; below it the 95 % t interval of its mean. Not significant: the interval contains 0.", columns, rows);
 }
 
 function paperTable(lines) {
   const columns = [CELL, { name: "method", text: true, filter: true }, RECIPE, { name: "paper %", write: percent }, { name: "others %", text: true, figures: true, write: others }, ...OURS, STANDING];
   const rows = lines.map((line) => [line.about, line.method, line.recipe, line.paper, line.others.join("; "), ...ours(line), line.standing, line]);
-  return dataTable("Paper: the paper's number for the cell and method, whatever recipe ours has. Below our mean: the 95 % t interval. Reached and below: the paper's own recipe alone. How: what was run, and the command.", columns, rows);
+  return dataTable("Paper: the paper's number for the cell and method, whichever recipe we used. Below our mean: the 95 % t interval. Reached and below: the paper's own recipe alone. How: what was run, and the command.", columns, rows);
 }
 
 function standardTable(lines) {

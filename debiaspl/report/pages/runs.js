@@ -34,10 +34,10 @@ function runsLead({ about, runs, same_data: same }) {
   const open = runs.filter((run) => !run.ended);
   const state = open.map((run) => `${run.name}: step ${write.count(run.step)} of ${write.count(run.steps)}`);
   const { data, labels, unlabeled, test, tested } = runs.find((run) => run.ended) || runs[0];
-  const sizes = !same ? ", and others: see what differs below" : labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images` + (test ? `, ${write.count(test)} ${tested}` : "");
+  const sizes = !same ? ", and others; see the differences below" : labels === null ? "" : `: ${write.count(labels)} labels, ${write.count(unlabeled)} unlabeled images` + (test ? `, ${write.count(test)} ${tested}` : "");
   return [
     el("p", { class: "soft" }, about ? `${about}. ` : "", `Data: ${data}${sizes}.`),
-    el("p", { class: open.length ? "status" : "status ended", id: "state" }, el("span", { class: "dot", "aria-hidden": "true" }), open.length ? `Going on or stopped. ${state.join("; ")}` : "Ended."),
+    el("p", { class: open.length ? "status" : "status ended", id: "state" }, el("span", { class: "dot", "aria-hidden": "true" }), open.length ? `Training or stopped. ${state.join("; ")}` : "Ended."),
   ];
 }
 
@@ -65,7 +65,7 @@ function points(value) {
 function unfairNote(unfair) {
   if (!unfair.length) return null;
   const told = unfair.map(({ what, values }) => el("li", {}, what ? el("b", {}, `${what}: `) : "", values.map(([value, who]) => `${value} (${who})`).join(" against ")));
-  return el("div", { class: "warning", role: "note" }, paragraph(el("b", {}, "These runs differ in more than the method"), ", so a difference in accuracy may come from that:"), el("ul", {}, told));
+  return el("div", { class: "warning", role: "note" }, paragraph(el("b", {}, "These runs differ in more than the method"), ", so a difference in accuracy may come from these settings:"), el("ul", {}, told));
 }
 
 function accuracySection({ methods, runs, tints, unfair }) {
@@ -93,8 +93,8 @@ function accuracySection({ methods, runs, tints, unfair }) {
     "accuracy",
     "Accuracy",
     unfairNote(unfair),
-    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, with its 95 % interval by Student’s t. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would need another class to have the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
-    dots.some((row) => row.dots.length) ? chart("Test images recognised; a dot per seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
+    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, with its 95 % interval by Student’s t. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would have to change class to match the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
+    dots.some((row) => row.dots.length) ? chart("Accuracy on the test images; a dot for each seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );
 }
 
@@ -132,8 +132,8 @@ function runsConfusion({ confusions, order }, classes) {
   });
   return section(
     "confusion",
-    "Which classes are taken for which",
-    paragraph("Test images of all seeds. Rows are true classes. Blue is right, orange is wrong, and darker is more. The order of the classes is the same in each; those that are confused stand together."),
+    "Which classes are mistaken for which",
+    paragraph("Test images of all seeds. Rows are true classes. Blue is right, orange is wrong, and darker is more. The order of the classes is the same in each; those that are confused with each other are next to each other."),
     el("div", { class: "pair" }, drawn),
   );
 }

@@ -32,7 +32,7 @@ function trainingChart(values, key, caption, name, how, options) {
 
 function pseudoSection(values) {
   const parts = [
-    trainingChart(values, "pseudo_distance", "Pseudo-labels that would need another class to have the true shares (even ones where those are not known)", "off the shares", write.share, { low: 0 }),
+    trainingChart(values, "pseudo_distance", "Pseudo-labels that would have to change class to match the true shares (even ones where those are not known)", "off the shares", write.share, { low: 0 }),
     stagesChart(values),
     stripesOf(values, "pseudo", () => "Pseudo-labels"),
   ].filter((part) => part);
@@ -40,7 +40,7 @@ function pseudoSection(values) {
   return section(
     "pseudo",
     "Pseudo-labels through training",
-    paragraph("What the model taught itself with: the labels it gave to unlabeled images, as many as were confident enough. If the images are balanced, so should these be."),
+    paragraph("The labels that the model gave to unlabeled images, where it was confident enough. It learned from these. If the images are balanced, these labels should be too."),
     parts,
   );
 }
@@ -97,7 +97,7 @@ function priorSection(values) {
   const drawn = stripesOf(values, "prior", (run) => (run.has_prior ? "Prior" : "Mean prediction"));
   const lines = trainingChart(values, "distance", "Distance of the prior from the true shares, or from even ones; of methods without a prior, of the mean prediction", "total variation", write.share, { low: 0 });
   if (!drawn && !lines) return null;
-  return section("prior", "The prior: how often the model predicts each class", paragraph("DebiasPL follows the mean of the raw probabilities and takes it out of the labels. The closer to even, the less there is to take out."), lines, drawn);
+  return section("prior", "The prior: how often the model predicts each class", paragraph("DebiasPL keeps a running mean of the raw probabilities and removes it from the labels. The closer it is to even, the less there is to remove."), lines, drawn);
 }
 
 // How the features were: measured without labels, except for the last curve.
@@ -109,7 +109,7 @@ function healthSection(values) {
   const parts = [
     trainingChart(own, "rank", "Effective rank: how many directions the features use", "effective rank", write.number, { low: 0 }),
     trainingChart(own, "overlap", "Overlap: distance of two views of one image, over that of views of two images", "overlap", write.number, { low: 0 }),
-    trainingChart(own, "spread", "Spread of the features: 1 is even, 0 all alike", "spread", write.number, { low: 0 }),
+    trainingChart(own, "spread", "Spread of the features: 1 is even, 0 is all the same", "spread", write.number, { low: 0 }),
     trainingChart(own, "neighbours", "Labeled images whose nearest neighbour, among the labeled ones, has their class", "nearest neighbours right", percent, { low: 0, high: 1 }),
     trainingChart(own, "alignment", "Alignment: squared distance of two views of one image", "alignment", write.number, { low: 0 }),
     trainingChart(own, "uniformity", "Uniformity: the lower, the more evenly spread", "uniformity", write.number, {}),
@@ -117,7 +117,7 @@ function healthSection(values) {
   return section(
     "health",
     "Are the features learning?",
-    paragraph("Measured on the averaged model for a fixed sample of training images; step 0 is before training. A falling loss says little: features that are alike for all images have a low loss too. The overlap should fall, and the effective rank should settle, not go on falling."),
+    paragraph("Measured on the averaged model for a fixed sample of training images; step 0 is before training. A falling loss says little: features that are the same for all images also have a low loss. The overlap should fall, and the effective rank should level off."),
     el("div", { class: "pair" }, parts),
   );
 }
@@ -129,10 +129,10 @@ function trainingSection(values) {
   const measured = values.runs.some((run) => run.curves.measured.length);
   const onTheWay = { ...values, runs: values.runs.map((run) => ({ ...run, curves: { step: run.curves.measured.map((one) => one[0]), measured: run.curves.measured.map((one) => one[1]) } })) };
   const parts = [
-    trainingChart(values, "kept", "Share of the labels that was confident enough", "share kept", percent, { low: 0, high: 1 }),
-    trainingChart(values, "pseudo_accuracy", "Share of the kept labels that was right", "pseudo-labels right", percent, { high: 1 }),
-    measured ? trainingChart(onTheWay, "measured", "Accuracy on the test set on the way; nothing was chosen by it", "accuracy", percent, {}) : null,
+    trainingChart(values, "kept", "Share of the labels that were confident enough", "share kept", percent, { low: 0, high: 1 }),
+    trainingChart(values, "pseudo_accuracy", "Share of the kept labels that were right", "pseudo-labels right", percent, { high: 1 }),
+    measured ? trainingChart(onTheWay, "measured", "Accuracy on the test set during training; nothing was selected by it", "accuracy", percent, {}) : null,
     ...losses.map((name) => trainingChart(flat, `loss ${name}`, `Loss: ${name}`, "loss", write.number, { low: 0 })),
   ].filter((part) => part);
-  return parts.length ? section("training", "How training went", el("div", { class: "pair" }, parts)) : section("training", "How training went", paragraph("The log has no line yet."));
+  return parts.length ? section("training", "How training went", el("div", { class: "pair" }, parts)) : section("training", "How training went", paragraph("The log is still empty."));
 }

@@ -1,4 +1,4 @@
-"""What the runs show, in plain words, with the next thing to do."""
+"""The findings of a report in plain words, each with the next thing to do."""
 
 from typing import Any
 
@@ -11,14 +11,13 @@ from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested
 
 FEW = 50
-"""Images of a class up to which they are counted, and not told as a share."""
+"""Up to this many images of a class, a count is given instead of a share."""
 MUCH = 0.1
-"""Distance of the pseudo-labels from the shares they should have from which on they are called biased."""
+"""Pseudo-labels are called biased from this distance to the shares they should have."""
 
 
 def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
-    """Features that collapse; and, from the end on, which method is best, what its pseudo-labels are like, and which
-    class it knows least."""
+    """Features that collapse; and, of runs that have ended, the best method, its pseudo-labels and its worst class."""
     ended, features = [method for method in methods if method.ended()], _features(methods)
     if not ended:
         return [*features, *_starts(methods)]
@@ -27,19 +26,19 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
     found = [*features, _accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
     if unfair:
         differ = f"These runs differ in more than the method: {'; '.join(map(str, unfair))}."
-        todo = "Make them alike, by --set and the same seeds, before you compare the methods."
+        todo = "Give them the same settings (--set) and seeds before you compare the methods."
         found.insert(0, Finding(differ, todo, "accuracy"))
     return found
 
 
 def _starts(methods: list[Method]) -> list[Finding]:
-    """Of runs that have ended without a label to measure with."""
+    """Runs that have ended, with no label to measure them."""
     found = [run for method in methods for run in method.runs if run.results is not None]
     return [
         Finding(
-            f"{run.name} has learned features of {run.results['unlabeled']:,} images without labels: it has no "
-            "classifier, and nothing could be measured.",
-            f"Begin a run with labels from it: debiaspl train PHOTOS --set start={run.folder}",
+            f"{run.name} has learned features of {run.results['unlabeled']:,} images without labels. It has no "
+            "classifier, so there is no accuracy.",
+            f"Start a run with labels from it: debiaspl train PHOTOS --set start={run.folder}",
             "training",
         )
         for run in found
@@ -48,7 +47,7 @@ def _starts(methods: list[Method]) -> list[Finding]:
 
 
 def _features(methods: list[Method]) -> list[Finding]:
-    """What the runs themselves have said of their features: of each method and each kind the first one."""
+    """Warnings that the runs have logged about their features: the first one of each method and kind."""
     found: dict[tuple[str, str], list[tuple[Any, Any]]] = {}
     for method in methods:
         for run in method.runs:
@@ -59,7 +58,7 @@ def _features(methods: list[Method]) -> list[Finding]:
     findings = []
     for (title, _), several in found.items():
         run, said = several[0]
-        more = f" So it is in {len(several)} of {runs[title]} runs." if runs[title] > 1 else ""
+        more = f" This holds for {len(several)} of {runs[title]} runs." if runs[title] > 1 else ""
         whose = f"{title}, seed {run.recipe['seed']}: " if sum(runs.values()) > 1 else ""
         findings.append(Finding(f"{whose}{said['fact']}{more}", said["todo"], "health"))
     return findings
@@ -83,21 +82,20 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
             fact += f"; {abs(100 * difference['mean']):.1f} points {side} {other.title}"
             if difference["chance"] is not None:
                 chances.append(min(1.0, pairs * difference["chance"]))
-                # With few seeds chance cannot be ruled out, however large the effect: that is not to say there is none.
+                # With few seeds, even a large effect may not be significant; that does not mean that there is none.
                 sure = chances[-1] <= LEVEL
                 fact += f" ({told(chances[-1])})" if sure else f" (not significant with {difference['seeds']} seeds)"
     alone = (
-        "Train the same recipe with --set correction=none, and once more with --set algorithm=supervised besides, and "
-        "compare."
+        "To compare, train the same recipe with --set correction=none, and again with --set algorithm=supervised added."
     )
     if best.is_start:
-        alone = f"Begin a run that learns from labels with it: --set start={best.runs[0].folder}"
-    more = "One seed each: a difference may be chance where the intervals overlap."
+        alone = f"Start a run with labels from it: --set start={best.runs[0].folder}"
+    more = "One seed each: where the intervals overlap, the difference may be chance."
     if found["seeds"] > 1:
         all_sure = chances and max(chances) <= LEVEL
-        more = f"Go on with {best.title}." if all_sure else "More seeds would tell apart what these do not."
+        more = f"Use {best.title}." if all_sure else "More seeds may make the other differences significant."
     if unfair:
-        more = "A difference may come from what else differs between these runs, and not from the method."
+        more = "The difference may come from these other settings, not from the method."
     return Finding(f"{fact}.", more if others else alone, "accuracy")
 
 
@@ -108,16 +106,16 @@ def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
     shown = [_off(method) for method in labelling]
     shares = " or ".join(dict.fromkeys(f"the {method.reference()}".replace("the even", "even") for method in labelling))
     off, without = best.pseudo("distance"), best.pseudo("almost_none")
-    stronger = "A larger strength takes out more of this."
+    stronger = "A larger strength removes more of this."
     if best.reference() == EVEN:
         stronger = f"If the images are balanced, {stronger[0].lower()}{stronger[1:]}"
     fine = "Nothing to do here." if len(shown) == 1 else f"Nothing to do for {best.title}, the best one."
     todo = stronger if off is not None and (off > MUCH or without) else fine
     if off is None:
-        todo = f"{best.title}, the best one, learns from none of them: the others' do not help yet."
+        todo = f"{best.title}, the best one, does not use pseudo-labels: those of the others do not help yet."
     return [
         Finding(
-            f"Pseudo-labels of the second half of training that would need another class to have {shares}: "
+            f"Pseudo-labels of the second half of training that would have to change class to match {shares}: "
             f"{', '.join(shown)}.",
             todo,
             "pseudo",
@@ -126,7 +124,7 @@ def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
 
 
 def _off(method: Method) -> str:
-    """How far its pseudo-labels are from the shares they should have, and how many classes have almost none."""
+    """The distance of its pseudo-labels from the shares they should have, and the classes that have almost none."""
     off, without = method.pseudo("distance"), method.pseudo("almost_none")
     assert off is not None
     assert without is not None
@@ -143,7 +141,7 @@ def _worst(best: Method, names: list[str]) -> Finding:
     worst = int(recall.argmin())
     right, total = int(cells.right[worst]), int(cells.of_true[worst])
     share = f"{100 * recall[worst]:.0f} % of its images"
-    if total <= FEW:  # a share of five labels would be taken for one of all photos
+    if total <= FEW:  # a share of five labels would be read as a share of all photos
         checked = any("check" in one for one in best.ended())
         share = f"{right} of {total} {'labels' if checked else 'images'}"
     fact = f"'{names[worst]}' is recognised least by {best.title}: {share}"

@@ -1,0 +1,70 @@
+"""Every help text fits 80 columns and shows each default; the same option means the same everywhere."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from commands(below, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+OPTIONS = [
+    (path, option, name)
+    for path, command in COMMANDS.items()
+    for option in command.params
+    for name in option.opts
+    if name.startswith("--")
+]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_fits_80_columns(path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    shown = CliRunner().invoke(app, [*path, "--help"], terminal_width=80).output
+    lines = shown.splitlines()
+    assert len(lines) > 5
+    assert max(map(len, lines)) <= 80
+    assert "…" not in shown, "something was cut"
+
+
+def test_every_default_is_shown():
+    """By its value or, where that is None, in words; a flag is off unless it is given."""
+    hidden = [
+        (" ".join(path), option.name)
+        for path, command in COMMANDS.items()
+        for option in command.params
+        if not option.required
+        and not getattr(option, "is_flag", False)
+        and not isinstance(option.show_default, str)
+        and (option.default in (None, ()) or not option.show_default)
+    ]
+    assert hidden == []
+
+
+def test_an_option_means_the_same_in_every_command():
+    texts: dict[str, set[str]] = {}
+    for _, option, name in OPTIONS:
+        texts.setdefault(name, set()).add(option.help)
+    for name in ("--workers", "--jobs", "--set", "--resume", "--device", "--json", "--port", "--follow-links"):
+        assert len(texts[name]) == 1, name
+    assert all("Read" in text for text in texts["--labels"])
+    assert all(text.startswith("Replace ") for text in texts["--overwrite"])
+
+
+def test_whatever_is_written_can_be_overwritten():
+    """A command with --out, --page or another output has --overwrite; label continues its table instead."""
+    outputs = {"--out", "--page", "--onnx"}
+    for path, command in COMMANDS.items():
+        names = {name for option in command.params for name in option.opts}
+        if names & outputs and path != ("label",):
+            assert "--overwrite" in names, path
