@@ -44,14 +44,14 @@ from debiaspl.graph import Graph, nearest
 from debiaspl.training import Choice, Recipe
 
 DRAWS, LABELS, STRENGTHS = (100, 101), (5, 20), (0.0, 0.5)
-BASE = "base"
+BASE, RANDOM = "base", "random classifier first"
 SETTINGS: dict[str, list[str]] = {
     BASE: [],
     **{f"threshold {value}": [f"threshold={value}"] for value in (0.5, 0.6, 0.7, 0.9, 0.95)},
     **{f"steps {value}": [f"steps={value}"] for value in (200, 1000)},
     "learning rate 0.3": ["learning_rate=0.3"],
     "strong views of features": ["strong=hide", "flip=false"],
-    "random classifier first": ["first_classifier=random"],
+    RANDOM: ["first_classifier=random"],
 }
 MIRROR, SMOOTH, TAUGHT = "mirror", "smooth", "taught"
 """What is learned from is changed, not a setting: features are averaged over the photo and its mirror image; or with
@@ -96,7 +96,8 @@ def taught(given: np.ndarray, spread: torch.Tensor) -> np.ndarray:
     return more
 
 
-def measure(path: Path, mirror: Path, cell: Cell, strength: float) -> list[dict[str, Any]]:
+def measure(path: Path, mirror: Path, cell: Cell, strength: float, only: frozenset[str]) -> list[dict[str, Any]]:
+    """Every setting, or those that ``only`` names."""
     torch.set_num_threads(1)
     data = Encoded(*torch.load(path, weights_only=False))
     kept, given = drawn(data.truth, cell)
@@ -111,29 +112,34 @@ def measure(path: Path, mirror: Path, cell: Cell, strength: float) -> list[dict[
 
     spread = Graph.of(plain).spread(torch.from_numpy(given), len(classes))
     for setting, changes in SETTINGS.items():
+        graphs = [f"{setting} + {weight} graph" for weight in ADDED] if setting in (BASE, RANDOM) else []
+        if only and only.isdisjoint((setting, *graphs)):
+            continue
         began = time.perf_counter()
         logits = trained(recipe_of(base, strength, changes), values, given, classes)
         note(setting, logits, began)
-        for weight in ADDED if setting in (BASE, "random classifier first") else ():
+        for name, weight in zip(graphs, ADDED, strict=False):
             both = logits.log_softmax(-1) + weight * spread.clamp_min(1e-6).log()
-            note(f"{setting} + {weight} graph", both, time.perf_counter())
-    began, plainly = time.perf_counter(), recipe_of(base, strength, [])
-    averaged = (plain + torch.load(mirror)[kept]) / 2
-    note(MIRROR, trained(plainly, scaled(averaged, views), given, classes), began)
-    began = time.perf_counter()
-    note(SMOOTH, trained(plainly, smoothed(values), given, classes), began)
-    began = time.perf_counter()
-    note(TAUGHT, trained(plainly, values, taught(given, spread), classes), began)
+            note(name, both, time.perf_counter())
+    plainly = recipe_of(base, strength, [])
+    others = {
+        MIRROR: lambda: (scaled((plain + torch.load(mirror)[kept]) / 2, views), given),
+        SMOOTH: lambda: (smoothed(values), given),
+        TAUGHT: lambda: (values, taught(given, spread)),
+    }
+    for setting, learned_from in others.items():
+        if not only or setting in only:
+            began = time.perf_counter()
+            note(setting, trained(plainly, *learned_from(), classes), began)
     return found
 
 
-def means(runs: list[dict[str, Any]], draws: tuple[int, ...] = DRAWS) -> dict[float, dict[str, dict[str, float]]]:
+def means(runs: list[dict[str, Any]]) -> dict[float, dict[str, dict[str, float]]]:
     """By strength and setting: macro accuracy and accuracy, meaned over draws and then over cells."""
     cells: dict[tuple[float, str], dict[tuple[Any, ...], list[dict[str, Any]]]] = {}
     for run in runs:
-        if run["draw"] in draws:
-            own = cells.setdefault((run["strength"], run["setting"]), {})
-            own.setdefault((run["data"], run["kind"], run["labels"]), []).append(run)
+        own = cells.setdefault((run["strength"], run["setting"]), {})
+        own.setdefault((run["data"], run["kind"], run["labels"]), []).append(run)
     found: dict[float, dict[str, dict[str, float]]] = {}
     for (strength, setting), own in cells.items():
         found.setdefault(strength, {})[setting] = {
@@ -142,10 +148,20 @@ def means(runs: list[dict[str, Any]], draws: tuple[int, ...] = DRAWS) -> dict[fl
     return found
 
 
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+", help="NAME=FOLDER")
     parser.add_argument("--work", type=Path, required=True, help="folder for the features")
+    parser.add_argument("--draws", type=numbers, default=DRAWS, help="such as 0,1,2,3,4")
+    parser.add_argument("--labels", type=numbers, default=LABELS, help="of a class, such as 5,10,20")
+    parser.add_argument("--strengths", type=lambda text: [float(part) for part in text.split(",")], default=STRENGTHS)
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="SETTING", help="these settings; all, unless given"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True, help="what is in it is not run again")
     options = parser.parse_args()
@@ -157,20 +173,27 @@ def main() -> None:
             if not path.exists():
                 torch.save(compute(Path(folder), options.work), path)
         print(f"features of {name}", flush=True)
-    cells = [Cell(name, kind, count, draw) for draw in DRAWS for count in LABELS for name in paths for kind in KINDS]
+    cells = [
+        Cell(name, kind, count, draw)
+        for draw in options.draws
+        for count in options.labels
+        for name in paths
+        for kind in KINDS
+    ]
     runs: list[dict[str, Any]] = json.loads(options.out.read_text())["runs"] if options.out.exists() else []
     there = {(run["data"], run["kind"], run["labels"], run["draw"], run["strength"]) for run in runs}
-    left = [(cell, strength) for cell in cells for strength in STRENGTHS if (*cell, strength) not in there]
+    left = [(cell, strength) for cell in cells for strength in options.strengths if (*cell, strength) not in there]
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     made = {
         "commit": commit.stdout.strip(),
         "device": platform.machine(),
         "torch": torch.__version__,
         "encoder": ENCODER,
-        "draws": DRAWS,
+        "draws": options.draws,
     }
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        for done in [pool.submit(measure, *paths[cell.data], cell, strength) for cell, strength in left]:
+        only = frozenset(options.only)
+        for done in [pool.submit(measure, *paths[cell.data], cell, strength, only) for cell, strength in left]:
             runs += done.result()
             options.out.write_text(json.dumps({**made, "means": means(runs), "runs": runs}) + "\n")
             print(f"{len(runs)} runs", flush=True)
