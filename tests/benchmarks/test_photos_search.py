@@ -1,6 +1,5 @@
 """benchmarks/photos_search.py: FixMatch and DebiasPL are searched alike; and what the pages say of it."""
 
-import json
 from pathlib import Path
 
 import numpy as np
