@@ -207,7 +207,7 @@ def accuracy_by_recipe() -> dict[str, float]:
 
 
 def table(found: list[MeasuredRow]) -> Iterator[tuple[str, ...]]:
-    """Rows of docs/debiasing.md: cell, method, recipe, accuracy, seconds, the paper's number and the standing."""
+    """Rows of docs/lab/debiasing.md: cell, method, recipe, accuracy, seconds, the paper's number and the standing."""
     for row in found:
         paper = "-" if row.paper is None else f"{row.paper:.1f}"
         if not row.accuracy:
