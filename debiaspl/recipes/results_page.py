@@ -20,8 +20,8 @@ RECIPE_WORDS = {
     RAN["start"]: "our own recipe that begins with features learned without labels: contrastmatch on a wider ResNet-9, "
     "with the Debiaser at strength 1. Learning rate, threshold and first classifier were searched alike for both on "
     "fold 100, 8 runs each; all else, strength 1 included, comes from searches with 21 runs of DebiasPL and 8 of "
-    "FixMatch; FixMatch had 13 further runs after these folds. Folds 0 to 2 of CIFAR-10 with 4 labels a class had been run before, in the second of these: they are no "
-    "clean test.",
+    "FixMatch; FixMatch had 13 further runs after these folds. Folds 0 to 2 of CIFAR-10 with 4 labels a class had been "
+    "run before, in the second of these: they are no clean test.",
     PROTOCOL: "settings and length that are usual for a standard long-tail protocol.",
 }
 READ = (
