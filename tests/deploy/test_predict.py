@@ -52,7 +52,7 @@ def test_labels_are_those_of_each_photo_read_as_in_training(run, folder, tmp_pat
         assert row["label"] == model.classes[int(probabilities.argmax())]
         assert abs(float(row["confidence"]) - float(probabilities.max())) < 2e-6
     assert "4 images: " in result.output
-    assert "warning: 1 image gave no prediction:\n  broken.jpg: its content is not JPEG" in result.stderr
+    assert "warning: 1 image could not be predicted:\n  broken.jpg: its content is not JPEG" in result.stderr
     assert [row["file_name"] for row in rows(tmp_path / "skipped.csv")] == ["broken.jpg", "notes.txt"]
 
 
