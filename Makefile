@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests start a hundred processes, which would each compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test torture format clean
+.PHONY: demo check test torture docs format clean
 
 demo: $(STAMP)  ## Supervised, FixMatch and DebiasPL on real digits with ten labels
 	$(BIN)/debiaspl demo --overwrite
@@ -27,6 +27,9 @@ test: $(STAMP)  ## the same with all tests: about 12 minutes on two cores
 MINUTES ?= 10
 torture: $(STAMP)  ## failing disks, kills and bad files for MINUTES=10; prints what was tried and what failed
 	$(BIN)/python -m tests.faults --minutes $(MINUTES)
+
+docs: $(STAMP)  ## the documentation as a site in build/site; a broken link is an error
+	$(BIN)/mkdocs build --strict --quiet
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal --timeout 600 --timeout-method thread
 

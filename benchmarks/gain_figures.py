@@ -1,6 +1,6 @@
-"""The figures of docs/debiasing.md, from what benchmarks/gain.py measured.
+"""The figures of docs/lab/debiasing.md, from what benchmarks/gain.py measured.
 
-python benchmarks/gain_figures.py results/gain/cifar10-lt100-10pct --out docs/debiasing-lt100.png
+python benchmarks/gain_figures.py results/gain/cifar10-lt100-10pct --out docs/lab/debiasing-lt100.png
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
     python -m benchmarks.graph eurosat.npz flowers.npz --out results/graph/search.json --first 100
     python -m benchmarks.graph --vectors 100000 --out results/graph/large.json
+    python -m benchmarks.graph --vectors 50000 --width 512 --device cuda --out results/graph/gpu.json
 
 Each file has arrays ``features``, (N, D), and ``labels``, (N,), and a text ``about`` that says where they come from.
 A draw gives labels to a few images of each class, and accuracy is that of all others.
@@ -60,21 +61,22 @@ def accuracies(path: Path, draws: range, per_class: int) -> dict[str, Any]:
     return {"features": path.stem, "about": str(stored["about"]), "shape": shape, "classes": classes, "runs": found}
 
 
-def large(count: int, width: int = 1280) -> dict[str, Any]:
+def large(count: int, width: int, device: str) -> dict[str, Any]:
     """Made of clusters in few dimensions, as features are, with noise, and positive, as after a ReLU."""
     generator = torch.Generator().manual_seed(0)
     centres = torch.randn(200, 48, generator=generator)
     inner = centres[torch.randint(200, (count,), generator=generator)] + 0.8 * torch.randn(
         count, 48, generator=generator
     )
-    vectors = (inner @ torch.randn(48, width, generator=generator) / 7).relu_()
+    vectors = (inner @ torch.randn(48, width, generator=generator) / 7).relu_().to(device)
+    Graph.of(vectors[:1000])  # a GPU's first use of a kernel takes seconds, which a run pays once
     before = resource.getrusage(resource.RUSAGE_SELF)
     began = time.perf_counter()
     graph = Graph.of(vectors)
     made = time.perf_counter()
-    given = torch.full((count,), -1)
-    given[:100] = torch.arange(100) % 20
-    graph.spread(given, 20)
+    given = torch.full((count,), -1, device=device)
+    given[:100] = torch.arange(100, device=device) % 20
+    float(graph.spread(given, 20).sum())  # waits for a GPU
     ended, after = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
     some = torch.arange(0, count, max(count // 500, 1))
     exact, found = nearest(graph.units[some], 11, graph.units, exact=True), nearest(graph.units, 10)
@@ -97,13 +99,16 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--per-class", type=int, default=4, help="labels")
     parser.add_argument("--vectors", type=int, help="time so many made-up vectors instead")
+    parser.add_argument("--width", type=int, default=1280, help="of the vectors")
+    parser.add_argument("--device", default="cpu", help="where the vectors are: cpu or cuda")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     draws = range(options.first, options.first + options.draws)
     commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    made: dict[str, Any] = {"commit": commit, "device": platform.machine(), "torch": torch.__version__}
+    device = torch.cuda.get_device_name() if options.device == "cuda" else platform.machine()
+    made: dict[str, Any] = {"commit": commit, "device": device, "torch": torch.__version__}
     if options.vectors:
-        made |= large(options.vectors)
+        made |= large(options.vectors, options.width, options.device)
     else:
         made |= {"labels_per_class": options.per_class, "draws": list(draws)}
         made["sets"] = [accuracies(path, draws, options.per_class) for path in options.files]

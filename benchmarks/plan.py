@@ -85,15 +85,22 @@ def begin(job: Job, jobs: list[Job], runs: Path) -> subprocess.Popen[bytes]:
 
 def carry_out(jobs: list[Job], runs: Path, together: int, seconds: float) -> None:
     began, running, failed = time.monotonic(), dict[str, subprocess.Popen[bytes]](), set[str]()
+    since: dict[str, float] = {}
 
     def say(what: str) -> None:
         print(f"{time.monotonic() - began:6.0f} s  {what}", flush=True)
+
+    def ended(name: str) -> None:
+        """Add the seconds of a process that has ended to those of its run."""
+        path = runs / f"{name}.seconds"
+        path.write_text(f"{process_seconds(runs, name) + time.monotonic() - since[name]:.1f}")
 
     while True:
         for name, process in list(running.items()):
             if process.poll() is None:
                 continue
             del running[name]
+            ended(name)
             found = results(runs / name)
             if found:
                 say(f"{name}: {100 * found['accuracy']:.2f} %, {found['timing']['seconds']:.0f} s of training")
@@ -108,7 +115,7 @@ def carry_out(jobs: list[Job], runs: Path, together: int, seconds: float) -> Non
             if by_itself or len(running) >= together or (job.alone and running):
                 break
             say(f"{job.name} begins")
-            running[job.name] = begin(job, jobs, runs)
+            running[job.name], since[job.name] = begin(job, jobs, runs), time.monotonic()
             by_itself = job.alone
         if not running:
             return
@@ -117,9 +124,16 @@ def carry_out(jobs: list[Job], runs: Path, together: int, seconds: float) -> Non
                 process.send_signal(signal.SIGTERM)
             for name, process in running.items():
                 process.wait()
+                ended(name)
                 say(f"{name} was stopped at the end of the time")
             return
         time.sleep(0.2)
+
+
+def process_seconds(runs: Path, name: str) -> float:
+    """Of all processes of a run that have ended: it may have been stopped and resumed."""
+    path = runs / f"{name}.seconds"
+    return float(path.read_text()) if path.exists() else 0.0
 
 
 def collected(jobs: list[Job], runs: Path) -> dict[str, Any]:
@@ -135,6 +149,7 @@ def collected(jobs: list[Job], runs: Path) -> dict[str, Any]:
             "command": (runs / f"{job.name}.command").read_text(),
             "recipe": json.loads((folder / "config.json").read_text())["recipe"],
             "results": results(folder),
+            "process_seconds": process_seconds(runs, job.name),
             "log": [{key: rounded(line[key]) for key in kept if key in line} for line in lines],
         }
     return found

@@ -2,7 +2,7 @@
 
 Nothing is timed here. Operations and bytes are counted layer by layer; times come from files in results/ where there is
 a measurement, and from the assumptions of scaling_parts/origin.py where there is none. Prints the tables of
-docs/scaling.md; ``--write`` puts them into that page, between the marks that name them.
+docs/lab/scaling.md; ``--write`` puts them into that page, between the marks that name them.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from scaling_parts.origin import ASSUMPTIONS, GPUS, MEASURED, ROOT, measured
 from scaling_parts.together import efficiency
 from scaling_parts.work import works
 
-PAGE = ROOT / "docs" / "scaling.md"
+PAGE = ROOT / "docs" / "lab" / "scaling.md"
 
 TABLES = {
     "counted": tables_work.counted,
@@ -86,7 +86,7 @@ def filled(page: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print numbers for programs instead of tables")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/scaling.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/lab/scaling.md")
     options = parser.parse_args()
     if options.write:
         PAGE.write_text(filled(PAGE.read_text()))

@@ -1,7 +1,6 @@
-"""DebiasPL: image classifiers from a handful of labels, with the bias taken out of their pseudo-labels.
+"""DebiasPL: train image classifiers from a few labels, with debiased pseudo-labels.
 
-Names are loaded when they are used: ``import debiaspl.debias`` costs nothing but torch, and ``debiaspl --help``
-not even that.
+Names are imported on first use: ``import debiaspl.debias`` imports only torch, and ``debiaspl --help`` not even that.
 """
 
 from importlib import import_module
@@ -60,7 +59,7 @@ def __getattr__(name: str) -> Any:
     if name == "recipes":
         return import_module("debiaspl.recipes")
     if name not in _HOMES:
-        raise AttributeError(f"module 'debiaspl' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
+        raise AttributeError(f"module 'debiaspl' has no attribute {name!r}. It has {', '.join(sorted(_HOMES))}.")
     return getattr(import_module(_HOMES[name]), name)
 
 

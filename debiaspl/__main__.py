@@ -14,10 +14,10 @@ def main() -> None:
         except ModuleNotFoundError as error:
             if error.name != "typer":
                 raise
-            sys.exit("the command line needs typer: pip install 'debiaspl[cli]'")
+            sys.exit("The command line needs typer. Install it: pip install 'debiaspl[cli]'")
         app()
     except KeyboardInterrupt:
-        # While Python still loads what the command needs, nobody else answers.
+        # Until the command's modules are imported, no other handler catches Ctrl-C.
         print("Stopped.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:

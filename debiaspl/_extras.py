@@ -1,11 +1,11 @@
-"""Packages that only some features need."""
+"""Optional dependencies."""
 
 from importlib import import_module
 from typing import Any
 
 
 def extra(module: str, message: str) -> Any:
-    """The module; where it is not installed, an ImportError with this message, which names the extra to install."""
+    """Import and return a module. If it is not installed, raise ImportError with ``message``, which names the extra."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""Text from untrusted files on a terminal."""
+"""Make text from untrusted files safe to print on a terminal."""
 
 
 def printable(text: str) -> str:
-    """In one line: what would move the cursor, turn the direction of writing or cannot be encoded becomes a mark."""
+    """Return the text on one line, with control characters, direction marks and undecodable bytes replaced."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -1,22 +1,22 @@
-"""How far the classes of labels are from the shares they should have. A ratio of the largest class to the smallest is
-told only where both are counted well: with a class that has none it would be the size of the largest alone."""
+"""How far class counts are from the shares they should have. The ratio of the largest to the smallest class is reported
+only if both are large enough: if a class has no label, the ratio would only repeat the size of the largest."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 ALMOST_NONE = 0.1
-"""Of the labels that a class should have: with less it is said to have almost none."""
+"""Share of the expected labels below which a class is reported to have almost none."""
 LEAST_COUNT = 10
-"""Labels of the smallest class from which on a ratio is told."""
+"""Smallest count for which a ratio is reported."""
 TRUE, EVEN = "true shares", "even shares"
 
 
 def distance(shares: Sequence[float], reference: Sequence[float] | None = None) -> float:
-    """Total variation distance, 0 to 1: the part of the labels that would need another class.
+    """Total variation distance, 0 to 1: the share of labels that would have to change class.
 
     Args:
         shares: counts or shares of the classes; not all 0.
-        reference: the true counts or shares; even ones unless given.
+        reference: the true counts or shares; uniform by default.
     """
     expected = [1.0] * len(shares) if reference is None else reference
     total, whole = sum(shares), sum(expected)
@@ -24,7 +24,7 @@ def distance(shares: Sequence[float], reference: Sequence[float] | None = None) 
 
 
 def almost_none(counts: Sequence[float], reference: Sequence[float] | None = None) -> int:
-    """Classes with less than a tenth of the labels that they would have by the reference."""
+    """Number of classes with less than a tenth of the labels expected from the reference."""
     expected = [1.0] * len(counts) if reference is None else reference
     total, whole = sum(counts), sum(expected)
     pairs = zip(counts, expected, strict=True)
@@ -32,7 +32,7 @@ def almost_none(counts: Sequence[float], reference: Sequence[float] | None = Non
 
 
 def ratio(counts: Sequence[float]) -> float | None:
-    """The largest count over the smallest; None where the smallest is below 10."""
+    """Largest count divided by the smallest; None if the smallest is below 10."""
     least = min(counts)
     return max(counts) / least if least >= LEAST_COUNT else None
 
@@ -42,8 +42,8 @@ def reference_name(reference: object) -> str:
 
 
 def pseudo_measures(results: Mapping[str, Any]) -> dict[str, Any]:
-    """``distance``, ``almost_none`` and ``reference`` of a run's pseudo-labels, from their counts; nothing where there
-    were none. Results of earlier versions do not contain the true classes: theirs are compared with even shares."""
+    """``distance``, ``almost_none`` and ``reference`` of a run's pseudo-labels, from their counts; empty if there are
+    none. Results of earlier versions do not contain the true classes, so they are compared with uniform shares."""
     counts, true = results.get("pseudo_labels"), results.get("true_counts")
     if not counts or not any(counts):
         return {}

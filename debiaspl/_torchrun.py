@@ -1,4 +1,4 @@
-"""What torchrun says in the environment; without torch, for the command line asks before it loads anything."""
+"""Reads torchrun's environment variables. Does not import torch: the command line needs it before it loads anything."""
 
 import json
 import os
@@ -9,19 +9,19 @@ from debiaspl.files import FileError, write_text
 
 
 def rank() -> int | None:
-    """Of this process among those that torchrun has started together; None where it is the only one."""
+    """Rank of this process under torchrun; None without torchrun."""
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
     return int(os.environ["RANK"]) if several else None
 
 
 def tell(error: str) -> None:
-    """torchrun ends in a traceback of its own and a list of who has failed: let the list, at the very end, say why."""
+    """Write the error to torchrun's error file, so that torchrun's final summary shows the reason."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path or not Path(path).parent.is_dir():
         return
     more = {"py_callstack": error, "timestamp": str(int(time.time()))}
     try:
-        # torchrun may end this process at any moment, and cannot bear half a file.
+        # torchrun may kill this process at any moment and cannot read a partial file.
         write_text(Path(path), json.dumps({"message": {"message": error, "extraInfo": more}}))
     except FileError:
-        return  # it has been said on the terminal
+        return  # the error was already printed on the terminal

@@ -31,7 +31,7 @@ def test_every_public_name_is_there():
     for name in debiaspl.__all__:
         assert getattr(debiaspl, name) is not None
     assert set(debiaspl.__all__) <= set(dir(debiaspl))
-    with pytest.raises(AttributeError, match="has no attribute 'Debiazer'; it has Algorithm, Choice, Corr"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'Debiazer'\. It has Algorithm, Choice, Corr"):
         debiaspl.Debiazer  # noqa: B018
 
 
@@ -91,7 +91,7 @@ def test_train_by_recipe_with_settings_and_resume(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     again = typed(*arguments)
     assert again.exit_code == 1
-    assert "exists already and holds a run" in again.stderr
+    assert "already contains a run" in again.stderr
     told = typed(*arguments, "--resume").stdout.splitlines()
     assert told.pop(0).endswith(" had ended; nothing was trained.")
     assert told == first.stdout.splitlines()

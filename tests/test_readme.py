@@ -1,4 +1,4 @@
-"""The README's own commands and code, executed; and its numbers, compared with what was measured."""
+"""Commands and code of README and of two pages behind it, executed; and their numbers, compared with results/."""
 
 import json
 import os
@@ -6,35 +6,47 @@ import re
 import statistics
 import subprocess
 import sys
-from dataclasses import replace
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from debiaspl.recipes.demo import BALANCED
-from debiaspl.report import Comparison, over_seeds
-from debiaspl.report.intervals import mean_interval
-from debiaspl.report.stored import comparison_of, matrix_of
-from debiaspl.training import Recipe
-from debiaspl.training.monitor import true_counts
-from debiaspl.training.tasks import task_of
+from debiaspl.report import over_seeds
+from debiaspl.report.stored import matrix_of
+from tests.test_demo_docs import assert_the_effect
+from tools import readme
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-DOCS = sorted((ROOT / "docs").glob("*.md"))
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-PYTHON = [text for language, text in BLOCKS if language == "python"]
-COMMANDS = [line for language, text in BLOCKS if language == "bash" for line in text.splitlines()]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = {name: (ROOT / name).read_text() for name in ("README.md", "docs/training-loop.md", "docs/experiments.md")}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
+
+
+COMMANDS = [line for page in PAGES for text in blocks(page, "bash") for line in text.splitlines()]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(PYTHON)))
-def test_code_runs_as_printed(number, tmp_path):
-    subprocess.run([sys.executable, "-W", "error", "-c", PYTHON[number]], check=True, cwd=tmp_path)
+@pytest.mark.parametrize("page", PAGES)
+def test_code_runs_as_printed(page, tmp_path):
+    code = "\n".join(blocks(page, "python"))
+    assert code
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, cwd=tmp_path)
+
+
+def test_a_newcomer_finishes_it():
+    assert len(README.split()) <= 920
+
+
+def test_the_tables_are_what_was_measured():
+    assert readme.text() == README, "run python -m tools.readme"
 
 
 def test_the_two_commands_are_printed():
-    assert {"make demo", "make check", "make test"} <= set(COMMANDS)
+    assert "".join(blocks("README.md", "bash")).splitlines() == ["make demo", "make check", "make test"]
 
 
 @pytest.mark.slow(seconds=90)
@@ -62,136 +74,10 @@ def test_commands_run_as_printed(tmp_path):
     assert_the_effect(written)
 
 
-def gains(folder: str) -> list[float]:
-    """Of DebiasPL over FixMatch in points, a seed each, as recorded."""
-    written = json.loads((ROOT / "results" / folder / "results.json").read_text())
-    return [100 * value for value in written["methods"]["DebiasPL"]["difference"]["per_seed"]]
-
-
-TEN, TAIL = (
-    [gains(folder) for folder in (f"demo-{name}", f"demo-range/default{end}", f"demo-range/avx2{end}")]
-    for name, end in (("10-seeds", ""), ("long-tail", "-long-tail"))
-)
-"""With the vector instructions of the machine that recorded the tables, and with two other sets."""
-
-
-def assert_the_effect(written: dict) -> None:
-    """The demo's point. A processor that rounds otherwise moves single seeds by points: half of the smallest mean that
-    was measured is asked for."""
-    accuracy = {name: 100 * numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
-    least = min(statistics.fmean(each[:4]) for each in TEN)
-    assert least > 2
-    assert accuracy["DebiasPL"] > accuracy["FixMatch"] + least / 2
-    assert accuracy["FixMatch"] > accuracy["supervised"]
-
-
-def stored(folder: str) -> Comparison:
-    """A demo again. The true classes of its images, which its file does not tell, are those that its recipe gives."""
-    values = json.loads((ROOT / "results" / folder / "results.json").read_text())
-    recipe = Recipe.from_json(values["recipe"])
-    return comparison_of(
-        values, [true_counts(task_of(replace(recipe, seed=seed)).unlabeled) for seed in values["seeds"]]
-    )
-
-
-@pytest.mark.parametrize("folder", ["demo", "demo-10-seeds", "demo-long-tail"])
-def test_the_table_is_what_was_measured(folder):
-    table = stored(folder).to_markdown()
-    assert (ROOT / "results" / folder / "table.md").read_text() == table
-    if folder == "demo":  # four seeds of the ten
-        low, high = mean_interval(gains(folder))
-        assert f"not significant (95 % interval {low:+.1f} to {high:+.1f})" in " ".join(README.split())
-    else:
-        assert f"<!-- table {folder} -->\n\n{table}\n" in README
-
-
-def test_the_long_tail_of_the_demo_says_what_it_does_not_show():
-    """Neither a gain over the supervised baseline nor a better worst class."""
-    words, shown = " ".join(README.split()), []
-    for folder in ("demo-long-tail", "demo-range/default-long-tail", "demo-range/avx2-long-tail"):
-        methods = json.loads((ROOT / "results" / folder / "results.json").read_text())["methods"]
-        ours, labels = (methods[name]["accuracy"]["per_seed"] for name in ("DebiasPL", "supervised"))
-        gains = [100 * (own - other) for own, other in zip(ours, labels, strict=True)]
-        low, high = mean_interval(gains)
-        assert low < 0 < high
-        worst = [f"{100 * methods[name]['worst_recall']['mean']:.1f} %" for name in ("DebiasPL", "supervised")]
-        shown.append((", ".join(f"{gain:+.1f}" for gain in gains), f"{low:+.1f} to {high:+.1f}", *worst))
-    here, *others = shown
-    assert f"by seed {here[0]} points (95 % interval {here[1]}) here, {others[0][0]} and {others[1][0]} with" in words
-    assert f"Its worst class is worse than the baseline's, {here[2]} against {here[3]}" in words
-
-
-def test_what_varies_between_processors_is_what_was_measured():
-    """The sentence holds for every set of vector instructions; the quoted tables are one of them."""
-    words, first = " ".join(README.split()), [each[:4] for each in TEN]
-    moved = max(max(seed) - min(seed) for seed in zip(*TEN, strict=True))
-    for name, each in zip(("AVX512, the table above", "DEFAULT", "AVX2"), TEN, strict=True):
-        assert f"{name}: {in_words(each, ' points (95 % interval ')}, worst seed {min(each):+.1f}" in words
-    assert f"Over the first four it gains {spread(first)} points" in words
-    assert f"better on {most_and_least(TEN)} of 10" in words
-    assert f"better on {most_and_least(first)} of 4" in words
-    assert f"moves by up to {moved:.1f} points" in words
-    shown = zip(("AVX512", "DEFAULT", "AVX2"), TAIL, (" (", " (", " points ("), strict=True)
-    tail = ", ".join(
-        f"{name} {in_words(each, between)}"
-        for name, each, between in sorted(shown, key=lambda row: statistics.fmean(row[1]))
-    )
-    assert f"better on {most_and_least(TAIL)} of 4 with each set of vector instructions: {tail}" in words
-
-
-def test_fixmatch_on_the_long_tail_of_the_demo_is_below_the_baseline_but_not_everywhere_significantly():
-    found = {}
-    for folder in ("demo-long-tail", "demo-range/default-long-tail", "demo-range/avx2-long-tail"):
-        methods = json.loads((ROOT / "results" / folder / "results.json").read_text())["methods"]
-        labels, plain = (methods[name]["accuracy"]["per_seed"] for name in ("supervised", "FixMatch"))
-        found[folder] = [100 * (one - other) for one, other in zip(labels, plain, strict=True)]
-    assert min(map(statistics.fmean, found.values())) > 0
-    (open_,) = [name for name, each in found.items() if mean_interval(each)[0] < 0]
-    assert open_ == "demo-range/avx2-long-tail"
-    low, high = mean_interval(found[open_])
-    mean = statistics.fmean(found[open_])
-    said = f"with AVX2 not significantly ({mean:.1f} points, 95 % interval {low:+.1f} to {high:+.1f})"
-    assert said in " ".join(README.split())
-
-
-def in_words(each: list[float], between: str) -> str:
-    """A mean gain and its interval."""
-    low, high = mean_interval(each)
-    doubt = ", not significant" if low <= 0 <= high else ""
-    return f"{statistics.fmean(each):.1f}{between}{low:+.1f} to {high:+.1f}{doubt})"
-
-
-def spread(runs: list[list[float]]) -> str:
-    means = [statistics.fmean(each) for each in runs]
-    return f"{min(means):.1f} to {max(means):.1f}"
-
-
-def most_and_least(runs: list[list[float]]) -> str:
-    better = sorted({sum(value > 0 for value in each) for each in runs})
-    return str(better[0]) if len(better) == 1 else f"{better[0]} to {better[-1]}"
-
-
-def test_the_choice_of_settings_is_what_was_measured():
-    chosen, other = (
-        json.loads((ROOT / "results" / "demo-settings" / f"threshold-{value}.json").read_text())
-        for value in (0.95, 0.6)
-    )
-    count, words = len(other["seeds"]), " ".join(README.split())
-    assert chosen["seeds"] == list(range(100, 116))
-    assert chosen["seeds"][:count] == other["seeds"]
-    least = {method: 100 * min(values) for method, values in chosen["gain"].items()}
-    assert max(least, key=lambda method: least[method]) == "strength 2"
-    assert f"the largest gain on its worst seed, {least['strength 2']:.1f} points" in words
-    for method in ("FixMatch", "strength 2"):
-        ours, theirs = (100 * statistics.fmean(one["accuracy"][method][:count]) for one in (chosen, other))
-        assert f"{theirs:.1f} % instead of {ours:.1f} %" in words
-    assert BALANCED.correction.settings == {"strength": 2}
-
-
 def test_what_two_processes_bring_is_what_was_measured():
     measured = json.loads((ROOT / "results" / "scaling" / "cpu.json").read_text())
     one, two = (statistics.median(measured["images_per_second"][processes]) for processes in ("1", "2"))
-    words, both = " ".join(README.split()), measured["images_per_second"]["2"]
+    words, both = " ".join(PAGES["docs/experiments.md"].split()), measured["images_per_second"]["2"]
     assert f"{one:.1f} images/s with one process, {two:.1f} with two, an efficiency of {50 * two / one:.1f} %" in words
     assert f"by medians of five runs (those of two processes: {min(both):.1f} to {max(both):.1f} images/s" in words
     assert two / (2 * one) >= 0.85
@@ -222,8 +108,9 @@ def test_the_matrix_is_what_was_measured():
         table = matrix_of(json.loads((ROOT / "results" / name / "results.json").read_text())).to_markdown()
         assert (ROOT / "results" / name / "table.md").read_text() == table
         assert table in (ROOT / "docs" / "add-on.md").read_text()
-    assert f"<!-- table add-on -->\n\n{add_on_table()}\n" in README
-    words = " ".join((ROOT / "docs" / "add-on.md").read_text().split())
+    page = (ROOT / "docs" / "add-on.md").read_text()
+    assert f"<!-- table add-on -->\n\n{add_on_table()}\n" in page
+    words = " ".join(page.split())
     shown = re.findall(
         r"^\| (remixmatch|softmatch|comatch|adamatch) .* \| (\S+) \((.*?)\)", add_on_table(), re.MULTILINE
     )
@@ -235,16 +122,29 @@ def test_the_matrix_is_what_was_measured():
 
 def test_the_speed_is_what_was_measured():
     measured = json.loads((ROOT / "results" / "speed" / "h200.json").read_text())
-    page = (ROOT / "docs" / "performance.md").read_text()
+    page = (ROOT / "docs" / "lab" / "performance.md").read_text()
     for mode in ("joint", "faithful", "fast"):
         ms, ratio = measured[f"{mode}_ms"], measured[f"{mode}_ratio"]
-        assert f"{ms:.1f} ms" in README, mode
-        assert f"{ratio} times" in README or f"({ratio}" in README.replace("\n", " "), mode
+        assert f"| {ms:.1f} | {ratio} |" in README, mode
         assert f"| {ms} |" in page, mode
-    assert f"{round(measured['baseline_ms'])} ms" in README
+    assert f"| usual code | {measured['baseline_ms']:.1f} | 1 |" in README
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in DOCS)])
-def test_linked_files_exist(page):
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
-        assert (ROOT / page).parent.joinpath(target).exists(), target
+def test_the_index_names_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "index.md").read_text(), re.MULTILINE)
+    assert set(rows) == set(extras) - {"all", "dev"}
+
+
+def anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *DOCS)])
+def test_linked_files_and_headings_exist(page):
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", (ROOT / page).read_text()):
+        place = (ROOT / page).parent / target if target else ROOT / page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors(place), f"{target}#{anchor}"

@@ -30,7 +30,7 @@ def steps() -> str:
 
 def known() -> str:
     rows = [
-        [name, f"{measured(name):g}", f"[{file}](../{file}), `{field}`"] for name, (file, field) in MEASURED.items()
+        [name, f"{measured(name):g}", f"[{file}](../../{file}), `{field}`"] for name, (file, field) in MEASURED.items()
     ]
     return table(["measured", "value", "where"], rows)
 

@@ -1,4 +1,4 @@
-"""One file per algorithm: a batch of views in, named losses out."""
+"""Semi- and self-supervised algorithms, one per file: each turns a batch of views into named losses."""
 
 from debiaspl.algorithms.abc import ABC
 from debiaspl.algorithms.acr import ACR
@@ -49,10 +49,10 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 }
 
 HINTED: dict[str, type[Algorithm]] = {"graph": GraphLabels, "taught": TaughtFixMatch, "distill": Distill}
-"""Algorithms that learn from more than images and labels: a recipe may name them, comparisons of all leave them out."""
+"""Algorithms that need more than images and labels. Recipes can name them; comparisons of all algorithms skip them."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
-"""Self-supervised algorithms: they learn features, without a label, for other runs to begin with, or beside another."""
+"""Self-supervised algorithms: they learn features without labels, as a start for other runs or beside another one."""
 
 __all__ = [
     "ABC",

@@ -1,4 +1,4 @@
-"""ABC (Lee, Shin and Kim, 2021): FixMatch, and beside its classifier one that every class trains equally often."""
+"""ABC (Lee, Shin and Kim, 2021): FixMatch with an auxiliary classifier that is trained equally on every class."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,31 +17,31 @@ from debiaspl.models import FurtherHead
 
 
 class ABC(FixMatch):
-    """FixMatch trains the network, and an auxiliary balanced classifier on the same features is what is used.
+    """FixMatch with an auxiliary balanced classifier on the same features; the auxiliary classifier is the result.
 
-    Beside the losses of FixMatch there are two of the auxiliary classifier, in which random masks let each class count
-    equally often. N_k are the labels of class k, N_L those of the smallest class:
+    Two losses of the auxiliary classifier are added to those of FixMatch. Random masks make each class count equally
+    often. N_k is the number of labels of class k, N_L that of the smallest class:
 
     * the cross-entropy of a labeled image of class y, with probability ``N_L / N_y`` (Eq. 1 and 2 of the paper);
-    * the cross-entropy of the strong view of an unlabeled image with the soft prediction q of its weak view, by the
-      auxiliary classifier itself and without a gradient, where max q reaches the threshold, with probability
-      ``N_L / N_k`` for k = argmax q (Eq. 3 and 4), added up over strong views. The authors have two; ``views=2`` too.
+    * the cross-entropy of the strong view of an unlabeled image with the auxiliary classifier's own soft prediction q
+      for the weak view (without gradient), if max q reaches the threshold, with probability ``N_L / N_k`` for
+      k = argmax q (Eq. 3 and 4), summed over strong views. The authors use two; so does ``views=2``.
 
-    Few labels reach the threshold at first, so that second probability falls from 1 to ``N_L / N_k`` in a straight
-    line over the training. Both losses reach the features, as in the paper.
+    Few labels reach the threshold at first, so the second probability decreases linearly from 1 to ``N_L / N_k`` over
+    the training. Both losses train the features, as in the paper.
 
-    The correction is that of FixMatch: its labels, both its losses, and what it learns. The auxiliary classifier is
-    balanced by its masks, and a margin would balance it twice; so while it is trained, no correction acts on it. One
-    of the finished classifier does, for that is this one, unless it takes out the shares of the labels once more.
+    The correction applies to FixMatch: its labels and both its losses. The auxiliary classifier is already balanced by
+    its masks, so no correction acts on it during training. A correction of the trained classifier does act on it,
+    unless it would remove the class shares of the labels a second time.
 
     Args:
         num_classes: number of classes (C).
         num_features: width of the features.
-        class_counts: labels of each class (N_k); one without a label counts like the smallest.
-        correction: what is done to FixMatch's predictions before they become labels; nothing, if not given.
+        class_counts: number of labels per class (N_k); a class without a label counts like the smallest.
+        correction: applied to FixMatch's predictions before they become labels; none by default.
         auxiliary_weight: weight of the auxiliary classifier's losses.
-        auxiliary_threshold: its labels less confident than this are not used; that of FixMatch unless given.
-        ramp_up: share of the training over which masks of unlabeled images become balanced; 0 has them so at once.
+        auxiliary_threshold: its labels less confident than this are not used; by default FixMatch's threshold.
+        ramp_up: share of the training over which masks of unlabeled images become balanced; 0 starts balanced.
         others: settings of FixMatch.
     """
 
@@ -61,13 +61,13 @@ class ABC(FixMatch):
         super().__init__(correction, **others)
         if self.strong_share < 1:
             raise ValueError(
-                f"strong_share is {self.strong_share}: the auxiliary classifier of ABC has labels of its own, and "
+                f"strong_share is {self.strong_share}, but the auxiliary classifier of ABC makes its own labels and "
                 "needs every strong view. Use strong_share=1."
             )
         for part in self.correction.each():
             if "classifier" in part.places() and part.takes_out == LABEL_SHARES:
                 raise ValueError(
-                    f"the auxiliary classifier of ABC is balanced, and {type(part).__name__} would take out "
+                    f"the auxiliary classifier of ABC is balanced already: {type(part).__name__} would remove "
                     f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
                 )
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, check_ramp(ramp_up)
@@ -106,6 +106,6 @@ class ABC(FixMatch):
 
 
 def chosen_with(probability: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Which rows are chosen, each with its probability. Every rank draws for all of them, and uses its own part."""
+    """Choose each row with its probability. Every rank draws for all ranks, and uses its own part."""
     drawn = torch.rand(ranks.count() * len(probability), device=probability.device, generator=generator)
     return ranks.own_part(drawn) < probability

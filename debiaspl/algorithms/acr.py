@@ -1,4 +1,4 @@
-"""ACR (Wei and Gan, 2023): two classifiers, and labels adjusted by how the unlabeled images are distributed."""
+"""ACR (Wei and Gan, 2023): two classifiers, and labels adjusted to the class distribution of the unlabeled images."""
 
 from collections.abc import Sequence
 
@@ -16,39 +16,39 @@ from debiaspl.models import FurtherHead
 
 
 class ACR(Algorithm):
-    """A standard classifier f and a balanced one f~, on the same features; the balanced one is what is used.
+    """A standard classifier f and a balanced one f~ on the same features; the balanced one is the result.
 
-    With pi, the shares of the classes among the labels, and hard labels of a weak view:
+    With pi, the class shares among the labels, and hard labels from the weak view:
 
     * f learns labels from ``softmax(f - tau_t log pi)``, where they or those of ``softmax(f)`` reach the threshold;
     * f~ learns labeled images with ``f~ + balanced_tau log pi``, and labels from ``softmax(f - balanced_tau log pi)``,
       where they or those of ``softmax(f~)`` reach the threshold.
 
-    tau_t depends on how the unlabeled images are distributed, which is estimated from the confident labels of f~: the
-    nearer they are to the labeled ones, the less the standard labels are adjusted. Three anchors are compared, pi
-    itself, the uniform distribution, and pi reversed, where the rarest class is the most frequent. d are the symmetric
-    KL divergences of the estimate from them: ``tau_t = tau exp(d_1) / (exp(d_1) + exp(d_2) + exp(d_3))``.
+    tau_t depends on the class distribution of the unlabeled images, estimated from the confident labels of f~: the
+    closer it is to pi, the less the standard labels are adjusted. It is compared with three anchors: pi, the uniform
+    distribution, and pi reversed, where the rarest class is the most frequent. With d, the symmetric KL divergences
+    between the estimate and the anchors: ``tau_t = tau exp(d_1) / (exp(d_1) + exp(d_2) + exp(d_3))``.
 
-    As in the paper the estimate counts labels; the released code counts each class once a batch. It follows them with
-    0.9 and averages d over 500 steps; here the estimate moves more slowly, and d is that of the estimate. The released
-    code has two strong views (``strong_views=2``). Labeled images are also unlabeled ones in its protocol.
+    As in the paper the estimate counts labels; the released code counts each class once per batch. It uses a momentum
+    of 0.9 and averages d over 500 steps; here the estimate moves more slowly, and d is computed from it. The released
+    code has two strong views (``strong_views=2``). In its protocol, labeled images are also used as unlabeled ones.
 
-    A correction acts on f: on all labels that come from it, and on its losses. One that takes out the shares of the
-    labels too, such as logit adjustment, is refused.
+    A correction acts on f: on all labels that come from it, and on its losses. A correction that also removes the class
+    shares of the labels, such as logit adjustment, raises an error.
 
     Args:
         num_classes: number of classes (C).
         num_features: width of the features.
-        class_counts: labels of each class.
-        correction: what is done to the predictions of f before they become labels; nothing, if not given.
+        class_counts: number of labels per class.
+        correction: applied to the predictions of f before they become labels; none by default.
         threshold: labels less confident than this are not used.
         unlabeled_weight: weight of the unlabeled losses.
         tau: largest adjustment of the labels for f.
         balanced_tau: adjustment of the labels, and of the labeled loss, for f~.
-        momentum: how slowly the estimate follows the labels.
+        momentum: momentum of the estimated distribution.
         begin: share of the training after which it is estimated; before that tau_t is tau.
         strong_views: strong views of each image, 1 or more; losses are the mean over them.
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     shares: Tensor
@@ -73,8 +73,8 @@ class ACR(Algorithm):
         for part in self.correction.each():
             if part.takes_out == LABEL_SHARES:
                 raise ValueError(
-                    f"ACR takes out {LABEL_SHARES}, and {type(part).__name__} would do so a second time. "
-                    "Use correction=none, or one that asks for no counts, such as debiaser."
+                    f"ACR removes {LABEL_SHARES}, and {type(part).__name__} would do so a second time. "
+                    "Use correction=none, or one that needs no counts, such as debiaser."
                 )
         for name, value, most in (("tau", tau, 1e3), ("balanced_tau", balanced_tau, 1e3), ("begin", begin, 1)):
             if not 0 <= value <= most:
@@ -102,7 +102,7 @@ class ACR(Algorithm):
         weak, log_shares = at_least_float32(own.weak[0]), self.anchors[0].log()
         tau = self.adapted(batch.progress)
 
-        # All labels are made with the correction from before this batch; the last one lets it learn.
+        # All labels use the correction's state before this batch; it learns with the last call.
         confidence, label = self.correction.probabilities(weak - tau * log_shares).max(-1)
         second, balanced_label = self.correction.probabilities(weak - self.balanced_tau * log_shares).max(-1)
         kept = (confidence >= self.threshold) | (self.correction(weak).amax(-1) >= self.threshold)

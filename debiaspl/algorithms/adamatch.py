@@ -1,4 +1,4 @@
-"""AdaMatch (Berthelot et al., 2022): FixMatch whose labeled logits and threshold follow the model."""
+"""AdaMatch (Berthelot et al., 2022): FixMatch with mixed labeled logits and a relative threshold."""
 
 import math
 from dataclasses import replace
@@ -17,29 +17,29 @@ from debiaspl.debias.correction import at_least_float32
 
 
 class AdaMatch(Algorithm):
-    """Three changes to FixMatch, for labeled and unlabeled images that do not look alike:
+    """FixMatch with three changes, for labeled and unlabeled images from different domains:
 
-    * Labeled images pass twice, together with the unlabeled ones (Z') and alone (Z''), and learn from a random point
-      between the two, ``lambda Z' + (1 - lambda) Z''`` with a lambda from [0, 1] for every logit: no batch norm may
-      tell them apart. Its statistics are those of the first pass alone.
+    * Labeled images are passed twice, together with the unlabeled ones (Z') and alone (Z''). The loss uses a random
+      point between the two, ``lambda Z' + (1 - lambda) Z''`` with lambda from [0, 1] for every logit, so that the
+      result does not depend on batch norm. Running statistics come from the first pass only.
     * The threshold is relative: ``c_tau`` is tau times the mean confidence on the labeled images.
     * The unlabeled loss has the weight ``mu(t) = 1/2 - cos(min(pi, 2 pi t)) / 2`` at a share t of the training.
 
-    The labeled loss is the mean of those of a weak and a strong view of each labeled image; the threshold and the
-    target of the alignment are made of the weak ones. The paper aligns the predictions on unlabeled images with those
-    on labeled ones: here that is the correction ``alignment`` with ``align_to_predictions=true``. The target is then a
-    moving average of the mean predictions on labeled images, from 1 / C, which takes a batch in before it is used.
-    Ranks share one threshold and one target, those of all their labeled images.
+    The labeled loss is the mean over a weak and a strong view of each labeled image; the threshold and the alignment
+    target use the weak ones. The paper aligns the predictions on unlabeled images with those on labeled ones: here that
+    is the correction ``alignment`` with ``align_to_predictions=true``. The target is then a moving average of the mean
+    predictions on labeled images, from 1 / C, which is updated with a batch before it is used. Ranks share one
+    threshold and one target, from all their labeled images.
 
     Args:
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        correction: applied to the predictions before they become labels; none by default.
         threshold: labels are used from this share of the confidence on labeled images on (tau).
-        unlabeled_weight: weight of the unlabeled loss once it has grown.
-        ramp_up: share of the training in which that weight grows from 0; 0 is full weight from the first step on.
+        unlabeled_weight: final weight of the unlabeled loss.
+        ramp_up: share of the training in which that weight grows from 0; 0 is full weight from the first step.
         strong_labeled: learn from a strong view of each labeled image too, as the paper does.
-        align_to_predictions: align to the predictions on labeled images instead of to the target that
-            correction=alignment has; needs that correction.
-        target_decay: how slowly that target follows the model.
+        align_to_predictions: align to the predictions on labeled images instead of to the target of
+            correction=alignment; needs that correction.
+        target_decay: decay of the moving average of that target.
     """
 
     views = Views(weak=1, strong=1)
@@ -59,11 +59,11 @@ class AdaMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
-            found = f"{type(self.correction).__name__}, which aligns nothing"
+            found = f"{type(self.correction).__name__}, which does no alignment"
             if isinstance(self.correction, Composite):
-                found = f"{PLUS.join(self.correction.parts)}, expected alignment alone"
+                found = f"{PLUS.join(self.correction.parts)}, expected only alignment"
             raise ValueError(
-                f"align_to_predictions is true, and the correction is {found}. Use correction=alignment with it, or "
+                f"align_to_predictions is true, but the correction is {found}. Use correction=alignment, or "
                 "align_to_predictions=false."
             )
         self.labeled_strong = int(strong_labeled)
@@ -79,11 +79,11 @@ class AdaMatch(Algorithm):
         labeled = (batch.labeled, *batch.labeled_strong)
         whole = replace(batch, labeled=torch.cat(labeled))
         together, (logits_weak,), (logits_strong,) = predict(models, whole, joint=True)
-        # The pass alone is given copies of the statistics of batch norm, so that what it adds to them is dropped.
+        # The second pass uses copies of the running statistics, so that its updates to them are dropped.
         copies = {name: buffer.clone() for name, buffer in models.student.named_buffers()}
         alone = functional_call(models.student, copies, (whole.labeled,))
         shape = (ranks.count() * len(batch.labels), together.shape[1])
-        # For each view by itself, so that a rank draws what it would be given of the whole batch.
+        # For each view separately, so that each rank draws its part of the whole batch's numbers.
         drawn = [torch.rand(shape, generator=batch.generator, device=together.device) for _ in labeled]
         share = torch.cat([ranks.own_part(view) for view in drawn])
         exact = at_least_float32(together)
@@ -105,7 +105,7 @@ class AdaMatch(Algorithm):
         }
 
     def _set_target(self, found: Tensor) -> None:
-        """What is aligned to, which is not part of a correction's state, from what is part of this one's."""
+        """Set the alignment target, which is not in the correction's state, from this algorithm's state."""
         assert isinstance(self.correction, DistributionAlignment)
         self.labeled_marginal.lerp_(ranks.mean(found).to(self.labeled_marginal.dtype), 1 - self.target_decay)
         self.correction.target.copy_(self.labeled_marginal)

@@ -1,4 +1,4 @@
-"""What every algorithm is: a small module that turns a batch of views into named losses."""
+"""The base class of all algorithms: a module that turns a batch of views into named losses."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ from debiaspl.models import FurtherHead, Network
 
 
 class Views(NamedTuple):
-    """How many views of each unlabeled image an algorithm asks for."""
+    """How many views of each unlabeled image an algorithm needs."""
 
     weak: int = 0
     strong: int = 0
 
 
 class Models(NamedTuple):
-    """The network being trained; that which labels weak views, its average or itself; and the average, whoever labels.
+    """The student, which is trained; the teacher, which labels weak views (the average or the student); the average.
 
-    Called with images, a network gives logits; ``network.embed(images)`` are its features, (N, D), and
+    A network called with images returns logits. ``network.embed(images)`` returns features, (N, D), and
     ``network.head(features)`` their logits.
     """
 
@@ -34,7 +34,7 @@ class Models(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """One step's images, as floats. Labels of unlabeled images are not among them, so no loss can use them."""
+    """The images of one step, as floats. Labels of unlabeled images are not included, so no loss can use them."""
 
     labeled: Tensor
     """Weak views of the labeled images, (B, C, H, W)."""
@@ -45,53 +45,53 @@ class Batch:
     strong: tuple[Tensor, ...] = ()
     """Strong views of the same images in the same order."""
     positions: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
-    """Which unlabeled images these are, (U,): places in the unlabeled set, for what is remembered of each image."""
+    """Indices of these images in the unlabeled set, (U,), for state that is kept per image."""
     progress: Tensor = field(default_factory=lambda: torch.zeros(()))
-    """Share of the training that is done, a scalar from 0 to below 1, for what grows as it goes on."""
+    """Completed share of the training, a scalar from 0 to below 1, for schedules."""
     generator: torch.Generator | None = None
-    """What random numbers are drawn from: the run's own generator, on the device of the images."""
+    """Source of random numbers: the run's own generator, on the device of the images."""
     labeled_strong: tuple[Tensor, ...] = ()
-    """Strong views of the labeled images, for an algorithm that asks for them, each (B, C, H, W)."""
+    """Strong views of the labeled images, if the algorithm needs them, each (B, C, H, W)."""
 
 
 class Algorithm(nn.Module, ABC):
-    """``losses(models, batch)`` gives named losses whose sum is minimised.
+    """``losses(models, batch)`` returns named losses; training minimises their sum.
 
-    It is a pure tensor program: static shapes, no ``.item()``, nothing that waits for the device. Whatever it learns
-    across steps is a buffer, what it trains beside the student a parameter. What it wants to be seen it hands to
-    ``report``. What it must be told of the run it names in its constructor: ``num_classes``, ``num_features`` (of
-    ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels of each class), ``classes``, ``channels``,
-    ``unlabeled_ids`` and ``hints`` (what another model says of the unlabeled images, or None)."""
+    Algorithms are pure tensor programs: static shapes, no ``.item()``, nothing that waits for the device. State that
+    lasts across steps is in buffers, and whatever is trained beside the student is a parameter. Values to be logged are
+    passed to ``report``. The constructor declares what it needs to know about the run: ``num_classes``,
+    ``num_features`` (of ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels per class), ``classes``,
+    ``channels``, ``unlabeled_ids`` and ``hints`` (another model's labels of the unlabeled images, or None)."""
 
     views = Views()
     labeled_strong = 0
-    """How many strong views of each labeled image it asks for, beside the weak one."""
+    """How many strong views of each labeled image it needs, in addition to the weak one."""
     teacher = "student"
-    """Who labels the weak views when the recipe does not say: the ``student``, or its ``average``."""
+    """Default for what labels the weak views: the ``student``, or its ``average``."""
     needs_average = False
-    """Has no meaning when the student labels for itself."""
+    """Cannot work if the student labels for itself."""
     makes_pseudo_labels = True
-    """Learns from images that nobody has labeled."""
+    """Learns from unlabeled images."""
     learns_labels = True
-    """Trains the classifier; a self-supervised algorithm trains the features alone, and looks at no label."""
+    """Trains the classifier; a self-supervised algorithm trains only the features and uses no label."""
     needs_pictures = ""
-    """Why it cannot learn from the vectors of a frozen encoder, in a sentence; empty where it can."""
+    """Why it cannot learn from vectors of a frozen encoder, as a sentence; empty if it can."""
     advice = "Try a smaller learning_rate first."
-    """What to change where the features collapse, in the order to try it; it may depend on the settings."""
+    """What to change if the features collapse, in the order to try; it may depend on the settings."""
     gone: tuple[str, ...] = ()
-    """Settings that runs of earlier versions record, and that did nothing."""
+    """Settings that runs of earlier versions recorded, and that had no effect."""
     hints_from_graph = False
-    """Where the task has no hints, they are labels that spread over the graph of the features of the first step."""
+    """If the task has no hints, use labels propagated over the graph of the features before the first step."""
     hard_labels = True
-    """Every unlabeled loss has one class for its target; not so with soft or mixed targets."""
+    """The target of every unlabeled loss is one class; false for soft or mixed targets."""
     own_correction = "none"
-    """The correction that its paper has built in, by name."""
+    """The correction that is part of the paper's method, by name."""
     own_settings: tuple[str, ...] = ()
-    """Settings of that correction, and of itself, that its paper has with it, as ``--set`` takes them."""
+    """Settings of that correction, and of the algorithm, that the paper uses with it, in the form of ``--set``."""
     heads: tuple[str, ...] = ()
-    """Of its state, what is worth taking over into a run that begins with this one, by the first part of its names."""
+    """State to copy into a run that starts from this one, by the first part of its names."""
     generations = 1
-    """How often the student is trained anew, with what ``adopt`` took over; other state is for ``adopt`` to renew."""
+    """How often the student is trained from the start, with labels from ``adopt``, which also resets other state."""
 
     def __init__(self, correction: Correction | None = None) -> None:
         super().__init__()
@@ -101,40 +101,40 @@ class Algorithm(nn.Module, ABC):
 
     @abstractmethod
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        """Named losses, weighted: their sum is what the step minimises."""
+        """Named losses, weighted: training minimises their sum."""
 
     def load_pretrained(self) -> None:
-        """Read the files that a run begins with. A run that is resumed does not: they are in its state by then."""
+        """Read the files that a new run needs. A resumed run has them in its state and does not call this."""
 
     def files(self) -> dict[str, Path]:
         """Those files, by the names under which results.json records their digests."""
         return {}
 
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
-        """Between two generations: a label for each unlabeled image, (N,), -1 where it stays without.
+        """Called between two generations: a label for each unlabeled image, (N,), or -1 for no label.
 
-        ``probabilities``, (N, C), are what the averaged student of generation ``generation`` (from 0) predicts for all
-        unlabeled images. Those given a label are labeled images of the next generation."""
+        ``probabilities``, (N, C), are the predictions of the averaged student of generation ``generation`` (from 0) for
+        all unlabeled images. Images with a label are labeled images of the next generation."""
         raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
 
     def anew(self) -> dict[str, Tensor]:
-        """What each generation begins with again, by its name in the state: parameters, which adopt cannot set."""
+        """Parameters to which each generation resets, by their name in the state; adopt cannot set parameters."""
         return {}
 
     def classifier(self) -> FurtherHead | None:
-        """The further head whose average is used in place of the student's own classifier, where one is: it is
-        evaluated, saved as the run's model, and asked for the probabilities of ``adopt``. None is the student's own.
+        """The additional head whose average replaces the student's own classifier, if there is one: it is evaluated,
+        saved as the run's model, and used for the probabilities of ``adopt``. None means the student's own.
 
-        A further head is trained like everything that is a parameter here; its average is kept by the training."""
+        It is trained like every parameter of the algorithm; the training keeps its average."""
         return None
 
     def parts(self) -> tuple["Algorithm", ...]:
-        """The algorithms that this one is made of."""
+        """The algorithms that this one consists of."""
         return (self,)
 
     def report(self, **monitors: Tensor) -> None:
-        """Show these tensors: scalars are averaged over steps. Three names are known: ``kept`` and ``pseudo_label``,
-        one entry per unlabeled image, are compared with the truth outside the algorithm, where it is known;
+        """Log these tensors: scalars are averaged over steps. Three names are special: ``kept`` and ``pseudo_label``,
+        with one entry per unlabeled image, are compared with the true labels if known, outside the algorithm;
         ``marginal`` is the mean raw probability of each class."""
         self.monitors = {name: value.detach() for name, value in monitors.items()}
 

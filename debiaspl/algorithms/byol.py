@@ -1,4 +1,4 @@
-"""BYOL (Grill et al., 2020): features without a label, and without other images to be told from."""
+"""BYOL (Grill et al., 2020): self-supervised features without negative examples."""
 
 import torch
 from torch import Tensor
@@ -10,16 +10,16 @@ from debiaspl.debias import Correction
 
 
 class BYOL(SelfSupervised):
-    """From one strong view the student predicts what the teacher, its average, makes of the other ones.
+    """The student predicts from one strong view the teacher's features of the other ones; the teacher is its average.
 
-    With two views that is BYOL. With more, what is predicted is the mean of the teacher's others (Pototzky et al.,
-    2022), which is less noisy, so that fewer steps are needed.
+    With two views this is BYOL. With more, the target is the mean of the teacher's other views (Pototzky et al., 2022),
+    which is less noisy, so that fewer steps are needed.
 
     Args:
         strong_views: views of each image.
-        hidden: width inside the heads.
-        width: of the space in which predictions are made.
-        key_decay: moving average of the head that the teacher's features pass through.
+        hidden: width of the hidden layers of the heads.
+        width: width of the space in which predictions are made.
+        key_decay: decay of the moving average of the teacher's head.
     """
 
     teacher = "average"
@@ -37,15 +37,15 @@ class BYOL(SelfSupervised):
     ) -> None:
         super().__init__(correction)
         if strong_views < 2:
-            raise ValueError(f"strong_views is {strong_views}, expected 2 or more: one predicts the others.")
+            raise ValueError(f"strong_views is {strong_views}, expected 2 or more: one view predicts the others.")
         self.views = Views(strong=strong_views)
         self.projector = perceptron((num_features, hidden, width), norm=True)
         self.predictor = perceptron((width, hidden, width), norm=True)
         self.average = AveragedHead(self.projector, key_decay)
         self.advice = (
-            "Nothing but the slow teacher and the predictor keeps features apart here: set average_decay and key_decay "
+            "Only the slow teacher and the predictor keep features apart here: set average_decay and key_decay "
             f"closer to 1 (key_decay is {key_decay:g}), train for more steps, or try a smaller learning_rate. With "
-            "little data, an algorithm that tells images apart is safer: algorithm=simclr or moco."
+            "little data, a contrastive algorithm is safer: algorithm=simclr or moco."
         )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

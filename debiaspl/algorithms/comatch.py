@@ -1,4 +1,4 @@
-"""CoMatch (Li, Xiong and Hoi, 2021): class probabilities and embeddings, each of which teaches the other."""
+"""CoMatch (Li, Xiong and Hoi, 2021): class probabilities and embeddings that regularise each other."""
 
 import torch
 import torch.nn.functional as F
@@ -12,29 +12,29 @@ from debiaspl.debias import Correction, ranks
 
 
 class CoMatch(Algorithm):
-    """Labels are smoothed over what similar images were labeled, and images of similar labels must lie together.
+    """Smooths labels over similar images, and trains images with similar labels to have similar embeddings.
 
-    A memory holds the embeddings z and the probabilities p of the last weak views, labeled ones with their true label.
-    The pseudo-label of a weak view is ``q = alpha p + (1 - alpha) sum_k a_k p_k``, where ``a = softmax(z z_k / t)``
-    over the memory, once that is full. It is learned in two ways:
+    A memory holds the embeddings z and probabilities p of the last weak views, and of labeled images with their true
+    label. The pseudo-label of a weak view is ``q = alpha p + (1 - alpha) sum_k a_k p_k``, where
+    ``a = softmax(z z_k / t)`` over the memory, once that is full. There are two unlabeled losses:
 
-    * The first strong view learns q itself, a soft label, where max q reaches tau.
-    * Two strong views give the embedding graph ``exp(z_b z'_j / t)``, which must be the pseudo-label graph
+    * The first strong view learns the soft label q, if max q reaches tau.
+    * Two strong views give the embedding graph ``exp(z_b z'_j / t)``, which is trained to match the pseudo-label graph
       ``q_b q_j``, without edges below T and with 1 from each image to itself. As in the authors' code all edges go from
-      the first view to the second; the paper prints those between two images from first to first.
+      the first view to the second; in the paper, edges between two images go from first to first.
 
-    The paper aligns p with a uniform marginal first; here that is a correction of its own, ``alignment`` with
-    ``target=uniform``. Memory and graphs are those of the images of all ranks.
+    The paper first aligns p with a uniform marginal; here that is a separate correction, ``alignment`` with
+    ``target=uniform``. Memory and graphs include the images of all ranks.
 
     Args:
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        correction: applied to the predictions before they become labels; none by default.
         threshold: labels less confident than this are not learned (tau).
-        unlabeled_weight: weight of the labels' loss (lambda_cls).
-        contrast_weight: weight of the graphs' loss (lambda_ctr).
+        unlabeled_weight: weight of the pseudo-label loss (lambda_cls).
+        contrast_weight: weight of the graph loss (lambda_ctr).
         own_share: share of an image's own prediction in its label (alpha); 1 is no smoothing.
-        temperature: of the similarity of two embeddings (t).
-        graph_threshold: labels less similar than this have no edge (T).
-        memory: images that are remembered (K); the paper: five batches.
+        temperature: temperature of the similarity of embeddings (t).
+        graph_threshold: images whose labels are less similar than this have no edge (T).
+        memory: number of images in the memory (K); the paper: five batches.
         embedding: width of the embeddings.
     """
 
@@ -66,7 +66,7 @@ class CoMatch(Algorithm):
         if not temperature > 0:
             raise ValueError(f"temperature is {temperature}, expected a number above 0; CoMatch uses 0.2.")
         if memory < 1 or embedding < 1:
-            raise ValueError(f"memory is {memory} and embedding {embedding}, expected at least 1 of each.")
+            raise ValueError(f"memory is {memory} and embedding is {embedding}, expected at least 1 for both.")
         self.threshold, self.graph_threshold = check_threshold(threshold), check_threshold(graph_threshold)
         self.unlabeled_weight, self.contrast_weight = unlabeled_weight, contrast_weight
         self.own_share, self.temperature, self.memory = own_share, temperature, memory
@@ -98,7 +98,7 @@ class CoMatch(Algorithm):
         }
 
     def _features(self, models: Models, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Of the labeled, the weak and both strong views, in one batch; a teacher sees the weak ones by itself."""
+        """Features of the labeled, the weak and both strong views in one batch; a teacher sees the weak ones alone."""
         views = [batch.labeled, *batch.strong]
         if models.teacher is models.student:
             views.append(batch.weak[0])
@@ -113,14 +113,14 @@ class CoMatch(Algorithm):
         return unit(self.projection(features))
 
     def _smoothed(self, probabilities: Tensor, embedded: Tensor) -> Tensor:
-        with torch.autocast(embedded.device.type, enabled=False):  # the temperature magnifies what bf16 rounds off
+        with torch.autocast(embedded.device.type, enabled=False):  # the temperature amplifies rounding errors of bf16
             similarity = (embedded @ self.embeddings.T / self.temperature).softmax(-1)
             recalled = similarity @ self.probabilities
         full = self.written >= self.memory
         return probabilities.lerp(recalled, full * (1 - self.own_share))
 
     def _remember(self, *pairs: tuple[Tensor, Tensor]) -> None:
-        """Embeddings and probabilities, of all ranks, written over the oldest rows."""
+        """Write embeddings and probabilities of all ranks over the oldest rows."""
         both = torch.cat([ranks.gathered(torch.cat(pair, 1)) for pair in pairs])
         width = self.embeddings.shape[1]
         write_over_oldest(self.written, (self.embeddings, both[:, :width]), (self.probabilities, both[:, width:]))

@@ -1,4 +1,4 @@
-"""Telling images apart: each strong view must find its own weak view, which needs no label."""
+"""Contrastive loss without labels: each strong view is matched with its own weak view."""
 
 import torch
 import torch.nn.functional as F
@@ -8,23 +8,23 @@ from debiaspl.algorithms.heads import AveragedHead, perceptron, unit
 from debiaspl.debias import ranks
 
 NONE = -1e4
-"""In place of the similarity to what is not there: its weight is 0, and 0 times it is 0."""
+"""Replaces the similarity of unused places: its softmax weight is 0, and 0 times it is 0."""
 COLDEST = 1e-3
-"""Temperature at which similarities, of 1 at most, are still far above that."""
+"""Lowest temperature; similarities, at most 1, are then still far above NONE."""
 
 
 class Contrast(nn.Module):
-    """``contrast(strong, weak)``: cross-entropy of finding, for the features of each strong view, those of its own weak
-    view among all weak views of the batch, on all ranks, and those of earlier batches (InfoNCE: van den Oord et al.,
-    2018; between a teacher's weak and a student's strong view: Zheng et al., 2021).
+    """``contrast(strong, weak)``: cross-entropy of matching the features of each strong view with those of its own weak
+    view, among all weak views of the batch, on all ranks, and of earlier batches (InfoNCE: van den Oord et al., 2018;
+    between a teacher's weak and a student's strong view: Zheng et al., 2021).
 
-    What the settings mean, ``ContrastMatch`` says.
+    The settings are explained in ``ContrastMatch``.
     """
 
     remembered: Tensor
     written: Tensor
     heads = ("contrast.projector.", "contrast.average.")
-    """What another run can go on with, where an algorithm calls this ``contrast``."""
+    """State that another run can start from, if the algorithm names this module ``contrast``."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Contrast(nn.Module):
             self.register_buffer("written", torch.zeros((), dtype=torch.int64))
 
     def forward(self, strong: Tensor, weak: Tensor) -> Tensor:
-        """Features of both views of the same images, (N, D); no gradient reaches the weak ones."""
+        """The loss from the features of both views of the same images, (N, D); the weak ones get no gradient."""
         keys = self.keys(weak)
         everyone = ranks.gathered(keys)
         loss = self.find(self.queries(strong), keys, everyone)
@@ -59,28 +59,28 @@ class Contrast(nn.Module):
         return loss
 
     def queries(self, features: Tensor) -> Tensor:
-        """What searches: unit vectors of the student's features."""
+        """Queries: unit vectors of the student's features."""
         return unit(self.projector(features))
 
     @torch.no_grad()
     def keys(self, features: Tensor) -> Tensor:
-        """What is to be found: unit vectors of the teacher's features. Once a step: the averaged projector moves."""
+        """Keys: unit vectors of the teacher's features. Call it once per step, since it updates the averaged head."""
         if self.average is None:
             return unit(self.projector(features))
         self.average.follow(self.projector)
         return unit(self.average(features))
 
     def find(self, queries: Tensor, keys: Tensor, everyone: Tensor) -> Tensor:
-        """Query i must find key i among ``everyone``, the keys of all ranks, and what is remembered."""
+        """Match query i with key i among ``everyone``, the keys of all ranks, and the memory."""
         itself = ranks.own() * len(keys) + torch.arange(len(keys), device=keys.device)
-        with torch.autocast(keys.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
+        with torch.autocast(keys.device.type, enabled=False):  # a low temperature amplifies rounding errors of bf16
             known = everyone if not self.memory else torch.cat((everyone, self.remembered.to(everyone.dtype)))
             similarity = self._there(queries @ known.T / self.temperature, len(everyone))
             loss = F.cross_entropy(similarity, itself)
             if self.relations:
                 if len(everyone) < 2:
                     raise ValueError(
-                        "relations between images need two or more in a batch; found 1. "
+                        "relations between images need at least 2 images in a batch, but found 1. "
                         "Set a larger unlabeled_batch, or relations=0."
                     )
                 near = self._there(keys @ known.T / self.relation_temperature, len(everyone))
@@ -89,12 +89,12 @@ class Contrast(nn.Module):
         return loss
 
     def remember(self, everyone: Tensor) -> None:
-        """For the steps to come."""
+        """Store these keys for later steps."""
         if self.memory:
             write_over_oldest(self.written, (self.remembered, everyone))
 
     def _there(self, similarity: Tensor, batch: int) -> Tensor:
-        """Without places of the memory, which lie behind the batch, that have not been written yet."""
+        """Mask the places of the memory, which follow the batch, that have not been written yet."""
         if not self.memory:
             return similarity
         empty = torch.arange(similarity.shape[1], device=similarity.device) - batch >= self.written
@@ -102,13 +102,11 @@ class Contrast(nn.Module):
 
 
 def write_over_oldest(written: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
-    """Write rows into each buffer, (memory, ...), given as (buffer, rows); ``written``, the rows so far, counts on."""
+    """Write rows into each buffer, (memory, ...), given as (buffer, rows), and add their number to ``written``."""
     (buffer, rows), *_ = pairs
     memory, count = len(buffer), len(rows)
     if count > memory:
-        raise ValueError(
-            f"memory is {memory}, but a batch has {count} images or views to remember; expected at least as many."
-        )
+        raise ValueError(f"memory is {memory}, but a batch has {count} images or views to store. Use at least {count}.")
     places = (written + torch.arange(count, device=rows.device)) % memory
     for buffer, rows in pairs:
         buffer.index_copy_(0, places, rows.to(buffer.dtype))

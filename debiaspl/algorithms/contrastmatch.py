@@ -1,4 +1,4 @@
-"""FixMatch that also learns to tell images apart, which needs no label, before there are labels to learn from."""
+"""FixMatch with a contrastive loss, which trains the features before there are confident labels."""
 
 import torch
 import torch.nn.functional as F
@@ -13,29 +13,29 @@ from debiaspl.debias.correction import at_least_float32
 
 
 class ContrastMatch(Algorithm):
-    """FixMatch, and each strong view must find its own weak view among those of the batch, of all ranks and of earlier
-    batches.
+    """FixMatch and a contrastive loss: each strong view must be matched with its own weak view, among those of the
+    batch, of all ranks and of earlier batches.
 
-    With few labels FixMatch begins with few confident labels, many of them wrong. The contrast gives the network
-    features of its own meanwhile, from the very passes that FixMatch makes anyway. Its weight falls to 0 in a line: it
+    With few labels, FixMatch starts with few confident labels, many of them wrong. Meanwhile the contrastive loss
+    trains the features, in the same passes that FixMatch makes anyway. Its weight decreases linearly to 0, because it
     treats images of one class as different, which hurts once their labels are known. (FixMatch with ``beside=moco``
-    learns from further views, in further passes.)
+    uses additional views, in additional passes.)
 
     Args:
-        correction: as FixMatch has it.
+        correction: as in FixMatch.
         num_features: width of the network's features.
-        contrast_weight: weight of the contrast at the start; 0, with labels_from=0: FixMatch with joint=false.
-        contrast_until: share of the training after which there is no contrast.
-        labels_from: share of the training after which pseudo-labels are learned from. Until then the correction learns,
-            and nothing that is learned depends on it: two runs that differ in it alone are one.
-        width: of the space in which views are compared, by cosine.
-        temperature: of the similarities; lower ones look at the nearest images alone.
-        memory: weak views of earlier batches to be told from.
-        relations: share of the target that goes not to its own but to other images, by how similar to them the teacher
-            finds the weak view (Denize et al., 2023); 0: all others are equally wrong.
-        relation_temperature: of the teacher's similarities.
-        key_decay: weak views are compared through an average of what strong ones are compared through; 0: the same. It
-            moves with each piece of a batch that is accumulated.
+        contrast_weight: initial weight of the contrastive loss; 0, with labels_from=0: FixMatch with joint=false.
+        contrast_until: share of the training after which there is no contrastive loss.
+        labels_from: share of the training after which pseudo-labels are learned. Until then the correction learns but
+            has no effect on the network: two runs that differ only in the correction are equal.
+        width: width of the space in which views are compared, by cosine similarity.
+        temperature: temperature of the similarities; lower values focus on the nearest images.
+        memory: number of weak views of earlier batches used as negatives.
+        relations: share of the target that goes to other images, by the teacher's similarity of their weak views
+            (Denize et al., 2023); with 0 all others are equally wrong.
+        relation_temperature: temperature of the teacher's similarities.
+        key_decay: decay of the averaged projector for weak views; 0 uses the projector of the strong views. It is
+            updated with each part of an accumulated batch.
         threshold: labels less confident than this are not used (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
     """
@@ -71,8 +71,8 @@ class ContrastMatch(Algorithm):
         self.contrast = Contrast(num_features, width, temperature, memory, relations, relation_temperature, key_decay)
         if relations:
             self.advice = (
-                f"Set relations=0 (it is {relations:g}): images that the teacher takes for similar are drawn together, "
-                "so that it finds them more similar still. If that is not enough, try a smaller learning_rate."
+                f"Set relations=0 (it is {relations:g}): images that the teacher finds similar are pulled together, "
+                "so that it finds them even more similar. If that is not enough, try a smaller learning_rate."
             )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

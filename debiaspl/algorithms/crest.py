@@ -1,4 +1,4 @@
-"""CReST and CReST+ (Wei et al., 2021): generations of FixMatch, each with labels that the one before it was sure of."""
+"""CReST and CReST+ (Wei et al., 2021): generations of FixMatch, each adding confident labels from the one before."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,21 +13,21 @@ from debiaspl.debias.alignment import DistributionAlignment
 
 
 class CReST(FixMatch):
-    """When a generation ends, its most confident labels of rare classes join the labeled images of the next one.
+    """After each generation, confident predictions of rare classes become labels for the next generation.
 
-    Rare classes are predicted seldom but, when they are, rightly. So with the classes sorted by their labels, N_1 the
-    largest, the share ``mu_l = (N_{L+1-l} / N_1) ** alpha`` of the images predicted as class l is taken: all of the
-    rarest class, fewest of the most frequent. Each generation starts from new weights, from a correction that has
-    learned nothing yet, and from the first labels, to which it adds its own choice.
+    Rare classes are predicted rarely, but then mostly correctly. So with the classes sorted by their number of labels,
+    N_1 the largest, the share ``mu_l = (N_{L+1-l} / N_1) ** alpha`` of the images predicted as class l is adopted: all
+    of the rarest class, fewest of the most frequent. Each generation starts with new weights, a new correction and the
+    original labels, to which the adopted ones are added.
 
     Args:
-        class_counts: labels of each class, of which the sampling rates are made. Equal counts take every prediction.
-        correction: what is done to the predictions before they become labels in a step; nothing, if not given.
-        generations: how often the network is trained; the steps are shared among them. 1 is FixMatch; the paper: 6 on
+        class_counts: number of labels per class, for the sampling rates. With equal counts every prediction is adopted.
+        correction: applied to the predictions before they become labels in a step; none by default.
+        generations: how often the network is trained; the steps are divided among them. 1 is FixMatch; the paper: 6 on
             CIFAR-10, 15 on larger sets.
-        sampling_power: how much the frequent classes are held back (alpha); 0 takes every prediction.
-        adopt_corrected: choose and label the adopted images by corrected predictions; the paper takes the raw ones.
-        **others: those of FixMatch, for every generation alike.
+        sampling_power: how strongly frequent classes are reduced (alpha); 0 adopts every prediction.
+        adopt_corrected: adopt labels from corrected predictions; the paper uses the raw ones.
+        **others: settings of FixMatch, the same in every generation.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class CReST(FixMatch):
             raise ValueError(f"generations is {generations}, expected at least 1, which is FixMatch; CReST uses 6.")
         if not 0 <= sampling_power < float("inf"):
             raise ValueError(
-                f"sampling_power is {sampling_power}, expected a number >= 0: 0 takes every prediction, CReST uses "
-                "1/3; a negative one would prefer the frequent classes."
+                f"sampling_power is {sampling_power}, expected a number >= 0: 0 adopts every prediction, CReST uses "
+                "1/3, and a negative one would prefer the frequent classes."
             )
         self.generations, self.adopt_corrected = generations, adopt_corrected
         self.sampling_rates = sampling_rates(class_counts, sampling_power)
@@ -54,28 +54,28 @@ class CReST(FixMatch):
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
         used = self.correction.probabilities(probabilities.log()) if self.adopt_corrected else probabilities
         confidence, label = used.max(-1)
-        # Even probabilities, those of a file that cannot be read, are no prediction.
+        # Uniform probabilities, as for a file that cannot be read, are not a prediction.
         label = label.where(probabilities.amax(-1) > probabilities.amin(-1), -1)
         adopted = torch.full_like(label, -1)
         for number, rate in enumerate(self.sampling_rates):
             predicted = (label == number).nonzero().flatten()
             order = confidence[predicted].argsort(descending=True, stable=True)
-            # Rounded first: 15 / 22 * 22 is 14.999999999999998.
+            # Rounded first, because 15 / 22 * 22 is 14.999999999999998.
             adopted[predicted[order[: int(round(rate * len(predicted), 6))]]] = number
         self.correction.load_state_dict(self._unlearned)
         return adopted
 
 
 class CReSTPlus(CReST):
-    """CReST with progressive distribution alignment: later generations are pulled towards more balanced labels.
+    """CReST with progressive distribution alignment: the target becomes more balanced with each generation.
 
-    In generation g of 0 to G the target of the alignment is ``p ** t_g``, normalised, where p is the target that the
-    correction was made with and ``t_g = (1 - g / G) + (g / G) t_min``.
+    In generation g of 0 to G the alignment target is ``p ** t_g``, normalised, where p is the correction's own target
+    and ``t_g = (1 - g / G) + (g / G) t_min``.
 
     Args:
         class_counts: as in CReST.
-        final_temperature: t in the last generation (t_min); 1 is alignment that does not change.
-        **others: those of CReST.
+        final_temperature: t in the last generation (t_min); with 1 the target does not change.
+        **others: settings of CReST.
     """
 
     own_correction = "alignment"
@@ -92,13 +92,13 @@ class CReSTPlus(CReST):
         super().__init__(class_counts, correction, **others)
         if not isinstance(self.correction, DistributionAlignment):
             raise ValueError(
-                f"CReST+ is CReST with distribution alignment, found {type(self.correction).__name__} as correction. "
-                "Use correction=alignment, or algorithm=crest, which takes any correction."
+                f"CReST+ needs distribution alignment, but the correction is {type(self.correction).__name__}. "
+                "Use correction=alignment, or algorithm=crest, which works with any correction."
             )
         if not 0 <= final_temperature <= 1:
             raise ValueError(
                 f"final_temperature is {final_temperature}, expected a number in [0, 1]: with 0 the last generation's "
-                "target is uniform, with 1 it is that of the first; CReST+ uses 0.5."
+                "target is uniform, with 1 it equals the first; CReST+ uses 0.5."
             )
         self.final_temperature = final_temperature
         self.register_buffer("temperature", torch.ones(()))
@@ -116,7 +116,7 @@ class CReSTPlus(CReST):
         return adopted
 
     def _set_target(self) -> None:
-        """From the temperature, which is what a checkpoint holds."""
+        """Set the target from the temperature, which is part of the checkpoint."""
         assert isinstance(self.correction, DistributionAlignment)
         tempered = self.first_target**self.temperature
         self.correction.target.copy_(tempered / tempered.sum())

@@ -1,4 +1,4 @@
-"""Distillation (SimCLRv2, section 2.3: Chen et al., 2020): a finished run teaches another network."""
+"""Distillation (SimCLRv2, section 2.3: Chen et al., 2020): a finished run is the teacher of another network."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,29 +19,29 @@ from debiaspl.models.start import WEIGHTS
 
 
 class Distill(Algorithm):
-    """The student predicts what the model of a finished run predicts for the same weak view of an unlabeled image: the
-    cross-entropy ``-sum_y P_T(y | x; tau) log P_S(y | x; tau)``, where P(y | x; tau) is the softmax of logits / tau.
+    """The student learns a finished model's predictions for weak views of unlabeled images: the cross-entropy
+    ``-sum_y P_T(y | x; tau) log P_S(y | x; tau)``, where P(y | x; tau) is the softmax of logits / tau.
 
-    The student may be another network than the teacher: a smaller one, or one of the same kind, which often becomes
-    better than its teacher. Classes must be the same, in the same order. Images of another size are resized for the
-    teacher to the size that it was trained with.
+    The student may be a smaller network than the teacher, or an equal one, which often becomes better than its teacher.
+    The classes must be the same, in the same order. Images of another size are resized for the teacher to its training
+    size.
 
-    The teacher's logits pass the correction before they become labels, and the student's loss has its margin, both
-    before the temperature. The teacher is part of the run's state: its folder is read once, when the run begins.
+    The correction is applied to the teacher's logits before they become labels, and its margin to the student's loss,
+    both before the temperature. The teacher is part of the run's state: its folder is read only when the run starts.
 
     Args:
-        classes: of the task.
-        channels: of the task's images.
-        correction: what is done to the teacher's predictions before they become labels; nothing, if not given.
-        teacher_run: folder of the finished run that teaches.
-        temperature: of teacher and student; above 1 it shows more of the less likely classes (tau).
-        labeled_weight: weight of the labeled images' cross-entropy beside the teacher's, which has 1. The paper has
+        classes: class names of the task.
+        channels: channels of the task's images.
+        correction: applied to the teacher's predictions before they become labels; none by default.
+        teacher_run: folder of the finished run that is the teacher.
+        temperature: temperature of teacher and student (tau); above 1, less likely classes have more weight.
+        labeled_weight: weight of the labeled loss, beside the teacher's loss of weight 1. The paper has
             1 - alpha and alpha; its main results use no labels here, which is 0.
     """
 
     views = Views(weak=1)
     hard_labels = False
-    needs_pictures = "its teacher looks at pictures."
+    needs_pictures = "its teacher needs images."
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Distill(Algorithm):
         super().__init__(correction)
         if not teacher_run:
             raise ValueError(
-                "distill learns from a finished run, and teacher_run is empty. Give that run's folder: "
+                "distill learns from a finished run, but teacher_run is empty. Give that run's folder: "
                 "--set teacher_run=runs/mine."
             )
         if not 0 <= labeled_weight < float("inf"):
@@ -93,21 +93,21 @@ class Distill(Algorithm):
             place = next((place for place, (own, other) in enumerate(pairs) if own != other), None)
             differ = "" if place is None else f": class {place} is {facts.classes[place]} and {self.classes[place]}"
             raise ValueError(
-                f"the teacher in {self.folder} tells {len(facts.classes)} classes apart, and this task has "
+                f"the teacher in {self.folder} has {len(facts.classes)} classes, and this task has "
                 f"{len(self.classes)}{differ}. Expected the same classes in the same order; use a run of the same data."
             )
         if facts.channels != self.channels:
             raise ValueError(
-                f"the teacher in {self.folder} was trained with images of {facts.channels} channels, and these have "
-                f"{self.channels}. Use a teacher of the same kind of images."
+                f"the teacher in {self.folder} was trained on images with {facts.channels} channels, but these have "
+                f"{self.channels}. Use a teacher trained on the same kind of images."
             )
 
 
 class FinishedTeacher(nn.Module):
     """``teacher(images)``: logits of a finished network, in eval mode and without gradients.
 
-    Its weights are buffers, and so are the facts that it is built from, as JSON: a run that is resumed finds all of it
-    in its own checkpoint.
+    Its weights are buffers, and so is its description as JSON: a resumed run finds everything in its own
+    checkpoint.
     """
 
     facts: Tensor
@@ -120,18 +120,16 @@ class FinishedTeacher(nn.Module):
         self.register_buffer("facts", torch.empty(0, dtype=torch.uint8))
 
     def take(self, network: Network, facts: NetworkFacts) -> None:
-        """Become this network, on the device of this module."""
+        """Copy this network, to the device of this module."""
         self.facts = torch.tensor(list(facts.text.encode()), dtype=torch.uint8, device=self.facts.device)
         self.size, self.network = facts.size, as_buffers(network).to(self.facts.device)
         for value in self.network.buffers():
-            if value.ndim == 4:  # the layout that convolutions prefer, as the student has it
+            if value.ndim == 4:  # channels last, like the student
                 value.data = value.data.contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
         if self.network is None:
-            raise RuntimeError(
-                "the teacher has no weights yet, expected load_pretrained() or load_state_dict() before."
-            )
+            raise RuntimeError("the teacher has no weights yet. Call load_pretrained() or load_state_dict() first.")
         with torch.no_grad():
             if images.shape[2:] != self.size:
                 images = F.interpolate(images, self.size, mode="bilinear", antialias=True)
@@ -139,7 +137,7 @@ class FinishedTeacher(nn.Module):
         return logits
 
     def train(self, mode: bool = True) -> "FinishedTeacher":
-        """Stays in eval mode: it is never trained."""
+        """Stay in eval mode: the teacher is never trained."""
         return super().train(False)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:

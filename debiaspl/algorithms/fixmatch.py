@@ -13,27 +13,26 @@ VIEW_LABELS = ("three-sets", "paired")
 
 
 class FixMatch(Algorithm):
-    """The label of the weak view, where it is confident, is what the strong view must learn.
+    """Pseudo-labels from confident weak views are the targets of the strong views.
 
     ``FixMatch(correction=Debiaser(classes))`` is DebiasPL: labels come from ``softmax(f - lambda log p-hat)``, and the
-    strong view's loss is that of ``z + lambda log p-hat``.
+    loss of the strong view uses ``z + lambda log p-hat``.
 
     Args:
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        correction: applied to the predictions before they become labels; none by default.
         threshold: labels less confident than this are not used (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
         views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each.
-        view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: a label
-            set of each weak view and one of the mean of their logits, each with a mask of its own, each used for both
+        view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: one label
+            set from each weak view and one from the mean of their logits, each with its own mask, each used for both
             strong views; the loss is the mean of the six, and the correction learns from the mean of the logits.
-            ``paired``, as the paper says: each strong view learns the labels of one weak view; the loss is the mean of
-            the two, and the correction learns from both weak views.
-        cld_weight: weight of the CLD loss, which also uses what lies below the threshold; the paper: 0.1 to 0.3.
-        joint: weak views share the student's batch, and so its batch norm, with the others.
-        strong_share: share of the strong views that is learned from: those whose labels are the most confident. Views
-            below the threshold have no loss, so that a share above what is kept costs nothing but the statistics of
-            batch norm, and saves their passes; one below it leaves out the least confident of the kept. Each rank
-            chooses among its own images.
+            ``paired``, as in the paper's text: each strong view learns the labels of one weak view; the loss is the
+            mean of the two, and the correction learns from both weak views.
+        cld_weight: weight of the CLD loss, which also uses images below the threshold; the paper: 0.1 to 0.3.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
+        strong_share: share of the strong views that is used: those with the most confident labels. Views below the
+            threshold have no loss, so a share above the kept part saves passes and changes only the batch norm
+            statistics; a share below it drops the least confident kept labels. Each rank chooses among its own images.
     """
 
     def __init__(
@@ -55,15 +54,13 @@ class FixMatch(Algorithm):
                 f"view_labels is {view_labels!r}, expected three-sets (the released code) or paired (the paper)."
             )
         if view_labels != VIEW_LABELS[0] and views == 1:
-            raise ValueError(
-                f"view_labels is {view_labels}, which is about 2 views, and views is 1. Use views=2 with it."
-            )
+            raise ValueError(f"view_labels is {view_labels}, which needs 2 views, but views is 1. Use views=2 with it.")
         if not 0 < strong_share <= 1:
-            raise ValueError(f"strong_share is {strong_share}, expected a share in (0, 1]; 1 learns from all.")
+            raise ValueError(f"strong_share is {strong_share}, expected a share in (0, 1]; 1 uses all strong views.")
         if strong_share < 1 and (joint or views > 1 or cld_weight):
             raise ValueError(
                 f"strong_share is {strong_share}: labels must be known before the strong views are chosen, and CLD and "
-                "several label sets need them all. Use joint=false, views=1 and cld_weight=0 with it."
+                "several label sets need all of them. Use joint=false, views=1 and cld_weight=0 with it."
             )
         self.views = Views(weak=views, strong=views)
         self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
@@ -76,18 +73,18 @@ class FixMatch(Algorithm):
         return self.losses_of(predict(models, batch, self.joint), batch.labels)
 
     def losses_of(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
-        """The losses of logits, whoever has computed them; ``labels`` are those of the labeled images."""
+        """The losses from logits; ``labels`` are those of the labeled images."""
         if self.views.weak > 1 or self.cld_weight:
             return several_views(self, predicted, labels)
         logits, (logits_weak,), (logits_strong,) = predicted
         logits_weak = at_least_float32(logits_weak)
 
-        # Labels with the bias taken out. The correction learns from what the model predicts, after it has been used.
+        # Debiased labels. The correction learns from the raw predictions, after it has been used.
         probabilities = self.correction(logits_weak)
         confidence, label = probabilities.max(-1)
         kept = confidence >= self.threshold
 
-        # A margin that is wider where the bias is strong; the mean is over the whole batch, kept or not.
+        # The margin is wider where the bias is stronger; the mean is over the whole batch, kept or not.
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none")
         self.report(
             kept=kept,

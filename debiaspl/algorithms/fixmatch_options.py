@@ -1,4 +1,4 @@
-"""Two options of FixMatch: the paper's several views with CLD, and learning from the surest strong views alone."""
+"""Two options of FixMatch: the paper's multiple views with CLD, and using only the most confident strong views."""
 
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def several_views(own: "FixMatch", predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
-    """A label set of each weak view and one of the mean of their logits, each used for every strong view; or each
+    """One label set from each weak view and one from the mean of their logits, each used for every strong view; or each
     strong view with the labels of one weak view."""
     logits, logits_weak, logits_strong = predicted
     mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
 
-    # Every label set is made with the correction from before this batch; only then does it learn.
+    # Every label set uses the correction's state before this batch; only then does it learn.
     if own.paired:
         both = own.correction(torch.cat(logits_weak)).chunk(len(logits_weak))
         label_sets = [probabilities.max(-1) for probabilities in both]
@@ -49,7 +49,7 @@ def several_views(own: "FixMatch", predicted: Logits, labels: Tensor) -> dict[st
 
 
 def share_of_strong_views(own: "FixMatch", models: Models, batch: Batch) -> dict[str, Tensor]:
-    """The labels decide which strong views are looked at: a fixed number of them, so that shapes stay."""
+    """Losses of the strong views with the most confident labels: a fixed number of them, so that shapes are static."""
     (logits_weak,) = predict_weak(models, batch.weak)
     confidence, label = own.correction(logits_weak).max(-1)
     kept = confidence >= own.threshold

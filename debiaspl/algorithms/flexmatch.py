@@ -12,20 +12,20 @@ from debiaspl.debias import Correction, ranks
 class FlexMatch(Algorithm):
     """FixMatch with a lower threshold for classes that are learned less well.
 
-    How well a class is learned is told by how many images are confidently given to it: ``sigma(c)`` counts the images
-    whose latest prediction at or above tau was c. Relative to the best class it is ``beta(c) = sigma(c) / max sigma``,
-    and the threshold is ``M(beta(c)) tau`` with ``M(x) = x / (2 - x)``. While more images are without a confident
-    prediction than any class has, their number stands in for the maximum (the warm-up). A batch is judged by the
-    thresholds from before it. Every rank remembers the images of all ranks.
+    The number of confident images of a class shows how well it is learned: ``sigma(c)`` counts the images whose latest
+    prediction at or above tau was c. Relative to the best class it is ``beta(c) = sigma(c) / max sigma``, and the
+    threshold is ``M(beta(c)) tau`` with ``M(x) = x / (2 - x)``. As long as more images have no confident prediction
+    than any class has, their number replaces the maximum (warm-up). A batch uses the thresholds from before it. Every
+    rank stores the labels of all ranks' images.
 
     Args:
         num_classes: number of classes (C).
-        num_unlabeled: number of unlabeled images (N); the latest label of each is remembered.
-        correction: what is done to the predictions before they become labels; nothing, if not given.
-        threshold: of the class that is learned best, and of what is counted (tau).
+        num_unlabeled: number of unlabeled images (N); the latest label of each is stored.
+        correction: applied to the predictions before they become labels; none by default.
+        threshold: threshold of the best learned class, and of the labels that are counted (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda).
         warm_up: thresholds rise from 0 as images are labeled for the first time.
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)
@@ -60,7 +60,7 @@ class FlexMatch(Algorithm):
         }
 
     def thresholds(self) -> Tensor:
-        """Of each class, (C,), from the latest labels."""
+        """Threshold of each class, (C,), from the latest labels."""
         counts = self.latest.new_zeros(self.num_classes + 1)
         counts.scatter_add_(0, self.latest + 1, torch.ones_like(self.latest))
         unused, learned = counts[0], counts[1:]
@@ -71,10 +71,10 @@ class FlexMatch(Algorithm):
     def _remember(self, positions: Tensor, label: Tensor, confident: Tensor) -> None:
         if len(positions) != len(label):
             raise ValueError(
-                f"the batch has {len(label)} unlabeled images and says of {len(positions)} which they are. FlexMatch "
-                "remembers a label of each: fill Batch.positions with their places in the unlabeled set."
+                f"the batch has {len(label)} unlabeled images, but Batch.positions has {len(positions)} entries. "
+                "FlexMatch stores a label for each image: set Batch.positions to their indices in the unlabeled set."
             )
-        # A small set can hold an image twice in one batch: the later place counts, where scatter would leave it open.
+        # In a small set a batch can contain an image twice: the later one counts, which scatter would not guarantee.
         positions, label = ranks.gathered(torch.stack([positions, label.where(confident, -1)], 1)).unbind(1)
         place = torch.arange(len(label), device=label.device).where(label >= 0, -1)
         last = torch.full_like(self.latest, -1).scatter_reduce_(0, positions, place, "amax")

@@ -1,4 +1,4 @@
-"""FreeMatch (Wang et al., 2023): self-adaptive thresholds, and a loss for fairness between classes."""
+"""FreeMatch (Wang et al., 2023): self-adaptive thresholds, and a fairness loss between classes."""
 
 import torch
 import torch.nn.functional as F
@@ -13,25 +13,24 @@ from debiaspl.debias.correction import at_least_float32
 
 
 class FreeMatch(Algorithm):
-    """FixMatch with thresholds that follow the model: nobody sets one.
+    """FixMatch with thresholds that adapt to the model, so that none has to be set.
 
-    Three moving averages over the weak views, each from 1 / C: of the confidence, which is the global threshold (tau),
-    of the probabilities (p-tilde) and of how often each class is the label (h-tilde). The threshold of class c is
-    ``tau p-tilde(c) / max p-tilde``. The averages take a batch in, that of all ranks, before it is judged.
+    It has three moving averages over the weak views, each from 1 / C: of the confidence, which is the global threshold
+    (tau), of the probabilities (p-tilde), and of how often each class is the label (h-tilde). The threshold of class c
+    is ``tau p-tilde(c) / max p-tilde``. The averages are updated with a batch, over all ranks, before it is used.
 
-    The fairness loss is ``- H(norm(p-tilde / h-tilde), norm(p-bar / h-bar))`` (Eq. 11), H the cross-entropy, p-bar the
-    mean probabilities and h-bar the share of labels that the kept strong views get from the network. The sign is that
-    of the paper and of its released code, although it drives the two apart; a negative weight brings them together.
-    Classes that no kept strong view is given to are left out, for the formula would divide by 0. p-bar and h-bar are
-    those of all ranks.
+    The fairness loss is ``- H(norm(p-tilde / h-tilde), norm(p-bar / h-bar))`` (Eq. 11), with the cross-entropy H, the
+    mean probabilities p-bar and the shares of predicted classes h-bar of the kept strong views. The sign follows the
+    paper and its released code, although it increases the difference; a negative weight decreases it. Classes without a
+    kept strong view are left out, because the formula would divide by 0. p-bar and h-bar are over all ranks.
 
     Args:
         num_classes: number of classes (C).
-        correction: what is done to the predictions before they become labels; nothing, if not given.
-        decay: how slowly thresholds follow the model (lambda).
+        correction: applied to the predictions before they become labels; none by default.
+        decay: decay of the moving averages (lambda).
         unlabeled_weight: weight of the unlabeled loss (w_u).
         fairness_weight: weight of the fairness loss (w_f); 0.001 in the authors' configurations of CIFAR-10.
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)
@@ -72,7 +71,7 @@ class FreeMatch(Algorithm):
         return losses
 
     def _follow(self, confidence: Tensor, probabilities: Tensor, label: Tensor) -> None:
-        """The averages move towards the means of this batch, over all ranks in one message."""
+        """Update the averages with the means of this batch, over all ranks in one message."""
         classes = len(self.marginal)
         shares = _one_hot(label, probabilities).mean(0)
         means = ranks.mean(torch.cat([probabilities.mean(0), shares, confidence.mean().reshape(1)]))
@@ -81,11 +80,11 @@ class FreeMatch(Algorithm):
         self.global_threshold.lerp_(means[-1], 1 - self.decay)
 
     def thresholds(self) -> Tensor:
-        """Of each class, (C,)."""
+        """Threshold of each class, (C,)."""
         return self.global_threshold * self.marginal / self.marginal.max()
 
     def _fairness(self, logits_strong: Tensor, keep: Tensor) -> Tensor:
-        """Of the network's own predictions: a margin belongs to the labels of a loss, and here are none."""
+        """The fairness loss, on raw predictions: a margin needs the labels of a loss, and here are none."""
         wanted = self.marginal / self.histogram.clamp_min(torch.finfo(self.histogram.dtype).tiny)
         strong = at_least_float32(logits_strong).softmax(-1)
         mass = ranks.summed_with_gradient((strong * keep[:, None]).sum(0))

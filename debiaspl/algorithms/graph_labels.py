@@ -1,4 +1,4 @@
-"""Learning from labels that spread over a graph of nearest neighbours (Zhou et al., 2004), and from nothing else."""
+"""Learning only from labels propagated over a graph of nearest neighbours (Zhou et al., 2004)."""
 
 from torch import Tensor
 
@@ -12,18 +12,18 @@ from debiaspl.debias import Correction
 class GraphLabels(Algorithm):
     """The strong view of every unlabeled image learns the label that the graph gave it before the first step.
 
-    The network smooths over the graph's mistakes, and gives labels to images that the graph never saw. Labels do not
-    change while it learns; ``fixmatch`` with ``first_classifier=graph`` goes on to labels of its own, and is usually
-    better. The correction learns from the weak views and gives the loss its margin; labels are the graph's.
+    The network smooths out the graph's errors, and can label images that were not in the graph. The labels do not
+    change during training; ``fixmatch`` with ``first_classifier=graph`` makes its own labels after that start, and is
+    usually better. The correction learns from the weak views and adds its margin to the loss; labels are the graph's.
 
-    The features must be good before the first step: those of a start, or of a pretrained encoder.
+    The features must be good before the first step: from a pretrained start or encoder.
 
     Args:
-        hints: a label for each unlabeled image, and how sure of it the graph is.
-        correction: of the loss; nothing, if not given.
-        threshold: labels that the graph is less sure of than this are not used.
+        hints: label of each unlabeled image, with the graph's confidence.
+        correction: its margin is added to the loss; none by default.
+        threshold: labels less confident than this are not used.
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)
@@ -42,7 +42,7 @@ class GraphLabels(Algorithm):
         super().__init__(correction)
         if hints is None:
             raise ValueError(
-                "graph learns from labels that spread over a graph, and there are no features to make one."
+                "graph learns from labels propagated over a graph of features, but this task has no such labels."
             )
         self.threshold, self.unlabeled_weight, self.joint = check_threshold(threshold), unlabeled_weight, joint
         self.register_buffer("taught", hints.label.clone())
@@ -50,9 +50,9 @@ class GraphLabels(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
-        self.correction(logits_weak)  # learns; the labels are the graph's
+        self.correction(logits_weak)  # it learns; the labels are the graph's
         label, confidence = self.taught[batch.positions], self.sureness[batch.positions]
-        kept = (confidence >= self.threshold) & (label >= 0)  # hints of another model may be without a label
+        kept = (confidence >= self.threshold) & (label >= 0)  # another model's hints may have no label
         label = label.clamp_min(0)
         report_labels(self, logits_weak, confidence, label, kept)
         return {

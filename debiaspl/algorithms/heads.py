@@ -1,4 +1,4 @@
-"""Small networks on top of features, which an algorithm trains beside the student, and averages of them."""
+"""Small networks on top of features, which an algorithm trains beside the student, and their moving averages."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -16,8 +16,8 @@ EPS = 1e-5
 
 
 def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequential:
-    """Linear layers of these widths; between two of them a ReLU (leaky, where ``slope`` says so), and before it a batch
-    norm, where asked for. Several ranks share the statistics of that norm."""
+    """A multi-layer perceptron of these widths, with a ReLU between layers (leaky, if ``slope`` is not 0) and, with
+    ``norm``, batch norm before it. Ranks share the batch norm statistics."""
     layers: list[nn.Module] = []
     for place, (incoming, outgoing) in enumerate(pairwise(widths)):
         last = place == len(widths) - 2
@@ -28,7 +28,7 @@ def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequ
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Rows of length 1, which are compared by cosine."""
+    """Rows scaled to length 1, to be compared by cosine similarity."""
     return F.normalize(at_least_float32(vectors), dim=-1)
 
 
@@ -47,10 +47,10 @@ class _NormActivateRows(nn.Module):
 
 
 class AveragedHead(nn.Module):
-    """The moving average of a head, its statistics included (EMAN), in eval mode and without gradients.
+    """The moving average of a head, including its batch norm statistics (EMAN), in eval mode and without gradients.
 
-    Its values are float32 buffers: on a GPU the head itself computes with bfloat16 weights, in which an average would
-    not move, and an average is no parameter that is trained.
+    Its values are float32 buffers: on a GPU the head itself has bfloat16 weights, in which an average would not move,
+    and an average is not a trained parameter.
     """
 
     def __init__(self, head: nn.Module, decay: float) -> None:
@@ -61,12 +61,12 @@ class AveragedHead(nn.Module):
         self.head = as_buffers(deepcopy(head).eval())
 
     def train(self, mode: bool = True) -> "AveragedHead":
-        """Stays in eval mode: the average is never trained."""
+        """Stay in eval mode: the average is never trained."""
         return super().train(False)
 
     @torch.no_grad()
     def follow(self, head: nn.Module) -> None:
-        """Take in the head as it is now."""
+        """Update the average with the head's current values."""
         now = {**dict(head.named_parameters()), **dict(head.named_buffers())}
         for name, value in self.head.named_buffers():
             value.lerp_(now[name].to(value.dtype), 1 - self.decay)

@@ -1,4 +1,4 @@
-"""Mean Teacher (Tarvainen and Valpola, 2017): the student must predict what the average of its past predicts."""
+"""Mean Teacher (Tarvainen and Valpola, 2017): the student learns to predict like the average of its past weights."""
 
 import torch
 import torch.nn.functional as F
@@ -11,16 +11,16 @@ from debiaspl.debias import Correction
 
 
 class MeanTeacher(Algorithm):
-    """Two weak views: the student sees one, the teacher, a moving average of the student, the other. Their
-    probabilities are compared by their squared error (J, the mean over images and classes), whatever their confidence.
+    """Squared error between the student's and the teacher's probabilities for two weak views of an unlabeled image (J,
+    the mean over images and classes), without a confidence threshold. The teacher is a moving average of the student.
 
     The average is the run's, in eval mode (``average_decay`` is the paper's alpha). The paper compares labeled images
-    too; here the unlabeled ones are compared, and the labeled loss is a mean over labeled images.
+    too; here only unlabeled ones are compared, and the labeled loss is a mean over labeled images.
 
     Args:
-        correction: what is done to the teacher's predictions before they are targets; nothing, if not given.
-        unlabeled_weight: weight of the squared error when it has grown; the paper: 100, beside a labeled loss that is
-            divided by the size of the whole batch.
+        correction: applied to the teacher's predictions before they become targets; none by default.
+        unlabeled_weight: final weight of the squared error; the paper: 100, beside a labeled loss that is divided by
+            the size of the whole batch.
         ramp_up: share of the training over which the weight grows, as exp(-5 (1 - t)^2) with t from 0 to 1; the
             paper: 40,000 of 150,000 steps.
     """

@@ -1,4 +1,4 @@
-"""What several algorithms do to targets, images and weights: sharpen them, mix them, let them grow."""
+"""Functions that several algorithms share: sharpening of targets, MixUp, and ramps of weights."""
 
 import torch
 from torch import Tensor
@@ -8,24 +8,24 @@ from debiaspl.debias.correction import at_least_float32
 
 
 def sharpen(probabilities: Tensor, temperature: float) -> Tensor:
-    """``p ** (1 / T)``, made to sum to 1 again: 1 changes nothing, towards 0 the likeliest class takes all."""
-    # By logarithms: a power of 1 / T would let every class of an undecided row underflow to 0.
+    """``p ** (1 / T)``, normalised to sum 1. T = 1 changes nothing; towards 0 the most likely class takes all."""
+    # In logarithms: a power of 1 / T would let every class of an uncertain row underflow to 0.
     return (at_least_float32(probabilities).log() / temperature).softmax(-1)
 
 
 def mixup(
     images: Tensor, targets: Tensor, alpha: float, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Each image and its target (N, C), mixed with those of another place of the batch (Zhang et al., 2018).
+    """Mix each image and its target, (N, C), with those of another one in the batch (MixUp: Zhang et al., 2018).
 
-    An image keeps a share of ``max(lambda, 1 - lambda)``, lambda ~ Beta(alpha, alpha), so that it stays nearer to
-    itself than to its partner, as in MixMatch; the share is drawn for each image. An ``alpha`` of 0 mixes nothing.
-    Partners are of the same rank: images do not travel. Each rank draws for all of them and uses its own part.
+    An image keeps a share of ``max(lambda, 1 - lambda)``, lambda ~ Beta(alpha, alpha), so that it is closer to itself
+    than to its partner, as in MixMatch; the share is drawn for each image. An ``alpha`` of 0 mixes nothing. Partners
+    are on the same rank, so no images are sent. Each rank draws for all ranks and uses its own part.
     """
     if alpha == 0:
         return images, targets
     share = major_share(len(images), alpha, images.device, generator)
-    # A sort of random keys is a permutation that a CUDA graph can replay.
+    # Sorting random keys is a permutation that a CUDA graph can replay.
     keys = torch.rand(ranks.count() * len(images), device=images.device, generator=generator)
     partner = ranks.own_part(keys).argsort()
     return _between(images, partner, share), _between(targets, partner, share)
@@ -33,7 +33,7 @@ def mixup(
 
 def major_share(count: int, alpha: float, device: torch.device, generator: torch.Generator | None = None) -> Tensor:
     """``max(lambda, 1 - lambda)`` for lambda ~ Beta(alpha, alpha), (count,): a gamma draw over the sum of two."""
-    # torch.distributions draws from the global generator alone.
+    # torch.distributions can only draw from the global generator.
     shape = torch.full((2, ranks.count() * count), alpha, device=device)
     one, other = ranks.own_part(torch._standard_gamma(shape, generator=generator), 1)
     share: Tensor = torch.maximum(one, other) / (one + other)
@@ -41,7 +41,7 @@ def major_share(count: int, alpha: float, device: torch.device, generator: torch
 
 
 def ramp(progress: Tensor, share: float) -> Tensor:
-    """From 0 to 1 in a straight line over the first ``share`` of the training, then 1; a share of 0 is 1 throughout."""
+    """Linear from 0 to 1 over the first ``share`` of the training, then 1; a share of 0 is 1 throughout."""
     return (progress / share).clamp(max=1) if share else torch.ones_like(progress)
 
 
@@ -55,7 +55,7 @@ def check_temperature(temperature: float) -> float:
     if not 0 < temperature < float("inf"):
         raise ValueError(
             f"temperature is {temperature!r}, expected a number above 0: 1 leaves the labels as they are, "
-            "0.5 sharpens them; hard labels are what fixmatch learns from."
+            "0.5 sharpens them. For hard labels, use fixmatch."
         )
     return temperature
 
@@ -69,8 +69,8 @@ def check_alpha(alpha: float) -> float:
 def check_ramp(share: float) -> float:
     if not 0 <= share <= 1:
         raise ValueError(
-            f"ramp_up is {share!r}, expected a share of the training in [0, 1]: with 0 the weight is whole from the "
-            "first step on, with 1 it grows to the last."
+            f"ramp_up is {share!r}, expected a share of the training in [0, 1]: with 0 the weight is full from the "
+            "first step on, with 1 it grows until the last."
         )
     return share
 
@@ -79,6 +79,6 @@ def check_decay(decay: float, followers: str) -> float:
     if not 0 <= decay < 1:
         raise ValueError(
             f"decay is {decay!r}, expected a number in [0, 1): with 0 {followers} are those of the last batch, with 1 "
-            "they would never move. The paper uses 0.999, for runs of a million steps."
+            "they would never change. The paper uses 0.999, for runs of a million steps."
         )
     return decay

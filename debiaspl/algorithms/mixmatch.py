@@ -1,4 +1,4 @@
-"""MixMatch (Berthelot et al., 2019): labels guessed from several views, then everything is mixed with everything."""
+"""MixMatch (Berthelot et al., 2019): labels guessed from several views, and MixUp of all images."""
 
 import torch
 import torch.nn.functional as F
@@ -12,25 +12,24 @@ from debiaspl.debias.correction import at_least_float32
 
 
 class MixMatch(Algorithm):
-    """The label of an image is the mean prediction for its weak views, sharpened. Labeled and unlabeled views are then
-    mixed with one another (MixUp), and so are their labels: cross-entropy for what is labeled for the most part,
-    squared error of the probabilities for what is not.
+    """The label of an unlabeled image is its mean prediction over several weak views, sharpened. Labeled and unlabeled
+    views and their labels are then mixed (MixUp). The loss is the cross-entropy for mostly labeled mixtures, and the
+    squared error of the probabilities for the others.
 
-    The paper deals its images out over batches of one size ("interleaving"), so that batch norm sees labeled and
-    unlabeled images together in each. Here all mixed images pass the student as one batch, which is such a mixture by
-    itself. The views that labels are guessed from pass before them, unmixed and without gradients. With several ranks
-    each mixes its own images.
+    The paper distributes its images over batches of one size ("interleaving"), so that batch norm sees labeled and
+    unlabeled images together. Here all mixed images are one batch of the student, which is such a mixture anyway. The
+    views for guessing labels are passed before, unmixed and without gradients. Each rank mixes its own images.
 
-    With a correction each view's probabilities are corrected before their mean is taken, the correction learns once,
-    from the mean of the logits, and the squared error sees the logits of the mixed images with its margin.
+    With a correction, each view's probabilities are corrected before their mean is taken. The correction learns once,
+    from the mean of the logits, and its margin is added to the logits of the mixed images in the squared error.
 
     Args:
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        correction: applied to the predictions before they become labels; none by default.
         views: weak views of each unlabeled image (K).
-        temperature: of the guessed labels, p ** (1 / T); 1 leaves them as they are (T).
-        alpha: of Beta(alpha, alpha), from which the shares of a mixture are drawn; 0 mixes nothing (alpha).
+        temperature: temperature of the guessed labels, p ** (1 / T); 1 leaves them as they are (T).
+        alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing (alpha).
         unlabeled_weight: weight of the unlabeled loss (lambda_U); the paper: 75 for CIFAR-10, 50 to 250 elsewhere.
-        ramp_up: share of the training over which that weight grows from 0; the paper's is 16,000 of 2^20 steps.
+        ramp_up: share of the training over which that weight grows from 0; the paper: 16,000 of 2^20 steps.
     """
 
     hard_labels = False
@@ -70,7 +69,7 @@ class MixMatch(Algorithm):
 
     @torch.no_grad()
     def _guess(self, models: Models, batch: Batch) -> Tensor:
-        """One soft label for each unlabeled image, (U, C), from all of its views."""
+        """One soft label for each unlabeled image, (U, C), from all its views."""
         logits_weak = at_least_float32(models.teacher(torch.cat(batch.weak)))
         by_view = (len(batch.weak), -1, logits_weak.shape[-1])
         probabilities = self.correction.probabilities(logits_weak).reshape(by_view).mean(0)

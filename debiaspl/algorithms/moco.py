@@ -1,4 +1,4 @@
-"""MoCo v2 (Chen et al., 2020): features without a label. With average_statistics=true the teacher is that of EMAN."""
+"""MoCo v2 (Chen et al., 2020): contrastive features without labels. With average_statistics=true it is EMAN's."""
 
 import torch
 from torch import Tensor
@@ -10,16 +10,16 @@ from debiaspl.debias import Correction, ranks
 
 
 class MoCo(SelfSupervised):
-    """The student's features of one strong view must find the teacher's of the other, among those of other images.
+    """The student's features of one strong view are matched with the teacher's of the other, among other images.
 
-    Both ways: each of the two views searches once. The teacher is an average of the student, and the images to be told
-    from are those of the batch, of all ranks, and of earlier batches.
+    Each of the two views is the query once. The teacher is an average of the student. The negatives are the other
+    images of the batch, of all ranks, and of earlier batches.
 
     Args:
-        width: of the space in which views are compared, by cosine.
-        temperature: of the similarities; lower ones look at the nearest images alone.
-        memory: views of earlier batches to be told from.
-        key_decay: moving average of the head that the teacher's features pass through.
+        width: width of the space in which views are compared, by cosine similarity.
+        temperature: temperature of the similarities; lower values focus on the nearest images.
+        memory: number of views of earlier batches used as negatives.
+        key_decay: decay of the moving average of the teacher's head.
     """
 
     teacher = "average"

@@ -1,4 +1,4 @@
-"""Pairs of an algorithm and a correction that have no meaning, by what both say of themselves."""
+"""Checks that an algorithm and a correction make sense together, from their class attributes."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def check_pair(algorithm: "Algorithm") -> None:
-    """Raise at a correction, or at a part of one, that would do nothing here or has no meaning."""
+    """Raise if the correction, or a part of it, would have no effect or makes no sense with this algorithm."""
     name = type(algorithm).__name__
     for part in algorithm.correction.each():
         other = type(part).__name__
@@ -19,11 +19,11 @@ def check_pair(algorithm: "Algorithm") -> None:
             )
         if part.corrects_pseudo_labels_alone and not algorithm.makes_pseudo_labels:
             raise ValueError(
-                f"{name} makes no pseudo-labels, and {other} corrects nothing else: the pair would do nothing. "
+                f"{name} makes no pseudo-labels, and {other} corrects nothing else, so it would have no effect. "
                 "Use correction=none, or a correction of the labeled loss or of the classifier."
             )
         if part.needs_hard_labels and not algorithm.hard_labels:
             raise ValueError(
-                f"{name} learns from soft or mixed targets, and {other} needs one class per image for its margin. "
-                f"Use {other} with an algorithm of hard labels, such as fixmatch."
+                f"{name} learns from soft or mixed targets, but {other} needs one class per image for its margin. "
+                f"Use {other} with an algorithm that has hard labels, such as fixmatch."
             )

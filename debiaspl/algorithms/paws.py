@@ -1,4 +1,4 @@
-"""PAWS (Assran et al., 2021): two views must predict the same class, by their similarity to the labeled images."""
+"""PAWS (Assran et al., 2021): two views must agree on the class, predicted by similarity to the labeled images."""
 
 import torch
 import torch.nn.functional as F
@@ -14,29 +14,30 @@ from debiaspl.debias import Correction, ranks
 
 
 class PAWS(Algorithm):
-    """The labeled batch, of all ranks, is the support. A view z is predicted by its soft nearest neighbours there:
+    """The labeled batch, of all ranks, is the support. A view z is classified by its soft nearest neighbours in it:
     ``p = softmax(z z_k / t) y_k``, with cosines of projected features and smoothed labels y. Each of two strong views
-    learns the sharpened prediction of the other (cross-entropy), and the mean of the sharpened predictions is to have
-    a high entropy (me-max), so that no class takes all.
+    learns the sharpened prediction of the other (cross-entropy), and the mean of the sharpened predictions should have
+    a high entropy (me-max), so that no class dominates.
 
-    * The paper draws the same number of support images of every class. The labeled batch here has as many as it has,
-      so every image counts 1 / (images of its class in the batch): classes count alike, and with equal numbers it is
-      the paper's formula. A class that the batch lacks cannot be predicted in that step: use a labeled_batch of
-      several times the number of classes.
-    * Me-max assumes that unlabeled classes are about equally large. Where they are not, lower ``entropy_weight``.
-    * Features are trained by PAWS alone. The classifier learns the labels from features that it cannot change.
-    * A correction takes log p of both views for logits, of which p is the softmax. The loss has its margin, me-max not.
+    * The paper draws the same number of support images of every class. Here the labeled batch may be unbalanced, so
+      each image has the weight 1 / (images of its class in the batch): classes count equally, and with equal numbers it
+      is the paper's formula. A class that is missing in the batch cannot be predicted in that step: use a labeled_batch
+      of several times the number of classes.
+    * Me-max assumes that the unlabeled classes are about equally large. If they are not, lower ``entropy_weight``.
+    * The features are trained only by PAWS. The classifier learns the labels on top, without changing the features.
+    * A correction uses log p of both views as logits, since p is their softmax. Its margin is in the loss, not in
+      me-max.
     * There are no small views (multi-crop), and one view of each support image.
 
     Args:
         num_classes: number of classes.
         num_features: width of the network's features.
-        correction: what is done to the predictions before they become targets; nothing, if not given.
-        temperature: of the cosines (t, the paper's tau).
+        correction: applied to the predictions before they become targets; none by default.
+        temperature: temperature of the cosines (t, the paper's tau).
         sharpening: temperature of the targets, p ** (1 / T); 1 leaves them as they are (T).
         label_smoothing: share of a support label that is spread over all classes.
         entropy_weight: weight of me-max; the paper: 1.
-        width: of the space in which views and support are compared.
+        width: width of the space in which views and support are compared.
     """
 
     views = Views(strong=2)
@@ -84,24 +85,24 @@ class PAWS(Algorithm):
         return losses
 
     def logits(self, views: Tensor, support: Tensor, labels: Tensor) -> Tensor:
-        """log p of each view, (N, C), by the support of all ranks; all of them are rows of length 1."""
+        """log p of each view, (N, C), from the support of all ranks; all inputs are rows of length 1."""
         support, labels = ranks.gathered_with_gradient(support), ranks.gathered(labels)
         known = F.one_hot(labels, self.num_classes).to(views.dtype)
         weight = 1 / known.sum(0)[labels]
         smoothed = known * (1 - self.label_smoothing) + self.label_smoothing / self.num_classes
-        with torch.autocast(views.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
+        with torch.autocast(views.device.type, enabled=False):  # a low temperature amplifies rounding errors of bf16
             nearness = (views @ support.T / self.temperature + weight.log()).softmax(-1)
-            # Without smoothing, a class can be so far that nothing is left of it.
+            # Without smoothing, a class can be so far away that its probability underflows to 0.
             return (nearness @ smoothed).clamp_min(torch.finfo(views.dtype).tiny).log()
 
     def entropy(self, logits: Tensor) -> Tensor:
-        """Of the mean sharpened prediction for all views of all ranks."""
+        """Entropy of the mean sharpened prediction for all views of all ranks."""
         sharpened = (logits / self.sharpening).softmax(-1)
         mean = ranks.summed_with_gradient(sharpened.mean(0)) / ranks.count()
         entropy: Tensor = torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
         return entropy
 
     def _report(self, logits: Tensor, probabilities: Tensor) -> None:
-        """Of each image, the mean of what its two views are predicted to be."""
+        """Log the mean prediction of each image's two views."""
         confidence, label = torch.stack(probabilities.chunk(2)).mean(0).max(-1)
         report_labels(self, logits, confidence, label, torch.ones_like(label, dtype=torch.bool))

@@ -1,4 +1,4 @@
-"""Logits, and features, of the views of a batch, in as few passes as the batch norm allows."""
+"""Logits and features of the views of a batch, in as few passes as batch norm allows."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from debiaspl.models import FurtherHead, Network
 
 
 class Logits(NamedTuple):
-    """Rows of logits for each view: of the labeled images, and of every weak and every strong view."""
+    """Rows of logits for each view: of the labeled images, and of every weak and strong view."""
 
     labeled: Tensor
     weak: tuple[Tensor, ...]
@@ -19,11 +19,11 @@ class Logits(NamedTuple):
 
 
 def predict(models: Models, batch: Batch, joint: bool) -> Logits:
-    """Logits of the labeled, the weak and the strong views; gradients reach the labeled and the strong ones alone.
+    """Logits of the labeled, weak and strong views; only the labeled and the strong ones have gradients.
 
-    The student sees labeled and strong views in one batch. The weak views stand beside them in the same batch, so that
-    batch norm sees all of them (``joint``, as in FixMatch), or in a batch of their own, which spares a backward pass
-    through rows that have no loss. A teacher that is not the student labels the weak views by itself.
+    The student sees labeled and strong views in one batch. With ``joint``, as in FixMatch, the weak views are part of
+    this batch, so that batch norm sees all of them; otherwise they are a separate batch, which saves a backward pass
+    through rows without a loss. A teacher that is not the student labels the weak views in a separate pass.
     """
     if not joint or not batch.weak or models.teacher is not models.student:
         weak = predict_weak(models, batch.weak)
@@ -35,9 +35,10 @@ def predict(models: Models, batch: Batch, joint: bool) -> Logits:
 
 
 def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHead) -> tuple[Logits, Logits]:
-    """``predict`` with the network's own classifier, and with a further one on the same features: no pass is repeated.
+    """``predict`` with the network's own classifier and with an additional one on the same features, without extra
+    passes.
 
-    Weak views that a teacher labels have its features, which the average of the further classifier belongs to.
+    If a teacher labels the weak views, it uses its own features and the average of the additional classifier.
     """
     own, weak = [batch.labeled, *batch.strong], None
     by_itself = models.teacher is models.student
@@ -60,7 +61,7 @@ def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHea
 
 
 def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Logits of weak views from whoever labels them, in a batch of their own, without gradients."""
+    """Logits of weak views from the network that labels them, in a separate batch, without gradients."""
     if not weak:
         return ()
     with torch.no_grad():

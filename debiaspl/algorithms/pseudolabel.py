@@ -1,4 +1,4 @@
-"""Pseudo-Label (Lee, 2013): the network's confident predictions are labels for the same images."""
+"""Pseudo-Label (Lee, 2013): the network's confident predictions become labels for the same images."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,10 @@ from debiaspl.debias import Correction
 
 
 class PseudoLabel(Algorithm):
-    """One weak view, which is both labeled and learned from.
+    """The same weak view is used for the label and for the loss.
 
     Args:
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        correction: applied to the predictions before they become labels; none by default.
         threshold: predictions less confident than this are not used (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
     """

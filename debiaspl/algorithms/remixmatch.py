@@ -1,4 +1,4 @@
-"""ReMixMatch (Berthelot et al., 2020): the weak view anchors several strong ones; all are mixed; turns are told."""
+"""ReMixMatch (Berthelot et al., 2020): MixMatch with augmentation anchoring and a rotation loss."""
 
 import torch
 import torch.nn.functional as F
@@ -12,27 +12,27 @@ from debiaspl.debias.correction import at_least_float32
 
 
 class ReMixMatch(Algorithm):
-    """MixMatch with three changes. The weak view alone gives the label, sharpened, of itself and of all strong views
-    (augmentation anchoring). Beside the mixed images the first strong view is learned unmixed. And a head of its own
-    must tell by how many quarters that view was turned.
+    """MixMatch with three changes. The sharpened label comes from the weak view only, and is the target of all views
+    (augmentation anchoring). In addition to the mixed images, the first strong view is learned unmixed. And a separate
+    head predicts by how many quarter turns that view was rotated.
 
-    The paper aligns the labels with the distribution of the classes before it sharpens them: that is a correction,
-    ``alignment``, and the one to choose for the paper's method. It draws strong views with a learned CTAugment, also of
-    the labeled images; here they are the recipe's, and labeled images come as weak views.
+    The paper aligns the labels with the class distribution before sharpening: here that is the correction
+    ``alignment``, which belongs to the paper's method. The paper draws strong views with a learned CTAugment, also for
+    the labeled images; here they are the recipe's, and labeled images are weak views.
 
-    All images pass the student as one batch, and each of several ranks mixes its own, as in ``MixMatch``.
+    All images are one batch of the student, and each rank mixes its own, as in ``MixMatch``.
 
     Args:
-        num_features: width of the network's features, which the head for turns sees.
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        num_features: width of the network's features, the input of the rotation head.
+        correction: applied to the predictions before they become labels; none by default.
         views: strong views of each unlabeled image (K); the paper: 8.
-        temperature: of the labels, p ** (1 / T); 1 leaves them as they are (T).
-        alpha: of Beta(alpha, alpha), from which the shares of a mixture are drawn; 0 mixes nothing (alpha).
+        temperature: temperature of the labels, p ** (1 / T); 1 leaves them as they are (T).
+        alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing (alpha).
         unlabeled_weight: weight of the mixed unlabeled images (lambda_U).
         unmixed_weight: weight of the first strong view, unmixed (lambda_U1-hat).
-        rotation_weight: weight of telling turns (lambda_r); with 0 nothing is turned.
-        ramp_up: share of the training over which unlabeled_weight and unmixed_weight grow from 0; in the authors' code
-            1/64 of it.
+        rotation_weight: weight of the rotation loss (lambda_r); with 0 nothing is rotated.
+        ramp_up: share of the training over which unlabeled_weight and unmixed_weight grow from 0; 1/64 in the authors'
+            code.
     """
 
     hard_labels = False
@@ -59,7 +59,7 @@ class ReMixMatch(Algorithm):
         self.unmixed_weight, self.rotation_weight = unmixed_weight, rotation_weight
         self.rotation = nn.Linear(num_features, 4)
         if rotation_weight:
-            self.needs_pictures = "it turns pictures by quarters. With rotation_weight=0 it can."
+            self.needs_pictures = "it rotates images by quarter turns. It can with rotation_weight=0."
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         guess = self._guess(models, batch)
@@ -101,15 +101,15 @@ class ReMixMatch(Algorithm):
 
 
 def turn(images: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-    """Each image turned by 0 to 3 quarters, to the left, and by how many."""
+    """Rotate each image by 0 to 3 quarter turns to the left; returns the images and the numbers."""
     height, width = images.shape[-2:]
     if height != width:
         raise ValueError(
-            f"the images are {height} x {width}, expected squares: ReMixMatch turns them by quarters. "
+            f"the images are {height} x {width}, expected squares: ReMixMatch rotates them by quarter turns. "
             "Set image_size, or rotation_weight=0."
         )
     drawn = torch.randint(4, (ranks.count() * len(images),), device=images.device, generator=generator)
     quarters = ranks.own_part(drawn)
-    # Every turn of every image, of which one is picked: shapes that do not depend on what was drawn.
+    # Compute every rotation of every image and pick one: the shapes do not depend on the random numbers.
     turns = torch.stack([images.rot90(count, (2, 3)) for count in range(4)])
     return turns[quarters, torch.arange(len(images), device=images.device)], quarters

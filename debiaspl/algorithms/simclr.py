@@ -1,4 +1,4 @@
-"""SimCLR (Chen et al., 2020): features without a label, and without a teacher."""
+"""SimCLR (Chen et al., 2020): contrastive features without labels and without a teacher."""
 
 import torch
 import torch.nn.functional as F
@@ -12,13 +12,13 @@ from debiaspl.debias import Correction, ranks
 
 
 class SimCLR(SelfSupervised):
-    """Each of two strong views must find the other one among all views of the batch, of all ranks (NT-Xent).
+    """Each of two strong views is matched with the other one, among all views of the batch, of all ranks (NT-Xent).
 
-    Other images come from the batch alone, so that it should be large: 512 images or more.
+    Negatives come only from the batch, so it should be large: 512 images or more.
 
     Args:
-        width: of the space in which views are compared, by cosine.
-        temperature: of the similarities; lower ones look at the nearest images alone.
+        width: width of the space in which views are compared, by cosine similarity.
+        temperature: temperature of the similarities; lower values focus on the nearest images.
     """
 
     heads = ("projector.",)
@@ -45,7 +45,7 @@ class SimCLR(SelfSupervised):
         count = len(own)
         itself = ranks.own() * count + torch.arange(count, device=own.device)
         other = ranks.own() * count + torch.arange(count, device=own.device).roll(count // 2)
-        with torch.autocast(own.device.type, enabled=False):  # a low temperature magnifies what bf16 rounds off
+        with torch.autocast(own.device.type, enabled=False):  # a low temperature amplifies rounding errors of bf16
             similarity = own @ everyone.T / self.temperature
             loss = F.cross_entropy(similarity.scatter(1, itself[:, None], NONE), other)
         return {"contrast": loss}

@@ -1,4 +1,4 @@
-"""SoftMatch (Chen et al., 2023): every pseudo-label counts, by a truncated Gaussian of its confidence."""
+"""SoftMatch (Chen et al., 2023): pseudo-labels weighted by a truncated Gaussian of their confidence."""
 
 import torch
 from torch import Tensor
@@ -11,25 +11,25 @@ from debiaspl.debias import Correction, ranks
 
 
 class SoftMatch(Algorithm):
-    """FixMatch with a weight in place of the threshold.
+    """FixMatch with a weight instead of the threshold.
 
     A label at or above the mean confidence has weight 1, one below it ``exp(-(confidence - mu)^2 / (2 sigma^2))``.
-    mu and sigma^2 are moving averages of the mean and the variance of confidence over the weak views, from 1 / C and 1;
-    they take a batch in, that of all ranks, before it is weighted.
+    mu and sigma^2 are moving averages of the mean and variance of the confidence over the weak views, from 1 / C and 1;
+    they are updated with a batch, over all ranks, before it is weighted.
 
-    The paper's uniform alignment is the correction ``alignment`` with a uniform target, and ``corrected_labels=false``:
-    it changes the weights alone, and labels are those of the raw predictions.
+    The paper's uniform alignment is the correction ``alignment`` with a uniform target and ``corrected_labels=false``:
+    it changes only the weights, and labels come from the raw predictions.
 
     Args:
         num_classes: number of classes (C).
-        correction: what is done to the predictions before they become labels; nothing, if not given.
-        decay: how slowly mu and sigma^2 follow the model (m).
-        sharpness: the Gaussian is narrower by this factor; 1 is the formula as printed, 2 the released code, and with
+        correction: applied to the predictions before they become labels; none by default.
+        decay: decay of the moving averages mu and sigma^2 (m).
+        sharpness: factor by which the Gaussian is narrower; 1 is the printed formula, 2 the released code, and with
             0 every label has weight 1.
         unlabeled_weight: weight of the unlabeled loss, and so the largest weight of a label (lambda_max).
-        joint: weak views share the student's batch, and so its batch norm, with the others.
-        corrected_labels: labels come from the corrected predictions, as debiasing wants; with false the correction
-            decides the weights alone.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
+        corrected_labels: take labels from the corrected predictions, for debiasing; with false the correction
+            changes only the weights.
     """
 
     views = Views(weak=1, strong=1)
@@ -74,7 +74,7 @@ class SoftMatch(Algorithm):
         }
 
     def weights(self, confidence: Tensor) -> Tensor:
-        """From 0 to 1, the same shape."""
+        """Weights from 0 to 1, in the shape of ``confidence``."""
         below = (confidence - self.mean).clamp_max(0) * self.sharpness
         variance = self.variance.clamp_min(torch.finfo(self.variance.dtype).tiny)
         return (-below.square() / (2 * variance)).exp()

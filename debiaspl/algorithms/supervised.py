@@ -1,4 +1,4 @@
-"""The baseline every other algorithm must beat: the labeled images alone."""
+"""The baseline for all algorithms: learn only from the labeled images."""
 
 from torch import Tensor
 
@@ -7,9 +7,9 @@ from debiaspl.algorithms.consistency import labeled_loss
 
 
 class Supervised(Algorithm):
-    """Cross-entropy on the labeled images; unlabeled images are not looked at.
+    """Cross-entropy on the labeled images; unlabeled images are not used.
 
-    A correction of the labeled loss or of the classifier applies; one of pseudo-labels has nothing to correct here.
+    A correction of the labeled loss or of the classifier applies; there are no pseudo-labels to correct.
     """
 
     makes_pseudo_labels = False

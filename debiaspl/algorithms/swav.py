@@ -1,4 +1,4 @@
-"""SwAV (Caron et al., 2020): features without a label, from clusters that two views must agree on."""
+"""SwAV (Caron et al., 2020): features without labels, from cluster assignments that two views must agree on."""
 
 import torch
 import torch.nn.functional as F
@@ -12,19 +12,19 @@ from debiaspl.debias import Correction, ranks
 
 
 class SwAV(SelfSupervised):
-    """From each strong view the student predicts which prototypes the other one belongs to.
+    """The student predicts from each strong view the prototypes that the other one is assigned to.
 
-    What a view belongs to, its code, comes from its similarity to the prototypes, evened out over the batch of all
-    ranks, so that all prototypes are used alike (Sinkhorn and Knopp, 1967). Multi-crop: further views of half the size,
-    which cost a quarter, predict the codes of the two large ones.
+    The assignment of a view, its code, comes from its similarity to the prototypes, balanced over the batch of all
+    ranks so that all prototypes are used equally (Sinkhorn and Knopp, 1967). Multi-crop: additional views of half the
+    size, at a quarter of the cost, predict the codes of the two large ones.
 
     Args:
-        prototypes: how many; several times the number of classes.
-        width: of the space in which views and prototypes are compared, by cosine.
-        temperature: of the predictions.
-        code_temperature: of the codes (epsilon); higher ones are more alike.
-        rounds: of Sinkhorn and Knopp.
-        small_views: further views of half the size; 0: no multi-crop.
+        prototypes: number of prototypes; several times the number of classes.
+        width: width of the space in which views and prototypes are compared, by cosine similarity.
+        temperature: temperature of the predictions.
+        code_temperature: temperature of the codes (epsilon); higher values make codes more alike.
+        rounds: iterations of Sinkhorn and Knopp.
+        small_views: additional views of half the size; 0: no multi-crop.
     """
 
     heads = ("projector.", "prototypes")
@@ -43,7 +43,7 @@ class SwAV(SelfSupervised):
         super().__init__(correction)
         if prototypes < 2 or rounds < 1 or small_views < 0:
             raise ValueError(
-                f"prototypes is {prototypes}, rounds {rounds} and small_views {small_views}; expected 2 or more "
+                f"prototypes is {prototypes}, rounds is {rounds} and small_views is {small_views}; expected 2 or more "
                 "prototypes, 1 or more rounds and 0 or more small views."
             )
         self.views = Views(strong=2 + small_views)
@@ -52,8 +52,8 @@ class SwAV(SelfSupervised):
         self.rounds = rounds
         colder = max(code_temperature / 2.5, COLDEST)
         self.advice = (
-            f"Set a lower code_temperature, such as {colder:.2g} (it is {code_temperature:g}): codes that are nearly "
-            "alike for all images teach nothing. If that is not enough, try a smaller learning_rate."
+            f"Set a lower code_temperature, such as {colder:.2g} (it is {code_temperature:g}): if codes are nearly "
+            "the same for all images, nothing is learned. If that is not enough, try a smaller learning_rate."
         )
         self.projector = perceptron((num_features, num_features, width), norm=True)
         self.prototypes = nn.Parameter(torch.randn(prototypes, width))
@@ -80,9 +80,9 @@ class SwAV(SelfSupervised):
             return projected @ unit(self.prototypes).T
 
     def codes(self, similarity: Tensor) -> Tensor:
-        """This rank's rows of the codes of all ranks: every row sums to 1, and every prototype has as large a share."""
+        """This rank's rows of the codes of all ranks: rows sum to 1, and all prototypes have the same total."""
         whole = ranks.gathered(similarity)
-        # In logs: at low temperatures an exponential would overflow, or leave a prototype with nothing.
+        # In logarithms: at low temperatures an exponential would overflow, or underflow for a whole prototype.
         code = whole / self.code_temperature
         for _ in range(self.rounds):
             code = code - code.logsumexp(0, keepdim=True)

@@ -1,4 +1,4 @@
-"""FixMatch beside another model: where the student is not sure, the label of the other one stands in for its own."""
+"""FixMatch with a second model: where the student is not confident, the other model's label is used."""
 
 import torch
 from torch import Tensor
@@ -11,17 +11,17 @@ from debiaspl.debias import Correction
 
 
 class TaughtFixMatch(Algorithm):
-    """FixMatch whose discarded images take a label of another model, where that is sure of it: a few labels and a
-    zero-shot model. What the other model says are the hints of the task; they are part of the run's state. Where the
-    task has none, labels spread over the graph of the features stand in for them.
+    """FixMatch that labels images below the threshold with another model, if that model is confident: for few labels
+    and a zero-shot model. The other model's labels are the hints of the task; they are part of the run's state. If the
+    task has none, labels propagated over the graph of the features are used.
 
     Args:
-        hints: a label for each unlabeled image, and how sure the other model is of it.
-        correction: what is done to the predictions before they become labels; nothing, if not given.
-        sure: confidence at which a hint is taken; the authors' scripts use 0.4.
+        hints: label and confidence of the other model for each unlabeled image.
+        correction: applied to the predictions before they become labels; none by default.
+        sure: minimum confidence of a hint; the authors' scripts use 0.4.
         threshold: labels of the student less confident than this are not used (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)
@@ -40,8 +40,8 @@ class TaughtFixMatch(Algorithm):
         super().__init__(correction)
         if hints is None:
             raise ValueError(
-                "taught learns from the hints of another model, and this task has none. They come with "
-                "debiaspl zeroshot --labels, or in Python with Task(..., hints=Hints(label, confidence))."
+                "taught learns from the hints of another model, but this task has none. Use "
+                "debiaspl zeroshot --labels, or in Python Task(..., hints=Hints(label, confidence))."
             )
         if not 0 <= sure <= 1:
             raise ValueError(f"sure is {sure}, expected a confidence in [0, 1]; the authors' scripts use 0.4.")

@@ -1,4 +1,4 @@
-"""Two algorithms in one run: one learns labels, and a self-supervised one learns features beside it, for a while."""
+"""Two algorithms in one run: one learns labels, and a self-supervised one learns features beside it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,23 +9,23 @@ from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.models import FurtherHead
 
 PREFIX = "beside_"
-"""Of the names of the other one's losses: both may call one ``contrast``."""
+"""Prefix of the names of the second algorithm's losses: both may have one called ``contrast``."""
 
 
 class Together(Algorithm):
     """The losses of ``main``, and those of ``other`` with the weight ``weight * max(0, 1 - progress / until)``.
 
-    Each has views of its own, of the same images, and passes of its own: neither knows of the other. Correction,
-    teacher, generations and monitors are those of the main one. A step is one program, so that the passes of the other
-    one are made to the end, also where its weight is 0.
+    Each has its own views of the same images, and its own passes: they are independent. Correction, teacher,
+    generations and monitors are those of ``main``. A step is one fixed program, so the passes of ``other`` continue to
+    the end, even when its weight is 0.
     """
 
     def __init__(self, main: Algorithm, other: Algorithm, weight: float = 1.0, until: float = 1.0) -> None:
-        nn.Module.__init__(self)  # the correction is the main one's: a second name for it would save it twice
+        nn.Module.__init__(self)  # the correction belongs to main: under a second name it would be saved twice
         one, two = type(main).__name__, type(other).__name__
         if not main.learns_labels:
             raise ValueError(
-                f"{one} is self-supervised itself, and beside it {two} is asked for: nothing would learn the labels. "
+                f"{one} is self-supervised, and so is {two} beside it: nothing would learn the labels. "
                 "Use beside=none, or an algorithm that learns labels."
             )
         if other.learns_labels:
@@ -49,17 +49,17 @@ class Together(Algorithm):
         weak, strong = self.main.views
         for_main = replace(batch, weak=batch.weak[:weak], strong=batch.strong[:strong])
         for_other = replace(batch, weak=batch.weak[weak:], strong=batch.strong[strong:])
-        # The other one first: what batch norm's moving statistics saw last is what the main one shows them.
+        # The other one first, so that batch norm's running statistics are updated last by the main one.
         beside = self.other.losses(self._models_of_other(models), for_other)
         losses = self.main.losses(models, for_main)
         self.monitors = self.main.monitors
-        # Exactly 0 from ``until`` on; 1 - progress / until may be rounded to a little more on a GPU.
+        # Exactly 0 from ``until`` on; on a GPU 1 - progress / until may be rounded to slightly more.
         weight = (self.until - batch.progress).clamp_min(0) * (self.weight / self.until)
         weighted = {f"{PREFIX}{name}": weight * loss for name, loss in beside.items()}
         if clash := losses.keys() & weighted.keys():
             raise ValueError(
-                f"{type(self.main).__name__} has a loss named {', '.join(sorted(clash))}, which is the name of one of "
-                f"{type(self.other).__name__} beside it. Give it another name, without {PREFIX}."
+                f"{type(self.main).__name__} has a loss named {', '.join(sorted(clash))}, and so has "
+                f"{type(self.other).__name__} beside it. Rename it, without {PREFIX}."
             )
         return losses | weighted
 
@@ -73,7 +73,7 @@ class Together(Algorithm):
         return self.main.adopt(probabilities, generation)
 
     def anew(self) -> dict[str, Tensor]:
-        """The other one's heads, and what it remembers: a new student's features have nothing to do with them."""
+        """The heads and memory of ``other``, which do not fit the features of a new student."""
         return self._first
 
     def classifier(self) -> FurtherHead | None:
@@ -83,16 +83,16 @@ class Together(Algorithm):
         return self.main, self.other
 
     def _models_of_other(self, models: Models) -> Models:
-        """Its teacher is the one of its paper, whoever labels for the main one."""
+        """The models for ``other``: its teacher is that of its paper, whichever the main one uses."""
         if self.other.teacher == "student":
             return models._replace(teacher=models.student)
         if models.average is None:
             raise ValueError(
-                f"{type(self.other).__name__} learns from an average of the student, and there is none. "
+                f"{type(self.other).__name__} learns from an average of the student, but there is none. "
                 "Use Models(student, teacher, average)."
             )
         return models._replace(teacher=models.average)
 
 
 def nothing() -> None:
-    """In place of an algorithm beside another one: there is none."""
+    """The default for ``beside``: no second algorithm."""

@@ -1,4 +1,4 @@
-"""UDA (Xie et al., 2020): the strong view must predict what the weak view predicts, only more sharply."""
+"""UDA (Xie et al., 2020): the strong view learns the sharpened prediction of the weak view."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,20 +14,19 @@ ANNEALING = ("off", "linear", "log", "exp")
 
 
 class UDA(Algorithm):
-    """Soft labels: the divergence KL(p || q) of the strong view's prediction q from the weak view's, sharpened, p.
+    """Soft labels: the divergence KL(p || q) between the strong view's prediction q and the weak view's, sharpened, p.
 
-    Images are used where the weak view is confident before it is sharpened. With a temperature near 0 this is FixMatch.
+    Images are used if the weak view is confident before sharpening. With a temperature near 0 this is FixMatch.
 
     Args:
-        correction: what is done to the predictions before they become labels; nothing, if not given.
+        correction: applied to the predictions before they become labels; none by default.
         threshold: labels less confident than this are not used (beta).
-        temperature: of the labels, p ** (1 / T); 1 leaves them as they are (tau).
+        temperature: temperature of the labels, p ** (1 / T); 1 leaves them as they are (tau).
         unlabeled_weight: weight of the unlabeled loss (lambda).
-        annealing: training signal annealing. Labeled images whose class is predicted with more than eta are left out,
-            so that few labels are not learned by heart; eta grows from 1 / classes to 1, in a straight line
-            (``linear``), early (``log``, for labels that are hard to learn by heart) or late (``exp``). ``off``: all
-            labeled images are used.
-        joint: weak views share the student's batch, and so its batch norm, with the others.
+        annealing: training signal annealing. Labeled images whose class has a probability above eta are left out, so
+            that few labels are not memorised; eta grows from 1 / classes to 1, in a straight line (``linear``), early
+            (``log``, for labels that are hard to memorise) or late (``exp``). ``off``: all labeled images are used.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)
@@ -64,18 +63,18 @@ class UDA(Algorithm):
         }
 
     def _labeled(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Cross-entropy, the mean over the images, of all ranks, that are not yet predicted too well."""
+        """Cross-entropy, averaged over the images of all ranks whose class is not yet predicted too confidently."""
         if self.annealing == "off":
             return labeled_loss(self.correction, logits, batch.labels)
         right = at_least_float32(logits.detach()).softmax(-1).gather(1, batch.labels[:, None]).squeeze(1)
         use = right <= self.limit(batch.progress, logits.shape[-1])
         margin = self.correction.labeled_margin(logits, batch.labels)
         losses = F.cross_entropy(margin, batch.labels, reduction="none") * use
-        # The loss is the mean of what the ranks give, so each gives its share of the joint mean times their number.
+        # The loss is averaged over ranks, so each rank returns its share of the joint mean times their number.
         return losses.sum() * ranks.count() / ranks.summed(use.sum()).clamp_min(1)
 
     def limit(self, progress: Tensor, classes: int) -> Tensor:
-        """How probable a label may be to be learned from (eta), at this share of the training."""
+        """The highest probability of a label that is still learned from (eta), at this share of the training."""
         if self.annealing == "log":
             growth = 1 - (-5 * progress).exp()
         elif self.annealing == "exp":

@@ -1,7 +1,7 @@
-"""Weak and strong views of a whole batch at once, on the device where it lies.
+"""Weak and strong views of a whole batch at once, on its device.
 
-Images are uint8 (N, C, H, W), C = 1 or 3, and stay so. Every image has its own draw, from a generator that the caller
-owns, and every operation of RandAugment gives the bits that Pillow gives.
+Images are uint8 (N, C, H, W), C = 1 or 3, and stay uint8. Every image has its own random draw, from a generator that
+the caller owns, and every operation of RandAugment returns the same bits as Pillow.
 """
 
 from debiaspl.augment.cropcolor import CropColor

@@ -1,4 +1,4 @@
-"""What every augmentation asks of its batch: proper images, random numbers, and small constants beside the images."""
+"""Functions that all augmentations share: checks of images, random numbers, and cached constants on the device."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor
 from debiaspl.debias import ranks
 
 LARGEST_SIDE = 16_383
-"""Coordinates are 16.16 fixed-point numbers, and a rotation reaches up to twice the side."""
+"""Coordinates are 16.16 fixed-point numbers, and a rotation needs up to twice the side."""
 
 
 def check_images(images: Tensor) -> None:
@@ -21,19 +21,19 @@ def check_images(images: Tensor) -> None:
         )
     if not (1 <= shape[2] <= LARGEST_SIDE and 1 <= shape[3] <= LARGEST_SIDE):
         raise ValueError(
-            f"images are {shape[2]} x {shape[3]} pixels, expected 1 to {LARGEST_SIDE} a side. Resize them first."
+            f"images are {shape[2]} x {shape[3]} pixels, expected 1 to {LARGEST_SIDE} on each side. Resize them first."
         )
 
 
 def uniform(numbers: int, images: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Uniform float64 numbers in [0, 1), (numbers, N): how many depends on nothing but the size of the batch.
+    """Uniform float64 numbers in [0, 1), (numbers, N). How many are drawn depends only on the size of the batch.
 
-    Each of several ranks draws for the batches of all of them and takes its own part: no two share a number, their
-    generators stay alike, and the views of an image do not depend on how many ranks there are.
+    Each rank draws for the batches of all ranks and uses its own part: no two ranks share a number, their generators
+    stay in the same state, and the views of an image do not depend on the number of ranks.
     """
     if generator is not None and generator.device.type != images.device.type:
         raise ValueError(
-            f"the generator lives on {generator.device}, but the images on {images.device}. "
+            f"the generator is on {generator.device}, but the images are on {images.device}. "
             f"Make it with torch.Generator({str(images.device)!r})."
         )
     everyone = ranks.count() * images.shape[0]
@@ -43,14 +43,15 @@ def uniform(numbers: int, images: Tensor, generator: torch.Generator | None) -> 
 
 @lru_cache(maxsize=512)
 def constant(numbers: Any, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """A tensor of a few numbers, made once for each device, and not to be written to.
+    """A tensor of a few numbers, cached per device; do not write to it.
 
-    It is made on the CPU and moved. A CUDA graph capture forbids that, and rightly: the memory would be the graph's.
+    It is made on the CPU and moved. This fails during a CUDA graph capture, as it should: the memory would belong to
+    the graph.
     """
     return torch.tensor(numbers, dtype=dtype).to(device)
 
 
 @lru_cache(maxsize=512)
 def counting(stop: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """0, 1, 2, ... as a constant."""
+    """0, 1, 2, ... as a cached constant."""
     return torch.arange(stop).to(dtype).to(device)

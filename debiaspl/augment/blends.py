@@ -1,4 +1,4 @@
-"""Colour and sharpness: each pixel between a duller version of the image and the image itself."""
+"""Colour and sharpness: each pixel is a blend of the image and a duller version of it."""
 
 import torch
 from torch import Tensor
@@ -20,29 +20,29 @@ def luma(images: Tensor) -> Tensor:
 
 
 def smooth(images: Tensor, factor: Tensor) -> Tensor:
-    """Pillow's `ImageFilter.SMOOTH`: a pixel five times and its eight neighbours once, over 13; the border stays."""
+    """Pillow's `ImageFilter.SMOOTH`: a pixel times five plus its eight neighbours, over 13; borders do not change."""
     smoothed = images.clone()
     if min(images.shape[2:]) < 3:
         return smoothed
     wide = images.short()
     rows = (wide[:, :, :-2] + wide[:, :, 1:-1]).add_(wide[:, :, 2:])
     total = (rows[..., :-2] + rows[..., 1:-1]).add_(rows[..., 2:]).add_(wide[:, :, 1:-1, 1:-1], alpha=4)
-    # total / 13, rounded: for all that thirteen bytes can sum to, a product and a shift give the same.
+    # total / 13, rounded: for all possible sums of thirteen bytes, a product and a shift give the same.
     smoothed[:, :, 1:-1, 1:-1] = total.int().mul_(80660).add_(1 << 19).bitwise_right_shift_(20)
     return smoothed
 
 
 def towards(images: Tensor, dull: Tensor, factor: Tensor) -> Tensor:
-    """Pillow's `Image.blend`: float32, and one rounding for the product and one for the sum.
+    """Pillow's `Image.blend` in float32, with one rounding for the product and one for the sum.
 
-    So no lerp and no addcmul: they round once.
+    So lerp and addcmul cannot be used: they round once.
     """
     start = dull.float()
     return to_bytes((images.float() - start).mul_(factor.float().view(-1, 1, 1, 1)).add_(start))
 
 
 def to_bytes(levels: Tensor) -> Tensor:
-    """Clipped and cut off; by way of int32, which a CPU does three times as fast."""
+    """Clip and truncate; via int32, which is three times as fast on a CPU."""
     return levels.clamp_(0, 255).int().to(torch.uint8)
 
 

@@ -1,4 +1,4 @@
-"""A random part of the image in random colours: the view of contrastive learning (Chen et al., 2020)."""
+"""Random crop and random colours: the view of contrastive learning (Chen et al., 2020)."""
 
 import math
 from dataclasses import dataclass
@@ -11,34 +11,34 @@ from debiaspl.augment.batch import check_images, constant, uniform
 
 LUMA = (0.299, 0.587, 0.114)
 RATIO = 4 / 3
-"""Widest shape of a crop before it is made square; the narrowest is its inverse."""
-# Grey and the two axes of colour; a turn of the latter two changes the hue and leaves the grey as it is.
+"""Widest aspect ratio of a crop before it is made square; the narrowest is its inverse."""
+# Grey and the two axes of colour: rotating the latter two changes the hue and keeps the grey.
 YIQ = (LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 
 
 @dataclass(frozen=True)
 class CropColor:
-    """A crop of any size, resized, and other colours: called with uint8 images (N, C, H, W) and a generator.
+    """Random crop, resized, and random colours: called with uint8 images (N, C, H, W) and a generator.
 
-    Brightness, contrast, saturation, hue and greyness of an image are one matrix and one offset: they are applied
-    together, and what leaves the range of bytes is cut off once, at the end.
+    Brightness, contrast, saturation, hue and greyness are combined into one matrix and one offset per image. They are
+    applied together, and values outside the range of bytes are clipped once, at the end.
     """
 
     least_area: float = 0.2
-    """Smallest share of the image that a crop shows; 1: no crop."""
+    """Smallest share of the image in a crop; 1: no crop."""
     color: float = 0.5
-    """How far colours change; brightness, contrast and saturation by up to 0.8 of this, the hue by up to 0.2 of it."""
+    """Strength of colour changes: brightness, contrast and saturation by up to 0.8 of this, the hue by up to 0.2."""
     color_share: float = 0.8
     """Share of the images whose colours change."""
     grey_share: float = 0.2
-    """Share of the images that lose their colours."""
+    """Share of the images that become grey."""
 
     def __post_init__(self) -> None:
         if not 0 < self.least_area <= 1:
             raise ValueError(f"least_area is {self.least_area}, expected a share of the image in (0, 1].")
         for name in ("color", "color_share", "grey_share"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 to 1.")
+                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1.")
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         check_images(images)
@@ -54,7 +54,7 @@ class CropColor:
         area = self.least_area + (1 - self.least_area) * numbers[0]
         ratio = ((2 * numbers[1] - 1) * math.log(RATIO)).exp()
         width, height = ((area * shape).sqrt().clamp_max(1) for shape in (ratio, 1 / ratio))
-        # In coordinates from -1 to 1: a crop of share w has its centre within 1 - w of the middle.
+        # In coordinates from -1 to 1, the centre of a crop of share w is within 1 - w of the middle.
         across, down = ((1 - side) * (2 * number - 1) for side, number in ((width, numbers[2]), (height, numbers[3])))
         zero = torch.zeros_like(width)
         rows = torch.stack((width, zero, across, zero, height, down), 1).view(-1, 2, 3)
@@ -76,7 +76,7 @@ class CropColor:
             shades = constant(LUMA, torch.float32, pixels.device)
         else:
             matrix, shades = torch.ones_like(bright).view(-1, 1, 1), pixels.new_ones(1)
-        # Contrast is about the mean grey of the image as it is then: brighter, and of the same grey otherwise.
+        # Contrast is around the mean grey of the image after the change of brightness.
         mean = bright * (pixels.mean((2, 3)) @ shades)
         offset = mean * (1 - contrast)
         scaled: Tensor = matrix * (bright * contrast).view(-1, 1, 1)

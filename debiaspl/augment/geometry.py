@@ -1,7 +1,7 @@
-"""Rotations, shears and translations: one affine matrix for every image, and one gather of its nearest pixels.
+"""Rotations, shears and translations: one affine matrix per image, and one gather of the nearest pixels.
 
 A matrix is (2, 3): the pixel in column x and row y, both from 0, shows the point (a x + b y + c, d x + e y + f). So c
-and f are where the centre of the first pixel comes from: (0.5, 0.5), if nothing moves.
+and f are the origin of the centre of the first pixel: (0.5, 0.5), if nothing moves.
 """
 
 import math
@@ -16,7 +16,7 @@ UNMOVED = ((1, 0, 0.5), (0, 1, 0.5))
 
 
 def rotate(images: Tensor, degrees: Tensor) -> Tensor:
-    """About the middle of the image. Pillow rounds the matrix to 15 digits, so that 90 degrees are exactly that."""
+    """Rotate about the centre. Pillow rounds the matrix to 15 digits, so that 90 degrees are exact."""
     radians = degrees.remainder(360.0).mul_(-math.pi / 180)
     cos, sin = radians.cos(), radians.sin()
     turn = torch.stack((cos, sin, -sin, cos), 1).round(decimals=15).view(-1, 2, 2)
@@ -48,14 +48,14 @@ def moved(amount: Tensor, where: tuple[tuple[float, ...], ...]) -> Tensor:
 
 
 def whole(pixels: Tensor, side: int) -> Tensor:
-    """Pillow copies whole pixels where nothing turns or leans; past the side the image is black anyway."""
+    """Truncate to whole pixels, as Pillow does without rotation or shear; beyond the side the image is black anyway."""
     return (pixels + 0.5).floor_().clamp_(-side, side)
 
 
 def nearest(images: Tensor, matrices: Tensor, value: Tensor) -> Tensor:
     """Pillow's `Image.transform` with AFFINE and NEAREST: 16.16 fixed-point coordinates, black outside.
 
-    What is outside lands on the black border of a copy, one pixel wide: the first pixel is (1, 1) there.
+    Points outside are read from a black border, one pixel wide, around a copy: its first pixel is (1, 1) there.
     """
     channels, height, width = images.shape[1:]
     fixed = (matrices * 65536.0).add_(0.5).floor_().int()

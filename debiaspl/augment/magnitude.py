@@ -1,4 +1,4 @@
-"""From a drawn magnitude to a value in Pillow's units."""
+"""Converts a drawn magnitude into a value in Pillow's units."""
 
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ SIGNED = ("rotate", "shear_x", "shear_y", "translate_x", "translate_y")
 
 
 def at_level(name: str, level: int, levels: int, height: int, width: int) -> float:
-    """FixMatch's value at `level` of `levels`, before its sign."""
+    """FixMatch's value at `level` of `levels`, without its sign."""
     match name:
         case "brightness" | "color" | "contrast" | "sharpness":
             return 0.05 + 0.9 * level / levels
@@ -48,7 +48,7 @@ def limits(name: str, height: int, width: int) -> tuple[float, float]:
 
 
 def stepped(codes: Tensor, size: Tensor, sign: Tensor, levels: int, height: int, width: int) -> Tensor:
-    """Values at the whole levels 1 to `levels` - 1; `size` and `sign` are uniform in [0, 1)."""
+    """Values at the integer levels 1 to `levels` - 1; `size` and `sign` are uniform in [0, 1)."""
     level = (size * (levels - 1)).long() + 1
     negative = (sign < 0.5).long()
     table = _levels(levels, height, width, codes.device)
@@ -62,7 +62,7 @@ def continuous(codes: Tensor, size: Tensor, height: int, width: int) -> Tensor:
     return torch.where(codes == CODES["posterize"], value.floor(), value)
 
 
-# Tables are made on the CPU and moved: inside a CUDA graph capture that fails, instead of caching the graph's memory.
+# Tables are made on the CPU and moved: in a CUDA graph capture that fails, instead of caching the graph's memory.
 @lru_cache(maxsize=64)
 def _levels(levels: int, height: int, width: int, device: torch.device) -> Tensor:
     table = torch.tensor(

@@ -1,4 +1,4 @@
-"""A batch in which every image has its own operations and values."""
+"""Applies different operations and values to every image of a batch."""
 
 import math
 
@@ -8,25 +8,25 @@ from torch import Tensor
 from debiaspl.augment.operations import CODES, FAMILIES, OPERATIONS, Family
 
 SORTED = ("identity", *(name for family in FAMILIES for name in family.build))
-"""Families together, so that the sorted images of one family are one slice."""
+"""Families are adjacent, so that the sorted images of one family are one slice."""
 RANKS = torch.tensor([SORTED.index(name) for name in OPERATIONS])
 
 BYTES_AT_ONCE = 1 << 17
-"""Indices take eight bytes for each of the image: for so many they stay in the cache."""
+"""Indices take eight bytes per byte of the image: this many still fit in the cache."""
 
 
 def mix(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
-    """Apply `OPERATIONS[codes[d, i]]` with `values[d, i]` to image i, one d after the other, for all i at once.
+    """Apply `OPERATIONS[codes[d, i]]` with `values[d, i]` to image i, for one d after the other and all i at once.
 
-    On a CPU each operation sees the rows that drew it and no others. Elsewhere every operation sees every row and the
-    answers are picked: more arithmetic, but shapes that never change and no wait for the device, as a CUDA graph needs.
+    On a CPU each operation gets only the rows that drew it. Elsewhere every operation gets every row and the results
+    are selected: more arithmetic, but static shapes and no wait for the device, as a CUDA graph needs.
     """
     pick = by_rows if images.device.type == "cpu" else by_masks
     return pick(images, codes, values)
 
 
 def by_rows(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
-    """Take the images out that an operation was drawn for, sorted by operation, and put them back changed."""
+    """Sort the images by operation, change those that drew one, and write them back."""
     mixed = images.clone(memory_format=torch.contiguous_format)
     for ranks, value in zip(RANKS.take(codes).unbind(), values.unbind(), strict=True):
         counts = ranks.bincount(minlength=len(SORTED)).tolist()
@@ -38,7 +38,7 @@ def by_rows(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
 
 
 def _work(images: Tensor, values: Tensor, counts: list[int]) -> None:
-    """Change images in place that are sorted by operation, `counts` of each."""
+    """Change images in place; they are sorted by operation, `counts` of each."""
     limit = max(1, BYTES_AT_ONCE // math.prod(images.shape[1:]))
     pairs = zip(torch.split(images, counts), torch.split(values, counts), strict=True)
     parts = dict(zip(SORTED[1:], pairs, strict=True))
@@ -56,7 +56,7 @@ def _work(images: Tensor, values: Tensor, counts: list[int]) -> None:
 
 
 def _words(images: Tensor) -> Tensor:
-    """Eight bytes as one number, where an image divides into them: rows are put back element by element."""
+    """View eight bytes as one number if the size of an image allows it: rows are copied element by element."""
     flat = images.flatten(1)
     return flat if flat.shape[1] % 8 else flat.view(torch.int64)
 
@@ -72,7 +72,7 @@ def by_masks(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
 
 
 def _all(family: Family, images: Tensor, code: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Which images drew an operation of this family, and what it built for each."""
+    """Mask of the images that drew an operation of this family, and what it built for each."""
     drawn, prepared = torch.zeros_like(code, dtype=torch.bool), None
     for name, build in family.build.items():
         mine, built = code == CODES[name], build(images, value)

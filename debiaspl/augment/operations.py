@@ -1,4 +1,4 @@
-"""The fourteen operations of RandAugment by name, in Pillow's own units."""
+"""The fourteen operations of RandAugment by name, in Pillow's units."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from debiaspl.augment.batch import LARGEST_SIDE, check_images
 
 @dataclass(frozen=True)
 class Family:
-    """Operations that differ in what they prepare for each image, and share the work on its pixels."""
+    """Operations that differ in what they build for each image, and share the work on its pixels."""
 
     build: Mapping[str, Callable[[Tensor, Tensor], Tensor]]
-    """For each operation: images and values -> its tables, its matrices, or its dull images."""
+    """For each operation: images and values -> lookup tables, matrices or dull images."""
     finish: Callable[[Tensor, Tensor, Tensor], Tensor]
     """Images, what was built for them, and values -> images."""
 
@@ -60,12 +60,12 @@ UNITS = {
 
 
 def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float | None = None) -> Tensor:
-    """Apply one operation to every image, with a value for each: bit for bit what Pillow gives.
+    """Apply one operation to every image, with one value each: the result is bit for bit that of Pillow.
 
     Values are in Pillow's units: the factor of `ImageEnhance` (brightness, color, contrast, sharpness), the bits of
     `ImageOps.posterize`, the threshold of `ImageOps.solarize`, the degrees of `Image.rotate`, and the coefficient of
-    `Image.transform` with `AFFINE` (shears and translations, nearest neighbour, black outside). One number serves all
-    images. The other operations (identity, autocontrast, equalize) take none.
+    `Image.transform` with `AFFINE` (shears and translations, nearest neighbour, black outside). A single number applies
+    to all images. The other operations (identity, autocontrast, equalize) have no value.
     """
     check_names((name,))
     check_images(images)
@@ -79,7 +79,7 @@ def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float
 def check_names(names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in CODES]
     if unknown:
-        raise ValueError(f"there is no operation {', '.join(map(repr, unknown))}; there are {', '.join(OPERATIONS)}.")
+        raise ValueError(f"unknown operation {', '.join(map(repr, unknown))}. Expected one of {', '.join(OPERATIONS)}.")
 
 
 def _values(name: str, images: Tensor, value: Tensor | Sequence[float] | float | None) -> Tensor:
@@ -93,7 +93,7 @@ def _values(name: str, images: Tensor, value: Tensor | Sequence[float] | float |
         values = values.expand(count)
     if values.shape != (count,):
         raise ValueError(
-            f"values have shape {tuple(values.shape)}, expected ({count},): one number for each image, or a single one."
+            f"values have shape {tuple(values.shape)}, expected ({count},): one number per image, or a single number."
         )
     _check_range(name, values, max(images.shape[2:]))
     return values

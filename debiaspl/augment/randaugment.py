@@ -1,4 +1,4 @@
-"""RandAugment (Cubuk et al., 2020) with Cutout, the strong view of FixMatch, drawn anew for every image."""
+"""RandAugment (Cubuk et al., 2020) with Cutout, the strong view of FixMatch, with its own draw for every image."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,50 +17,51 @@ GREY = 127
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """What chance decided for each image of a batch."""
+    """The random choices for each image of a batch."""
 
     operation: Tensor
-    """int64, (draws, N): places in OPERATIONS, in the order of application; 0, identity, where none is applied."""
+    """int64, (draws, N): indices into OPERATIONS, in order of application; 0, identity, if none is applied."""
     value: Tensor
     """float64, (draws, N), in Pillow's units."""
     box: Tensor
-    """int64, (2, 2, N): first row of the grey square and the row after its last, then columns; may pass the border."""
+    """int64, (2, 2, N): first row of the grey square and the row after its last, then columns; may cross the border."""
 
 
 @dataclass(frozen=True)
 class RandAugment:
-    """A few operations at random strength, then a grey square: called with uint8 images (N, C, H, W) and a generator.
+    """A few random operations of random strength, then a grey square: called with uint8 images (N, C, H, W) and a
+    generator.
 
-    The numbers drawn depend on the settings and the size of the batch alone, so that a seeded stream is the same
-    whatever the images are. A first call may fill small tables; make one before a CUDA graph captures the next.
+    The number of random draws depends only on the settings and the size of the batch, so that a seeded stream is the
+    same for any images. The first call may fill small tables; make it before a CUDA graph capture.
     """
 
     operations: tuple[str, ...] = OPERATIONS
-    """What is drawn from, uniformly and with replacement."""
+    """Operations to draw from, uniformly and with replacement."""
     draws: int = 2
-    """Operations drawn for each image."""
+    """Operations drawn per image."""
     probability: float = 0.5
-    """With which each drawn operation is applied."""
+    """Probability with which each drawn operation is applied."""
     levels: int | None = 10
-    """Magnitudes are the whole levels 1 to levels - 1; None for any real magnitude in the range."""
+    """Magnitudes are the integer levels 1 to levels - 1; None for any real magnitude in the range."""
     cutout: tuple[float, float] = (0.5, 0.5)
-    """Least and largest side of the grey square, as a share of the image's side; (0, 0) for no square."""
+    """Smallest and largest side of the grey square, as a share of the image's side; (0, 0) for no square."""
 
     @classmethod
     def fixmatch(cls, operations: tuple[str, ...] = OPERATIONS) -> "RandAugment":
-        """As FixMatch does it: two operations, each half of the time, at nine levels, a square of half the side."""
+        """As in FixMatch: two operations, each applied half of the time, at nine levels; a square of half the side."""
         return cls(operations=operations)
 
     @classmethod
     def benchmark(cls, operations: tuple[str, ...] = OPERATIONS) -> "RandAugment":
-        """As larger suites do it: three operations, always, at any strength, a square of up to half the side."""
+        """As in larger benchmarks: three operations, always applied, at any strength; a square up to half the side."""
         return cls(operations=operations, draws=3, probability=1.0, levels=None, cutout=(0.0, 0.5))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operations", tuple(self.operations))
         check_names(self.operations)
         if not self.operations:
-            raise ValueError(f"operations are empty, expected at least one of {', '.join(OPERATIONS)}.")
+            raise ValueError(f"operations is empty, expected at least one of {', '.join(OPERATIONS)}.")
         if self.draws < 0:
             raise ValueError(f"draws is {self.draws}, expected 0 or more operations for each image.")
         if not 0 <= self.probability <= 1:
@@ -68,13 +69,13 @@ class RandAugment:
         if self.levels is not None and self.levels < 2:
             raise ValueError(f"levels is {self.levels}, expected at least 2 (levels 1 to levels - 1), or None for any.")
         if not (len(self.cutout) == 2 and 0 <= self.cutout[0] <= self.cutout[1]):
-            raise ValueError(f"cutout is {self.cutout}, expected (least, largest) share of the side, 0 or more.")
+            raise ValueError(f"cutout is {self.cutout}, expected (smallest, largest) share of the side, 0 or more.")
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return self.apply(images, self.draw(images, generator))
 
     def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Draws:
-        """Decide for a batch of this shape and device; the pixels are not looked at."""
+        """Make the random choices for a batch of this shape and device; pixels are not used."""
         check_images(images)
         count, _, height, width = images.shape
         numbers = uniform(4 * self.draws + 3, images, generator)
@@ -89,12 +90,12 @@ class RandAugment:
         return Draws(codes, value, squares(numbers[-3] * (largest - least) + least, numbers[-2:], images))
 
     def apply(self, images: Tensor, draws: Draws) -> Tensor:
-        """Do what was decided; nothing random is left."""
+        """Apply the choices; nothing random is left."""
         check_images(images)
         if draws.operation.shape[1] != images.shape[0]:
             raise ValueError(
-                f"there are draws for {draws.operation.shape[1]} images, but {images.shape[0]} images. "
-                "Draw with a batch of this size."
+                f"the draws are for {draws.operation.shape[1]} images, but there are {images.shape[0]} images. "
+                "Draw again with this batch."
             )
         if holds(images) and self.draws:
             from debiaspl.kernels.views_triton import operate
@@ -109,9 +110,10 @@ def _codes(operations: tuple[str, ...], device: torch.device) -> Tensor:
 
 
 def squares(fraction: Tensor, centre: Tensor, images: Tensor) -> Tensor:
-    """Each square's first row and the row after its last, then the same of columns: (2, 2, N), maybe past the border.
+    """First row of each square and the row after its last, then the same for columns: (2, 2, N); may cross the border.
 
-    `fraction` is the share of the side that a square takes, (N,); `centre`, uniform in [0, 1), places it, (2, N).
+    `fraction` is the side of the square as a share of the image's side, (N,); `centre`, uniform in [0, 1), is its
+    position, (2, N).
     """
     height, width = images.shape[2:]
     sides = constant(((height,), (width,)), torch.float64, images.device)
@@ -121,11 +123,11 @@ def squares(fraction: Tensor, centre: Tensor, images: Tensor) -> Tensor:
 
 
 def hide_(images: Tensor, box: Tensor) -> Tensor:
-    """Paint the squares, in place."""
+    """Paint the squares grey, in place."""
     height, width = images.shape[2:]
     top, bottom, left, right = box.reshape(4, -1, 1, 1, 1).unbind()
     y, x = counting(height, torch.int32, images.device).unsqueeze(1), counting(width, torch.int32, images.device)
     rows, columns = (y >= top) & (y < bottom), (x >= left) & (x < right)
-    # Hidden bytes become 255, then 127. A masked fill of bytes takes twenty times as long on a CPU.
+    # Hidden bytes become 255, then 127. A masked fill of bytes is twenty times as slow on a CPU.
     hidden = (rows.view(torch.uint8) & columns.view(torch.uint8)).mul_(255)
     return images.bitwise_or_(hidden).bitwise_xor_(hidden.bitwise_and_(255 - GREY))

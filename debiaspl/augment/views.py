@@ -1,4 +1,4 @@
-"""What a step sees of the pictures, or the vectors, that it has drawn: weak and strong views."""
+"""Weak and strong views of the images or vectors of a step."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from debiaspl.models import scale
 
 
 class ViewMaker(Protocol):
-    """One view of each of these, drawn from the generator, as the network takes it."""
+    """Makes one view of each input, with the generator, in the form that the network takes."""
 
     def weak(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]: ...
 
@@ -22,13 +22,13 @@ class ViewMaker(Protocol):
 
 @dataclass(frozen=True)
 class ImageViews:
-    """Of uint8 pictures, (N, C, H, W)."""
+    """Views of uint8 images, (N, C, H, W)."""
 
     flip_and_crop: Weak
     change: Callable[[Tensor, torch.Generator], Tensor]
-    """What makes a weak view a strong one."""
+    """Turns a weak view into a strong one."""
     dtype: torch.dtype | None
-    """Of what the network takes; torch's default, unless given."""
+    """Dtype of the network's input; by default torch's."""
 
     def weak(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
         return [scale(self.flip_and_crop(picture, generator), self.dtype) for picture in drawn]
@@ -40,21 +40,21 @@ class ImageViews:
 
 @dataclass(frozen=True)
 class Hide:
-    """The strong view of a vector: some of its features are hidden, and the others disturbed.
+    """The strong view of a vector: some features are hidden, noise is added to the others.
 
-    ``hide(vectors, generator)``: for what has been scaled, so that 0 is the mean of every feature.
+    ``hide(vectors, generator)``: for scaled vectors, so that 0 is the mean of every feature.
     """
 
     hidden: float = 0.25
     """Share of the features that are set to their mean."""
     noise: float = 0.0
-    """Length of the noise on the others, for vectors of length 1."""
+    """Length of the noise on the other features, for vectors of length 1."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.hidden < 1:
             raise ValueError(f"hidden is {self.hidden}, expected a share in [0, 1): 0 hides no feature.")
         if not 0 <= self.noise < float("inf"):
-            raise ValueError(f"noise is {self.noise}, expected 0 or more: the length of what is added.")
+            raise ValueError(f"noise is {self.noise}, expected 0 or more: the length of the added noise.")
 
     def __call__(self, vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
         rows, width = ranks.count() * len(vectors), vectors.shape[1]
@@ -63,24 +63,24 @@ class Hide:
             length = vectors.norm(dim=-1, keepdim=True)
             vectors = vectors.addcmul(ranks.own_part(drawn), length, value=self.noise / width**0.5)
         if self.hidden:
-            # Random bytes, eight from each draw: that takes a seventh of the time of a uniform number for each.
+            # Random bytes, eight from each draw: this takes a seventh of the time of one uniform number each.
             draws = torch.empty((rows, -(-width // 8)), dtype=torch.int64, device=vectors.device)
             draws = ranks.own_part(draws.random_(-(2**63), None, generator=generator))
             hidden = min(round(256 * self.hidden), 255)
             kept = draws.view(torch.uint8)[:, :width] >= hidden
-            # Scaled up by what is hidden: shorter vectors would have smaller logits, and teach weights to grow.
+            # Scaled up for the hidden features: shorter vectors would have smaller logits and make weights grow.
             vectors = vectors * kept * (256 / (256 - hidden))
         return vectors
 
 
 @dataclass(frozen=True)
 class VectorViews:
-    """Of vectors, (N, V, D): one of those that were computed of an image's views; or made of one, by ``hide``."""
+    """Views of vectors, (N, V, D): one of those computed from an image's views, or one made by ``hide``."""
 
     given: int
-    """How many of the V, the last ones, are of strong views."""
+    """How many of the V vectors, the last ones, are strong views."""
     hide: Hide | None
-    """What makes a weak view a strong one; None where strong ones are given."""
+    """Turns a weak view into a strong one; None if strong views are given."""
 
     def weak(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
         return [_one_of(vectors[:, : vectors.shape[1] - self.given], generator) for vectors in drawn]
@@ -92,7 +92,7 @@ class VectorViews:
 
 
 def _one_of(vectors: Tensor, generator: torch.Generator) -> Tensor:
-    """A view of each row, (N, D); nothing is drawn where there is one only."""
+    """A random view of each row, (N, D); nothing is drawn if there is only one."""
     count, views, _ = vectors.shape
     if views == 1:
         return vectors[:, 0]

@@ -1,4 +1,4 @@
-"""The weak view of FixMatch: a flip and a crop from a reflected border."""
+"""The weak view of FixMatch: a flip, and a crop from a reflected border."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +12,7 @@ from debiaspl.kernels import holds
 
 @dataclass(frozen=True, eq=False)
 class Crops:
-    """What chance decided for each image of a batch."""
+    """The random choices for each image of a batch."""
 
     flip: Tensor
     """bool, (N,): mirrored left to right, before the crop."""
@@ -24,22 +24,22 @@ class Crops:
 
 @dataclass(frozen=True)
 class Weak:
-    """Flip and crop, drawn for every image: called with uint8 images (N, C, H, W) and a generator."""
+    """Random flip and crop: called with uint8 images (N, C, H, W) and a generator."""
 
     flip: bool = True
     """Mirror half of the images, left to right."""
     pad: float = 0.125
-    """Border on each side that the crop may reach into, as a share of the side, rounded: 4 pixels for 32, 1 for 8."""
+    """Border on each side from which a crop may come, as a share of the side, rounded: 4 pixels for 32, 1 for 8."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.pad < 1:
-            raise ValueError(f"pad is {self.pad}, expected a share of the side, 0 to below 1: 0.125 is 4 pixels of 32.")
+            raise ValueError(f"pad is {self.pad}, expected a share of the side in [0, 1): 0.125 is 4 pixels of 32.")
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return self.apply(images, self.draw(images, generator))
 
     def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Crops:
-        """Decide for a batch of this shape and device; the pixels are not looked at."""
+        """Make the random choices for a batch of this shape and device; pixels are not used."""
         check_images(images)
         flip, top, left = uniform(3, images, generator).unbind()
         offsets = (2 * self._border(side) + 1 for side in images.shape[2:])
@@ -47,7 +47,7 @@ class Weak:
         return Crops(flip < (0.5 if self.flip else 0.0), top, left)
 
     def apply(self, images: Tensor, crops: Crops) -> Tensor:
-        """Do what was decided: rows, then columns, without a padded copy of the batch and with small indices alone."""
+        """Apply the choices: rows, then columns, without a padded copy of the batch and with small indices."""
         check_images(images)
         count, channels, height, width = images.shape
         across, down = self._border(width), self._border(height)
@@ -66,15 +66,15 @@ class Weak:
         border = round(self.pad * side)
         if border >= side:
             raise ValueError(
-                f"pad is {self.pad}, which is {border} of {side} pixels; a reflected border must be narrower. "
-                "Choose a smaller pad."
+                f"pad is {self.pad}, which is {border} of {side} pixels, but a reflected border must be narrower. "
+                "Use a smaller pad."
             )
         return border
 
 
 @lru_cache(maxsize=64)
 def _windows(side: int, border: int, device: torch.device) -> Tensor:
-    """Where each pixel of a crop comes from, (2 (2 border + 1), side): for every offset, then again, mirrored."""
+    """Source of each pixel of a crop, (2 (2 border + 1), side): for every offset, and then again mirrored."""
     padded = [abs(place) for place in range(-border, side)] + [side - 2 - step for step in range(border)]
     windows = torch.tensor(padded).unfold(0, side, 1)
     return torch.cat((windows, side - 1 - windows)).to(device)

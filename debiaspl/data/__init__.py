@@ -1,4 +1,4 @@
-"""Images and labels as tensors."""
+"""Data sets: images and labels as tensors."""
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.feed import Drawn, Feed, feed, in_order, loaded

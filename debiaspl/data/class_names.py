@@ -1,4 +1,4 @@
-"""Class names as they are typed, stand in a file or come in a list: all commands read them by the same rules."""
+"""Class names from the command line, a file or a list: all commands use the same rules."""
 
 import re
 import unicodedata
@@ -9,20 +9,20 @@ from debiaspl.data.csv_text import CsvError, csv_rows
 from debiaspl.data.errors import DataError
 
 UNLABELED_NAME = "unlabeled"
-"""A class folder, or a label in a table, with this name means: no label. So do other spellings of it."""
+"""A class folder, or a label in a table, with this name (or another spelling of it) means: no label."""
 _ALSO_UNLABELED = frozenset(("unlabeled", "unlabelled", "nolabel", "notlabeled", "notlabelled"))
 TYPED = "--classes"
 
 
 def means_no_label(name: str) -> bool:
-    """Whether a name is no class but another spelling of ``unlabeled``, such as ``Unlabelled`` or ``no_label``."""
+    """Whether a name is another spelling of ``unlabeled``, such as ``Unlabelled`` or ``no_label``, and not a class."""
     return re.sub(r"[\W_]+", "", name.casefold()) in _ALSO_UNLABELED
 
 
 def read_class_names(text: str) -> tuple[str, ...]:
-    """What was typed as ``--classes``: names with commas between, or the path of a file with one name per line.
+    """Parse ``--classes``: names separated by commas, or the path of a file with one name per line.
 
-    A name that contains a comma, or begins with a quote, stands in quotes: ``owl,"heron, grey"``.
+    A name that contains a comma, or begins with a quote, must be in quotes: ``owl,"heron, grey"``.
     """
     if _is_file(text):
         return class_names_in(Path(text))
@@ -30,19 +30,19 @@ def read_class_names(text: str) -> tuple[str, ...]:
         rows = csv_rows(text, strict=True)
     except CsvError as error:
         raise DataError(
-            f"{TYPED} is {text!r}: {error}. Expected names with commas between; a name that contains a comma stands in "
-            'quotes, and a quote inside quotes is written twice: \'owl,"heron, grey","the ""big"" one"\'.'
+            f"{TYPED} is {text!r}: {error}. Expected names separated by commas. Put a name with a comma in "
+            'quotes, and write a quote inside quotes twice: \'owl,"heron, grey","the ""big"" one"\'.'
         ) from error
     names = [name for row in rows for name in row.cells]
     if len(names) == 1 and (Path(text).suffix or Path(text).parent.name):
         raise DataError(
-            f"{TYPED} is {text!r}, and there is no such file. Expected names with commas between, or a file."
+            f"{TYPED} is {text!r}, and there is no such file. Expected names separated by commas, or a file."
         )
     return check_class_names(names, TYPED)
 
 
 def class_names_in(file: Path) -> tuple[str, ...]:
-    """The lines of a text file, taken as they are: commas and quotes need no care. Empty lines are left out."""
+    """The lines of a text file as they are, without quoting rules. Empty lines are left out."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
@@ -56,10 +56,10 @@ def class_names_in(file: Path) -> tuple[str, ...]:
 
 
 def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool = False) -> tuple[str, ...]:
-    """The names without spaces around them and with composed accents; two or more, all different.
+    """The names without surrounding spaces and with composed accents. Raises unless two or more are different.
 
-    Capital letters do not make another class, unless ``alike`` names are allowed: a text model reads both alike, and so
-    do some file systems.
+    Names that differ only in upper and lower case are equal, unless ``alike`` is true: text models and some file
+    systems do not distinguish them.
     """
     if isinstance(names, str):
         raise DataError(f"{origin} is the text {names!r}, expected a list of names, such as ['river', 'forest'].")
@@ -70,19 +70,19 @@ def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool
     classes = tuple(composed(name.strip()) for name in given)
     if "" in classes:
         raise DataError(
-            f"{origin}: class {classes.index('') + 1} of {len(classes)} has no name. Expected names with single commas "
-            'between: "river,forest,highway".'
+            f"{origin}: class {classes.index('') + 1} of {len(classes)} has no name. Expected names separated by "
+            'single commas: "river,forest,highway".'
         )
     broken = [name for name in classes if means_no_label(name) or not _fits_a_line(name)]
     if broken:
         raise DataError(
-            f"{origin} contains {broken[0]!r}. Expected names in one line of UTF-8, none of them {UNLABELED_NAME!r}, "
-            "which stands for images without a label."
+            f"{origin} contains {broken[0]!r}. Expected names on one line in UTF-8, none of them {UNLABELED_NAME!r}, "
+            "which means no label."
         )
     if len(classes) < 2:
         raise DataError(
-            f"{origin} has {f'one class, {classes[0]!r}' if classes else 'no class'}. Expected two or more names with "
-            'commas between, or a file with one per line: a single class has nothing to be told from; add "other".'
+            f"{origin} has {f'one class, {classes[0]!r}' if classes else 'no class'}. Expected two or more names, "
+            'separated by commas or one per line of a file. For a single class, add a second one, such as "other".'
         )
     seen: dict[str, str] = {}
     for name in classes:
@@ -95,17 +95,17 @@ def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool
 
 
 def composed(name: str) -> str:
-    """With each accent on its letter; macOS writes the two as two characters, most keyboards as one."""
+    """Combine each letter and its accent into one character; macOS file names have two."""
     return unicodedata.normalize("NFC", name)
 
 
 def _is_file(text: str) -> bool:
     try:
         return Path(text).is_file()
-    except (OSError, ValueError):  # a long list is no path
+    except (OSError, ValueError):  # a long list is not a path
         return False
 
 
 def _fits_a_line(name: str) -> bool:
-    # Bytes of the command line that are no UTF-8 come as lone surrogates, which no table could hold.
+    # Command line bytes that are not UTF-8 become lone surrogates, which cannot be written to a table.
     return not any(letter in "\r\n" or "\ud800" <= letter <= "\udfff" for letter in name)

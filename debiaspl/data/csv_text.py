@@ -1,4 +1,4 @@
-"""CSV as text: rows with the text that they were read from, and the one writer of cells."""
+"""CSV text: rows with their original text, and the only writer of cells."""
 
 import csv
 import io
@@ -11,12 +11,12 @@ from debiaspl.files import guarded
 
 @dataclass(frozen=True)
 class CsvRow:
-    """One row as it stands in the file, and what it says."""
+    """One row: its cells, and its text in the file."""
 
     raw: str
-    """With the line's end; a name with a line break makes it several lines."""
+    """The original text with the line end; several lines if a cell contains a line break."""
     line: int
-    """The line that it begins in, from 1."""
+    """The number of its first line, from 1."""
     cells: tuple[str, ...]
 
     @property
@@ -33,7 +33,7 @@ class CsvError(DataError):
 
 
 def csv_rows(text: str, strict: bool = False, separator: str = ",") -> list[CsvRow]:
-    """All rows, blank ones too; their raw texts together are the text. ``strict`` refuses quotes in odd places."""
+    """All rows, including blank ones; joined, their raw texts are the text. ``strict`` rejects misplaced quotes."""
     rows: list[CsvRow] = []
     taken: list[str] = []
     reader = csv.reader(_remembered(text, taken), skipinitialspace=True, strict=strict, delimiter=separator)
@@ -49,27 +49,27 @@ def csv_rows(text: str, strict: bool = False, separator: str = ",") -> list[CsvR
 
 
 def is_open(raw: str, separator: str = ",") -> bool:
-    """Whether a row ends inside quotes: it would then go on in a further line."""
+    """Whether a row ends inside quotes, so that it would continue on the next line."""
     lines = [*io.StringIO(raw if raw.endswith("\n") else raw + "\n", newline=""), "further"]
     return len(list(csv.reader(lines, skipinitialspace=True, delimiter=separator))) < 2
 
 
 def csv_line(cells: Sequence[str], end: str = "\n", separator: str = ",") -> str:
-    """A row as text."""
+    """A row as CSV text."""
     return separator.join(cell(text, separator) for text in cells) + end
 
 
 def cell(text: str, separator: str = ",") -> str:
-    """A cell that no spreadsheet runs. Quoted also where Python's csv would not: a lone carriage return ends a line for
-    many readers, and spaces at an end are lost."""
+    """A cell that no spreadsheet runs as a formula. It is quoted in more cases than in Python's csv: a lone carriage
+    return ends a line for many readers, and spaces at the ends get lost."""
     text = guarded(text)
     plain = text == text.strip() and not any(letter in text for letter in separator + '"\r\n')
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
 def _remembered(text: str, taken: list[str]) -> Iterator[str]:
-    """Lines for a reader, kept as they were until it has made a row of them. The mark that spreadsheets put in front
-    is no part of the first cell."""
+    """Lines for a csv reader, which are also kept in ``taken`` until it has made a row. The byte order mark is not part
+    of the first cell."""
     for number, line in enumerate(io.StringIO(text, newline="")):
         taken.append(line)
         yield line if number else line.removeprefix("\ufeff")

@@ -1,4 +1,4 @@
-"""One image file -> one tensor of bytes. Files are not trusted: what is wrong with one is refused with a reason."""
+"""Decode one image file into a tensor of bytes. Files are untrusted: a bad one raises an error with the reason."""
 
 import io
 import os
@@ -28,12 +28,12 @@ from debiaspl.data.room import room
 from debiaspl.files import memory
 
 PIXEL_LIMIT = 200_000_000
-"""Pixels that a header may claim, however much memory there is."""
+"""Largest number of pixels in a header, however much memory is free."""
 BYTES_PER_PIXEL = 12
-"""Of an image with transparency: as it is, on white, and as numbers."""
+"""For an image with transparency: the original, on white, and as numbers."""
 
-# The content decides which parser reads a file, and no other parser of Pillow's is ever reached. The classes are called
-# by name because Image.open has a pixel limit of its own, a process-wide one, and reports it with Python warnings.
+# The content decides which decoder reads a file, and no other decoder of Pillow is used. Classes are called by name,
+# because Image.open has its own process-wide pixel limit, and reports it with Python warnings.
 _READERS: tuple[tuple[re.Pattern[bytes], type[ImageFile.ImageFile]], ...] = tuple(
     (re.compile(signature, re.DOTALL), reader)
     for signature, reader in (
@@ -60,8 +60,8 @@ _TO_UPRIGHT = {
 }
 
 
-class BadImage(DataError):  # noqa: N818 - it names the file's fault, not a kind of error
-    """This file gives no image; the message is a short reason, without the name of the file."""
+class BadImage(DataError):  # noqa: N818 - it names what is wrong with the file
+    """The file cannot be decoded; the message is a short reason, without the name of the file."""
 
 
 def decode(
@@ -70,15 +70,18 @@ def decode(
     channels: int = 3,
     pixel_limit: int = PIXEL_LIMIT,
 ) -> Tensor:
-    """The image as uint8, (channels, height, width); ``size`` is (height, width), None for the size it has.
+    """The image as uint8, (channels, height, width); ``size`` is (height, width), or None for the original size.
 
-    Upright by its EXIF tag, the first frame, 16 bits scaled to 8, what is transparent on white. To reach ``size`` the
-    image is scaled until it just covers it, with its proportions kept, and the centre is taken.
+    It is rotated by its EXIF tag; of several frames the first is used; 16 bits are scaled to 8; transparent pixels
+    become white. For ``size``, the image is scaled until it just covers it, with its proportions, and cropped to the
+    centre.
     """
     if channels not in (1, 3) or (size is not None and min(size) < 1):
-        raise DataError(f"channels is {channels} and size {size}, expected 1 or 3, and (height, width) of 1 or more.")
+        raise DataError(
+            f"channels is {channels} and size is {size}, expected 1 or 3 channels, and a size of 1 or more."
+        )
     pixels = np.array(open_image(path_or_bytes, size, channels, pixel_limit))
-    # Turned by NumPy: torch would start threads for it, in each of the threads and processes that decode.
+    # Transposed by NumPy: torch would start threads for it, in each of the threads and processes that decode.
     return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
@@ -88,7 +91,7 @@ def open_image(
     channels: int = 3,
     pixel_limit: int = PIXEL_LIMIT,
 ) -> Image.Image:
-    """What ``decode`` makes a tensor of."""
+    """The image as ``decode`` needs it, before it becomes a tensor."""
     try:
         with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
             opened = _opened(stream, pixel_limit)
@@ -96,11 +99,11 @@ def open_image(
             with room.taken(need) as fits:
                 if not fits:
                     raise BadImage(
-                        f"its {opened.width:,} x {opened.height:,} pixels need {memory.gigabytes(need)} of memory, and "
-                        f"{memory.gigabytes(memory.free_memory())} are free"
+                        f"its {opened.width:,} x {opened.height:,} pixels need {memory.gigabytes(need)} of memory, but "
+                        f"only {memory.gigabytes(memory.free_memory())} are free"
                     )
                 image = _upright(opened, size, "L" if channels == 1 else "RGB")
-                image.load()  # while the stream is open: Pillow decodes when pixels are first asked for
+                image.load()  # while the stream is open: Pillow decodes when pixels are first needed
             return image
     except (BadImage, MemoryError):
         raise
@@ -110,7 +113,7 @@ def open_image(
 
 
 def _bytes_needed(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> int:
-    """At most, while it is decoded. A JPEG may be read at a smaller scale, but for one that comes in passes."""
+    """Upper bound of the memory for decoding. A JPEG may be read at a smaller scale, unless it is progressive."""
     shrink = 1
     if size is not None and isinstance(image, JpegImagePlugin.JpegImageFile) and not image.info.get("progressive"):
         times = min(image.size) / (2 * max(size))
@@ -128,7 +131,7 @@ def _stream(path_or_bytes: str | os.PathLike[str] | bytes) -> IO[bytes]:
 
 
 def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
-    """The image with its header read, and nothing decoded."""
+    """The image with its header read, and nothing decoded yet."""
     start = stream.read(16)
     stream.seek(0)
     if not start:
@@ -146,9 +149,9 @@ def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
 
 
 def _upright(image: ImageFile.ImageFile, size: tuple[int, int] | None, mode: str) -> Image.Image:
-    """The first frame in ``mode`` and ``size``; turned last, when there is least to turn."""
+    """The first frame in ``mode`` and ``size``; rotated last, when it is smallest."""
     if not isinstance(image, JpegImagePlugin.JpegImageFile):
-        # A TIFF turns itself while it loads, and the tag of a PNG may come after its pixels.
+        # A TIFF is rotated while it loads, and the tag of a PNG may come after its pixels.
         image.load()
     orientation = _orientation(image)
     if size is not None and orientation >= 5:
@@ -163,17 +166,17 @@ def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(_ORIENTATION_TAG, 1))
     except Exception:
-        # A camera's broken tags say nothing about its pixels.
+        # Broken tags do not affect the pixels.
         return 1
 
 
 def _draft(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> tuple[float, float]:
-    """Have a JPEG far larger than ``size`` read at 1/2, 1/4 or 1/8; the width and height in the pixels then read.
+    """Make a JPEG far larger than ``size`` load at 1/2, 1/4 or 1/8; return the exact width and height at that scale.
 
-    They may be fractions: 20 rows read at 1/8 give 3 rows, of which the last one counts half.
+    They may be fractions: 20 rows at 1/8 give 3 rows, of which the last one counts half.
     """
     if size is not None and isinstance(image, JpegImagePlugin.JpegImageFile):
-        # Twice the size needed, so that the last halving is the resize's and not the coarser one of JPEG blocks.
+        # Twice the size needed, so that the last halving is done by the resize, not by the coarser JPEG blocks.
         scale = 2 * max(size[1] / image.width, size[0] / image.height)
         drafted = image.draft(None, (round(image.width * scale), round(image.height * scale)))
         if drafted is not None:
@@ -182,12 +185,12 @@ def _draft(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> tuple[fl
 
 
 def _plain(image: Image.Image, mode: str) -> Image.Image:
-    """Eight bits, opaque, grey ("L") or "RGB"."""
+    """Convert to eight bits, opaque, grey ("L") or "RGB"."""
     if image.mode.startswith("I;16") or (image.mode == "I" and image.format in ("PNG", "PPM")):
         # Pillow's own conversion clips at 255, which turns nearly every pixel white; 65535 = 257 * 255.
         image = Image.fromarray(((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8))
     elif image.mode in ("I", "F"):
-        raise BadImage("its 32-bit pixels have no agreed range; save it with 8 or 16 bits")
+        raise BadImage("its 32-bit pixels have no standard range; save it with 8 or 16 bits")
     elif image.has_transparency_data:
         seen_through = image.convert("RGBA")
         image = Image.new("RGB", image.size, "white")
@@ -196,7 +199,7 @@ def _plain(image: Image.Image, mode: str) -> Image.Image:
 
 
 def _fit(image: Image.Image, size: tuple[int, int] | None, extent: tuple[float, float]) -> Image.Image:
-    """The largest centred part with the proportions of ``size``, resized once: a long strip is never blown up whole."""
+    """The largest centred part with the proportions of ``size``, resized once: a long strip is never enlarged first."""
     if size is None or image.size == (size[1], size[0]):
         return image
     scale = max(size[1] / extent[0], size[0] / extent[1])
@@ -207,7 +210,7 @@ def _fit(image: Image.Image, size: tuple[int, int] | None, extent: tuple[float, 
 
 
 def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
-    """Pictures in memory, uint8, (N, C, H, W), at another height and width: resized as ``decode`` does it."""
+    """Images in memory, uint8, (N, C, H, W), resized to another height and width as ``decode`` does it."""
     if tuple(images.shape[2:]) == size:
         return images
     grey = images.shape[1] == 1
@@ -220,10 +223,10 @@ def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 class _PillowKeepsQuiet:
-    """Pillow warns of every odd tag in a photo, and of large images that the limit above already judges.
+    """Silences Pillow's warnings about odd tags in photos and about large images, which the limit above handles.
 
-    Python's ``catch_warnings`` mixes up threads that overlap, so the first one in sets the filter and the last one out
-    removes it.
+    Python's ``catch_warnings`` is not thread-safe, so the first thread that enters sets the filter and the last one
+    that leaves removes it.
     """
 
     def __init__(self) -> None:

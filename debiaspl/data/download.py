@@ -1,4 +1,4 @@
-"""Known sets from their authors' public addresses: a set that arrives is whole, or it is not there."""
+"""Download known sets from their authors' addresses. A downloaded set is complete or absent."""
 
 import contextlib
 import errno
@@ -20,21 +20,21 @@ from debiaspl.data.known import data_folders, find
 from debiaspl.files import Busy, digest_of_file, open_locked, put_in_place
 
 Watch = Callable[[str, int, int | None], None]
-"""Told a file's name, how many of its bytes are here and, where the server says so, how many there will be."""
+"""Called with a file's name, the bytes received and, if the server sends it, the total."""
 
 _CHUNK = 1 << 18
 
 
 class Got(NamedTuple):
-    """A set that is there."""
+    """A set that is available."""
 
     place: Path
     fetched: bool
-    """False: it was there before."""
+    """False if it was there before."""
 
 
 def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None, timeout: float = 30.0) -> Got:
-    """Fetch a set into ``root``, or into the first of the data folders, unless it is there."""
+    """Download a set into ``root``, or into the first data folder, unless it is there."""
     place = find(known, data_folders()) if root is None else find(known, [], root)
     if place is not None:
         return Got(place, False)
@@ -44,7 +44,7 @@ def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None, t
     target = folder / known.target
     with _disk_errors(folder):
         if target.exists():
-            raise DataError(f"{target} is there, but does not hold the set {known.name}. Move it away.")
+            raise DataError(f"{target} exists, but does not contain the set {known.name}. Move it away.")
         if known.inside is None:
             _get_files(known.sources, target, watch, timeout)
         else:
@@ -53,14 +53,14 @@ def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None, t
 
 
 def _get_files(sources: tuple[Source, ...], target: Path, watch: Watch | None, timeout: float) -> None:
-    # The folder gets its name when the last file is in it: a part of the set must not pass for the set.
+    # The folder gets its name when the last file is in it: part of a set must not look like the set.
     waiting = target.with_name(f"{target.name}.partial")
     try:
         for source in sources:
             fetch(source, waiting / source.name, watch, timeout)
         put_in_place(waiting, target)
     finally:
-        with contextlib.suppress(OSError):  # it holds what has arrived so far
+        with contextlib.suppress(OSError):  # not empty: it contains the bytes received so far
             waiting.rmdir()
 
 
@@ -70,15 +70,15 @@ def _get_archive(source: Source, folder: Path, inside: str, target: Path, watch:
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=folder) as unpacked:
         unpack(archive, Path(unpacked))
         if not (Path(unpacked) / inside).is_dir():
-            raise DataError(f"{archive} holds no folder {inside}, expected the authors' archive.")
+            raise DataError(f"{archive} contains no folder {inside}, expected the authors' archive.")
         target.parent.mkdir(parents=True, exist_ok=True)
         put_in_place(Path(unpacked) / inside, target)
-    if fetched:  # an archive that somebody else put there is theirs to keep
+    if fetched:  # an archive that the user put there is not deleted
         archive.unlink()
 
 
 def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: float = 30.0, tries: int = 5) -> bool:
-    """Bring a file to ``target``; False if it is there. What has arrived of it before is not asked for again."""
+    """Download a file to ``target``; False if it is there. An interrupted download continues where it stopped."""
     with _disk_errors(target.parent):
         if target.exists():
             if (found := digest_of_file(target, "md5")) != source.md5:
@@ -90,15 +90,15 @@ def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: flo
         if (found := digest_of_file(partial, "md5")) != source.md5:
             partial.unlink()
             raise DataError(
-                f"{source.url} brought a file with the md5 {found}, expected {source.md5}. It was deleted: run the "
-                "same command again. If that ends the same way, there is another file at this address now."
+                f"{source.url} sent a file with the md5 {found}, expected {source.md5}. It was deleted: run the "
+                "same command again. If this happens again, the file at this address has changed."
             )
         put_in_place(partial, target)
         return True
 
 
 def _receive(source: Source, target: Path, file: BinaryIO, watch: Watch | None, timeout: float, tries: int) -> None:
-    """Append until the file is whole, over a new connection as long as each brings something."""
+    """Append until the file is complete; reconnect as long as each connection brings new bytes."""
     for left in reversed(range(tries)):
         before = _size(file)
         try:
@@ -109,19 +109,19 @@ def _receive(source: Source, target: Path, file: BinaryIO, watch: Watch | None, 
             advice = "Try again later." if error.code >= 500 else _by_hand(source, target)
             raise DataError(f"{source.url}: the server answered {error.code} ({error.reason}). {advice}") from error
         except URLError as error:
-            advice = f"Is there a network? {_by_hand(source, target)}"
+            advice = f"Check the network connection. {_by_hand(source, target)}"
             raise DataError(f"{source.url} could not be reached: {error.reason}. {advice}") from error
         except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
             reason = str(error) or type(error).__name__
         arrived = _size(file)
         if not left or arrived <= before:
-            kept = f"They are kept in {target}.partial, and the same command goes on from there."
+            kept = f"They are kept in {target}.partial; run the same command again to continue."
             advice = kept if arrived else "Run the same command again."
-            raise DataError(f"{source.url} broke off after {arrived:,} bytes: {reason}. {advice}")
+            raise DataError(f"{source.url} stopped after {arrived:,} bytes: {reason}. {advice}")
 
 
 def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: float) -> bool:
-    """Append what one connection brings; whether the file is whole."""
+    """Append what one connection sends; returns whether the file is complete."""
     done = _size(file)
     request = Request(source.url, headers={"User-Agent": "debiaspl"})
     if done:
@@ -134,18 +134,18 @@ def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: 
             raise
         if error.headers.get("Content-Range") == f"bytes */{done}":
             return True
-        file.truncate(0)  # longer than the whole file, so not a part of it
+        file.truncate(0)  # longer than the whole file, so it is something else
         return _receive_more(source, file, watch, timeout)
     with answer:
         if done and not _goes_on(answer, done):
             file.truncate(0)
-            if answer.status == 206:  # some other part
+            if answer.status == 206:  # a different part
                 return _receive_more(source, file, watch, timeout)
             done = 0
         length = answer.headers.get("Content-Length")
         total = done + int(length) if length else None
         try:
-            # read1: a read that waits for a full chunk loses what it has when the connection falls silent.
+            # read1: a read that waits for a full chunk would lose its bytes when the connection stalls.
             while chunk := answer.read1(_CHUNK):
                 file.write(chunk)
                 done += len(chunk)
@@ -157,23 +157,23 @@ def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: 
 
 
 def _goes_on(answer: http.client.HTTPResponse, done: int) -> bool:
-    """Whether the answer begins where the partial file ends; many servers ignore the question and send everything."""
+    """Whether the answer begins where the partial file ends; many servers ignore the request and send everything."""
     begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
     return answer.status == 206 and begins is not None and int(begins[1]) == done
 
 
 def _by_hand(source: Source, target: Path) -> str:
-    return f"If you have {source.name} from elsewhere, put it at {target} and run the same command again."
+    return f"If you have {source.name} from another source, put it at {target} and run the same command again."
 
 
 @contextlib.contextmanager
 def _opened(partial: Path) -> Iterator[BinaryIO]:
-    """The partial file, for this process alone; gone again if nothing arrived."""
+    """The partial file, locked for this process; removed again if nothing arrived."""
     partial.parent.mkdir(parents=True, exist_ok=True)
     try:
         opened = open_locked(partial)
     except Busy:
-        raise DataError(f"another process is writing {partial}. Wait until it is done.") from None
+        raise DataError(f"another process is writing {partial}. Wait until it has finished.") from None
     with opened as file:
         try:
             yield file
@@ -190,7 +190,9 @@ def _disk_errors(folder: Path) -> Iterator[None]:
         advice = "Choose another folder with --root."
         if error.errno == errno.ENOSPC:
             free = shutil.disk_usage(folder).free / 1e6
-            advice = f"{free:,.0f} MB are free: make room and run the same command again, or choose another --root."
+            advice = (
+                f"{free:,.0f} MB are free: free some space and run the same command again, or choose another --root."
+            )
         raise DataError(f"could not write to {folder}: {error.strerror or error}. {advice}") from error
 
 

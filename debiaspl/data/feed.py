@@ -1,4 +1,4 @@
-"""Batches for training steps, from memory or from files, behind one interface."""
+"""Batches for training steps, from memory or from files, with one interface."""
 
 import atexit
 import math
@@ -23,7 +23,7 @@ from debiaspl.data.vectors import Vectors
 from debiaspl.debias import ranks
 
 AHEAD = 2
-"""Batches that each worker is ahead of the step."""
+"""Batches that each worker prepares ahead of the step."""
 
 LookUp = Callable[[Tensor], tuple[Tensor, ...]]
 _Summary = tuple[list[int], dict[int, str]]
@@ -33,19 +33,19 @@ class Drawn(NamedTuple):
     """The images of one step."""
 
     positions: Tensor
-    """Their places in the set, on the CPU."""
+    """Their indices in the set, on the CPU."""
     pictures: tuple[Tensor, ...]
-    """uint8, (N, C, H, W) each, on the device: one for every view asked for. None where they are looked up."""
+    """uint8, (N, C, H, W) each, on the device: one per view. Empty if they are looked up."""
     skipped: dict[int, str]
-    """Place -> why a file could not be read, and another image stands in for it."""
+    """Index -> why a file could not be read; another image is used instead."""
 
 
 class Feed(Protocol):
-    """``feed[k]`` is what step k sees; it depends on the seed and k alone.
+    """``feed[k]`` is the batch of step k; it depends only on the seed and k.
 
-    Where the images lie on the device, it is their positions alone: ``look_up(positions)``, with the positions on the
-    device, are the pictures then, so that a step that was recorded once can be replayed for other positions. Elsewhere
-    ``look_up`` is None.
+    If the images are on the device, a batch contains only their positions, and ``look_up(positions)``, with positions
+    on the device, returns the pictures. So a recorded step can be replayed for other positions. Otherwise ``look_up``
+    is None.
     """
 
     @property
@@ -55,8 +55,8 @@ class Feed(Protocol):
 
 
 def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> Feed:
-    """The feed that fits where the images are. Where several ranks train together, the batch is that of all of them,
-    and each is fed its part."""
+    """A feed for images in memory or in files. With several ranks, ``batch`` is the joint batch, and each rank gets its
+    part."""
     stream = IndexStream(len(images), batch, seed, ranks.own(), ranks.count())
     if isinstance(images.images, LazyImages):
         return FileFeed(images.images, stream, views, device, workers)
@@ -66,10 +66,10 @@ def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.devi
 def in_order(
     images: ImageSet, batch: int, first: int = 0, every: int = 1, workers: int | None = None
 ) -> Iterator[Drawn]:
-    """All images once, from first to last; files that cannot be read are left out, and named.
+    """All images once, in order; files that cannot be read are left out and listed in ``skipped``.
 
-    For one of several that share them: of all batches, which stay what they are, number ``first`` and then each so many
-    further on. Files are read by threads, a batch ahead of whoever looks at them, so that memory stays flat.
+    To share the work, pass ``first`` and ``every``: batch number ``first`` and every ``every``-th one after it; the
+    batches themselves do not change. Threads read files one batch ahead, so that memory use stays constant.
     """
     chunks = torch.split(torch.arange(len(images)), batch)[first::every]
     stored = images.images
@@ -89,7 +89,7 @@ def in_order(
             under_way, ahead = ahead, begin(number + 1)
             yield _collected(positions, under_way, stored)
     finally:
-        # After an interrupt, the files under way end and no other one begins.
+        # After an interrupt, running reads finish and no other one starts.
         pool.shutdown(cancel_futures=True)
 
 
@@ -111,36 +111,36 @@ def loaded(
     progress: Callable[[int, int], None] = lambda done, total: None,
     check: Callable[[dict[str, str]], None] = lambda bad: None,
 ) -> tuple[ImageSet, dict[str, str]]:
-    """The same images in memory, but for those that cannot be read, which are named with the reason. ``check`` may
-    refuse these before anything is made of the others."""
+    """The same images in memory, and a reason for each one that cannot be read. ``check`` gets these reasons and may
+    raise before the images are put together."""
     if not isinstance(images.images, LazyImages):
         return images, {}
-    room, kept, bad = _room(images.images.shape), list[int](), dict[str, str]()
-    for drawn in in_order(images, 64, workers=workers):  # few enough that progress moves
-        room[len(kept) : len(kept) + len(drawn.positions)] = drawn.pictures[0]
+    buffer, kept, bad = _empty(images.images.shape), list[int](), dict[str, str]()
+    for drawn in in_order(images, 64, workers=workers):  # few enough for frequent progress
+        buffer[len(kept) : len(kept) + len(drawn.positions)] = drawn.pictures[0]
         kept += drawn.positions.tolist()
         bad |= {images.ids[place]: reason for place, reason in drawn.skipped.items()}
         progress(len(kept) + len(bad), len(images))
     check(bad)
     if not kept:
-        raise DataError(f"none of {len(images):,} images can be read; the first: {next(iter(bad.values()))}.")
-    return replace(images.select(kept), images=room[: len(kept)]), bad
+        raise DataError(f"none of {len(images):,} images can be read. The first: {next(iter(bad.values()))}.")
+    return replace(images.select(kept), images=buffer[: len(kept)]), bad
 
 
-def _room(shape: tuple[int, int, int, int]) -> Tensor:
-    """One room for all of them: there is never a second copy of the whole."""
+def _empty(shape: tuple[int, int, int, int]) -> Tensor:
+    """One tensor for all images, so that there is never a second copy."""
     try:
         return torch.empty(shape, dtype=torch.uint8)
     except RuntimeError as error:
         need = math.prod(shape) / 1e9
         raise DataError(
-            f"{shape[0]:,} images of {shape[2]} x {shape[3]} need {need:,.1f} GB of memory, more than there is. "
+            f"{shape[0]:,} images of {shape[2]} x {shape[3]} need {need:,.1f} GB of memory, more than is free. "
             "Read them at a smaller size."
         ) from error
 
 
 class MemoryFeed:
-    """Images that lie in memory, on the device where they fit there: every view starts from the same pixels."""
+    """Images in memory, on the device if they fit there: every view starts from the same pixels."""
 
     def __init__(
         self, images: Tensor | StoredImages | Vectors, stream: IndexStream, views: int, device: torch.device
@@ -163,13 +163,13 @@ class MemoryFeed:
 
 
 class FileFeed:
-    """Images that are read, decoded and cropped by worker processes, a few batches ahead of the step.
+    """Images that worker processes read, decode and crop, a few batches ahead of the step.
 
-    Steps are asked for in order; a jump, as after a resume, starts the workers anew at the new place. What a batch
-    holds does not depend on how many workers there are.
+    Steps must come in order; after a jump, as in a resume, the workers start again at the new step. The content of a
+    batch does not depend on the number of workers.
 
-    Pictures travel in a few pieces of shared memory that are made once and used in turn: tensors that are sent one by
-    one stay in a worker's memory for the next 128 of them, which is gigabytes for batches of photos.
+    Images are passed in a few blocks of shared memory that are allocated once and reused. If tensors were sent one by
+    one, a worker would keep the last 128 of them in memory, which is gigabytes for batches of photos.
     """
 
     look_up = None
@@ -183,12 +183,12 @@ class FileFeed:
         _with_workers.add(self)
 
     def end(self) -> None:
-        """Let the workers go."""
+        """Stop the workers."""
         self._iterator, self._next = iter(()), -1
 
     def __getitem__(self, number: int) -> Drawn:
         if number != self._next:
-            self.end()  # the old workers are gone before new ones start
+            self.end()  # the old workers must be gone before new ones start
             with safe_start():
                 self._next, self._iterator = number, iter(self._loader(number))
         try:
@@ -198,29 +198,29 @@ class FileFeed:
                 raise
             raise DataError(
                 f"a worker process that reads images has died ({error}). If the machine is short of memory, use fewer "
-                "workers or smaller batches; then go on with --resume."
+                "workers or smaller batches. Then continue with --resume."
             ) from error
         self._next += 1
-        # Copied at once: the next batch but a few will be written to the same place. For a GPU the copy is to pinned
-        # memory, from where the transfer needs nobody to wait for it.
-        room = self._batches.room(number)
+        # Copied at once, because a later batch will use the same memory. For a GPU it is copied to pinned memory, from
+        # which the transfer is asynchronous.
+        buffer = self._batches.buffer(number)
         pinned = self.device.type == "cuda"
-        pictures = room.pin_memory().to(self.device, non_blocking=True) if pinned else room.clone()
+        pictures = buffer.pin_memory().to(self.device, non_blocking=True) if pinned else buffer.clone()
         return Drawn(torch.tensor(positions), tuple(pictures), skipped)
 
     def _loader(self, start: int) -> DataLoader[_Summary]:
         shape = self.views, self.stream.rows, *self.images.shape[1:]
-        # As many batches are under way as the workers are ahead, and one is being copied.
-        rooms = [torch.empty(shape, dtype=torch.uint8) for _ in range(self.workers * AHEAD + 1)]
-        for room in rooms:
-            room.share_memory_()  # type: ignore[no-untyped-call]  # torch leaves it without types
-        self._batches = _Batches(self.images, self.stream, self.views, rooms)
+        # One for each batch that the workers are ahead, and one that is being copied.
+        buffers = [torch.empty(shape, dtype=torch.uint8) for _ in range(self.workers * AHEAD + 1)]
+        for buffer in buffers:
+            buffer.share_memory_()  # type: ignore[no-untyped-call]  # torch leaves it without types
+        self._batches = _Batches(self.images, self.stream, self.views, buffers)
         return DataLoader(
             self._batches,
             batch_size=None,
             sampler=_From(start),
             collate_fn=_as_it_is,
-            generator=torch.Generator(),  # else the loader draws from the user's own
+            generator=torch.Generator(),  # otherwise the loader would draw from the user's generator
             worker_init_fn=_follow_the_parent,
             num_workers=self.workers,
             prefetch_factor=AHEAD if self.workers else None,
@@ -233,43 +233,43 @@ _with_workers: WeakSet[FileFeed] = WeakSet()
 
 @atexit.register
 def _end_workers() -> None:
-    """A feed that something still holds when Python ends, such as the last error, would have its workers terminated,
-    which they ignore, and then waited for."""
+    """At exit, stop the workers of feeds that are still referenced, for example by the last error. Otherwise they would
+    be terminated, ignore that, and be waited for."""
     for one in list(_with_workers):
         one.end()
 
 
 class _Batches(Dataset[_Summary]):
-    """Whole batches by number: a worker makes one by itself, and leaves its pictures in the room of that number."""
+    """Whole batches by number: a worker makes a batch alone, and writes its images into the buffer of that number."""
 
-    def __init__(self, images: LazyImages, stream: IndexStream, views: int, rooms: list[Tensor]) -> None:
-        self.images, self.stream, self.views, self.rooms = images, stream, views, rooms
+    def __init__(self, images: LazyImages, stream: IndexStream, views: int, buffers: list[Tensor]) -> None:
+        self.images, self.stream, self.views, self.buffers = images, stream, views, buffers
 
-    def room(self, number: int) -> Tensor:
-        return self.rooms[number % len(self.rooms)]
+    def buffer(self, number: int) -> Tensor:
+        return self.buffers[number % len(self.buffers)]
 
     def __getitem__(self, number: int) -> _Summary:
-        # The stream's seed, the batch's number and the place in the whole batch make the seed of an image's crops.
+        # The stream's seed, the number of the batch and the place in the joint batch seed an image's crops.
         seed = (((self.stream.seed << 32) + number) << 32) + self.stream.first
-        loaded = self.images.load(self.stream[number], self.views, seed, out=self.room(number))
+        loaded = self.images.load(self.stream[number], self.views, seed, out=self.buffer(number))
         return loaded.positions.tolist(), loaded.skipped
 
 
 def _follow_the_parent(worker: int) -> None:
-    """Ctrl-C reaches every process of a terminal: the workers must live until the run has saved its state. They end
-    when the parent lets them go, and when it is gone: torch sees that only if it happens after they have begun."""
+    """Ctrl-C reaches every process of a terminal, but the workers must live until the run has saved its state. They end
+    when the parent stops them or is gone: torch only notices that if it happens after they have started."""
     end_with_parent()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
 
 
 def _as_it_is(summary: Any) -> Any:
-    """Nothing is to be made of what a worker says: DataLoader would turn its numbers into tensors."""
+    """Return a worker's result unchanged: DataLoader would convert its numbers into tensors."""
     return summary
 
 
 class _From(Sampler[int]):
-    """start, start + 1, ... for ever."""
+    """start, start + 1, ... without end."""
 
     def __init__(self, start: int) -> None:
         self.start = start

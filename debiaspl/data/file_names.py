@@ -1,4 +1,4 @@
-"""Which file of a folder a table means: relative paths, absolute ones, and addresses that Label Studio gives."""
+"""Finds the file that a table names: by a relative or absolute path, or by a Label Studio address."""
 
 import os
 import re
@@ -20,23 +20,23 @@ _SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-
 
 
 FOLLOW_LINKS = "DEBIASPL_FOLLOW_LINKS"
-"""The environment says whether links may lead out of a folder: workers and ranks then know it too."""
+"""Environment variable: whether links may lead out of a folder. Workers and ranks inherit it."""
 
 
 def leads_out(root: Path, path: Path) -> bool:
-    """Whether a path below root is, by way of a link, a place elsewhere, and links are not to be followed there."""
+    """Whether a path below root is, through a link, outside of it, and links must not be followed."""
     if os.environ.get(FOLLOW_LINKS) == "1":
         return False
     return not PurePath(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 class FileNames:
-    """The files below ``root``, in whatever spelling a table has them."""
+    """The files below ``root``, in any spelling that a table may have."""
 
     def __init__(self, root: Path, files: Iterable[str]) -> None:
         self.root = root
         self._files = tuple(files)
-        # macOS writes accents in two code points where most keyboards write one: both forms find the file.
+        # macOS writes accents as two code points, most keyboards as one: both forms find the file.
         self._known = {composed(file): file for file in self._files} | {file: file for file in self._files}
         self._roots = tuple(PurePath(place(root)) for place in (os.path.abspath, os.path.realpath))
 
@@ -45,8 +45,8 @@ class FileNames:
         return self.found(name)[0]
 
     def found(self, name: str) -> tuple[str | None, tuple[str, ...]]:
-        """The same, and how the name was read where it is not spelled as usual."""
-        if name in self._known:  # nearly always, and it spares a look at the disk
+        """The file, and how the name was read if its spelling is unusual."""
+        if name in self._known:  # the usual case, without disk access
             return self._known[name], ()
         inside = self.below(name)
         if inside is None:
@@ -60,7 +60,7 @@ class FileNames:
         return self._otherwise(inside.strip())
 
     def _otherwise(self, name: str) -> tuple[str | None, tuple[str, ...]]:
-        """By the ways of other systems and programs, each only where it leads to one file."""
+        """The file by the conventions of other systems and programs, if exactly one file fits."""
         how: tuple[str, ...] = ("\\ as /",) if "\\" in name else ()
         plain = composed(PurePosixPath(name.replace("\\", "/")).as_posix())
         if plain in self._known:
@@ -73,28 +73,28 @@ class FileNames:
         return (folded.pop(), (*how, "names in another case")) if len(folded) == 1 and not exact else (None, ())
 
     def _below_root_name(self, path: str) -> list[str]:
-        """What is left of a path that begins with the last folders of root, as it is seen from above."""
+        """The rest of a path that begins with the last folders of root, as seen from above."""
         parts = PurePosixPath(path).parts
         counts = range(1, len(parts))
         return ["/".join(parts[n:]) for n in counts if any(parts[:n] == root.parts[-n:] for root in self._roots)]
 
     @cached_property
     def _folded(self) -> dict[str, list[str]]:
-        """Names without regard to capitals -> the files; several where they differ in capitals alone."""
+        """Names in lower case -> the files; several if they differ only in case."""
         found: dict[str, list[str]] = {}
         for file in self._files:
             found.setdefault(composed(file).casefold(), []).append(file)
         return found
 
     def below(self, name: str) -> str | None:
-        """The same path relative to root; None if it leads out of it."""
+        """The path relative to root; None if it leads out of it."""
         bare = name.strip()
         if uploaded := _UPLOADED.fullmatch(bare):
-            # What is no name of one file becomes ".", which is none: nobody can tell which is meant.
+            # A name that cannot be a file becomes ".", which is never a file.
             return self._uploads.get(_uploaded_name(unquote(uploaded[1], errors="surrogateescape"))) or "."
         if served := _SERVED.fullmatch(bare):
             name = bare = self._served(unquote(served[1] or served[2], errors="surrogateescape"))
-        # Judged without spaces around it, as it may be read; and by the rules of Windows too, on any system.
+        # Checked without surrounding spaces, as it may be read, and by the rules of Windows too.
         if bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/"):
             return None
         return self._of_absolute(bare) if PurePath(bare).anchor else name
@@ -110,7 +110,7 @@ class FileNames:
         return None
 
     def _served(self, path: str) -> str:
-        """Label Studio and web servers name files relative to a folder that may lie above root."""
+        """The path part of a Label Studio or web address, which is relative to a folder that may be above root."""
         parts = PurePosixPath(path).parts
         for count in range(len(parts) - 1, 0, -1):
             if any(parts[:count] == root.parts[-count:] for root in self._roots):
@@ -119,7 +119,8 @@ class FileNames:
 
     @cached_property
     def _uploads(self) -> dict[str, str]:
-        """Uploading loses the folder of a file and changes odd letters: what is left -> the file; empty for several."""
+        """Uploading drops the folder of a file and changes special characters: the new name -> the file, or empty if
+        several fit."""
         found: dict[str, str] = {}
         for file in self._files:
             name = _uploaded_name(file)
@@ -128,7 +129,7 @@ class FileNames:
 
 
 def leaves(name: str) -> bool:
-    """Whether a path is absolute or would lead out of its folder, by the rules of Windows too, on any system."""
+    """Whether a path is absolute or leads out of its folder, by the rules of Windows too."""
     bare = name.strip()
     return bool(PurePath(bare).anchor) or bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/")
 

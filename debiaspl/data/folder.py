@@ -1,4 +1,4 @@
-"""A folder of images -> an ImageSet, in memory or left in its files."""
+"""Read a folder of images into an ImageSet, in memory or with images left in their files."""
 
 import logging
 import os
@@ -29,10 +29,10 @@ def read_folder(
     columns: Columns = USUAL,
     folders: bool = False,
 ) -> tuple[ImageSet, Skipped]:
-    """Every image of a folder at ``size`` (height, width), and what was skipped: (file, reason).
+    """All images of a folder at ``size`` (height, width), and what was skipped: (file, reason).
 
-    ``labels``, ``classes``, ``columns`` and ``folders`` as in ``list_folder``; what becomes of odd and damaged files
-    stands in docs/bad-files.md. ``workers`` are threads; ``progress(done, total)`` is called from the calling thread.
+    ``labels``, ``classes``, ``columns`` and ``folders`` are as in ``list_folder``; docs/bad-files.md lists what happens
+    with odd and damaged files. ``workers`` are threads; ``progress(done, total)`` is called in the calling thread.
     """
     listing = list_folder(root, labels, classes, columns=columns, folders=folders)
     return read_listing(listing, size, channels, workers, progress)
@@ -45,7 +45,7 @@ def read_listing(
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[ImageSet, Skipped]:
-    """The same of a folder that was looked at before; a ``size`` as in ``left_in_files``."""
+    """The same for a folder that is already listed; ``size`` as in ``left_in_files``."""
     lazy, threads = left_in_files(listing, size, channels), workers or min(8, os.cpu_count() or 1)
     images, bad = loaded(lazy, threads, progress, partial(_check_left, listing))
     skipped = tuple(sorted((*listing.skipped, *bad.items())))
@@ -57,8 +57,8 @@ def read_listing(
 
 
 def left_in_files(listing: Listing, size: int | tuple[int, int] = 0, channels: int = 3) -> ImageSet:
-    """The images of a folder, read when they are drawn, at this size, (height, width) or the side of a square; 0: the
-    size of the first that can be read."""
+    """The images of a folder, to be read when they are needed, at this size: (height, width), the side of a square, or
+    0 for the size of the first readable image."""
     files = FolderFiles(listing.root, listing.files)
     shape = (size, size) if isinstance(size, int) else size
     lazy = LazyImages(files, torch.arange(len(files)), shape, channels)
@@ -73,11 +73,11 @@ def _check_left(listing: Listing, bad: dict[str, str]) -> None:
     if len(bad) == len(labels):
         found = f"none of the {len(labels)} images in {listing.root} can be read"
     elif names:
-        found = f"no labeled image in {listing.root} can be read of {shown(names)}"
+        found = f"no labeled image of {shown(names)} in {listing.root} can be read"
     else:
         return
     files = [_with_reason(file, bad[file]) for file in sorted(bad) if labels[file] in lost]
-    raise DataError(f"{found}: {shown(files)}. Every class needs an image; replace these files.")
+    raise DataError(f"{found}: {shown(files)}. Every class needs at least one image. Replace these files.")
 
 
 def _with_reason(file: str, reason: str) -> str:

@@ -1,4 +1,4 @@
-"""The labels that somebody gave: nothing is hidden, but for what a run is checked with."""
+"""User-provided labels: all of them are used, except those held out to measure a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,29 +19,29 @@ from debiaspl.data.table_form import Columns
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Every label that was given is used, but for those of one fold, which the run is checked with."""
+    """Uses every given label, except those of one fold, which measure the run."""
 
     takes_further: ClassVar[bool] = False
     table: str = ""
-    """The table of labels (file_name,label); without it, labels.csv in the folder, or class folders."""
+    """The table of labels (file_name,label); by default labels.csv in the folder, or class folders."""
     folds: int = 0
-    """In how many parts the labels are cut; 0: all are trained with."""
+    """Number of parts into which the labels are divided; 0: train with all."""
     fold: int = 0
     """Which part is held out."""
     file_column: str = ""
-    """What the table calls the column of images, if not file_name."""
+    """Name of the table's column of images, if not file_name."""
     label_column: str = ""
-    """What it calls the column of classes, if not label."""
+    """Name of the table's column of classes, if not label."""
     folders: bool = False
     """Whether class folders are labels too, for images that the table does not name."""
     labeled_also_unlabeled: bool = False
-    """Whether labeled images also serve as unlabeled ones."""
+    """Whether labeled images are also used as unlabeled ones."""
 
     def __post_init__(self) -> None:
         if self.folds == 1 or self.folds < 0 or not 0 <= self.fold < max(self.folds, 1):
             raise ValueError(
-                f"fold {self.fold} of {self.folds} folds, expected 0 folds, or 2 and more, and one of them by its "
-                "number from 0 on."
+                f"fold is {self.fold} and folds is {self.folds}, expected folds 0, or at least 2 and a fold below that "
+                "number, from 0."
             )
 
     def read(
@@ -51,7 +51,7 @@ class GivenLabels:
         stream: bool,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ImageSet:
-        """The folder's images with the labels given, at this size; those of a stream stay in their files."""
+        """The folder's images with the given labels, at this size; with ``stream`` they stay in their files."""
         place, table, columns = Path(data).expanduser(), self.table or None, self.columns
         if stream:
             return left_in_files(list_folder(place, table, columns=columns, folders=self.folders), image_size)
@@ -63,26 +63,26 @@ class GivenLabels:
         return Columns(self.file_column or None, self.label_column or None)
 
     def split(self, labels: Tensor, seed: int) -> Split:
-        """Labels to train with, and every other image; where none is left, the labeled ones themselves."""
+        """Labels to train with, and all other images; if there are none, the labeled ones again."""
         held_out = self.held_out(labels, seed)
         known = np.flatnonzero(labels.cpu().numpy() != UNLABELED)
         training = np.setdiff1d(known, held_out.numpy())
         if len(training) == 0:
-            raise DataError("no image has a label. Label a few of every class first.")
+            raise DataError("no image has a label. Label a few images of every class first.")
         every = np.arange(len(labels))
         rest = every if self.labeled_also_unlabeled else np.setdiff1d(every, training)
         return Split(from_numpy(training), from_numpy(rest if len(rest) else training))
 
     def held_out(self, labels: Tensor, seed: int) -> Tensor:
-        """Positions of the labels of this fold, ascending; none without folds."""
+        """Positions of the labels of this fold, ascending; empty without folds."""
         if not self.folds:
             return torch.empty(0, dtype=torch.int64)
         return (fold_of(labels, self.folds, seed) == self.fold).nonzero().flatten()
 
 
 def fold_of(labels: Tensor, folds: int, seed: int) -> Tensor:
-    """The fold of each labeled image: each class is dealt out to all folds in turn; -1 for images without a label,
-    and for the only label of a class, which is always trained with."""
+    """The fold of each labeled image: each class is distributed over all folds in turn; -1 for images without a label,
+    and for the only label of a class, which is always used for training."""
     random = np.random.RandomState(seed)
     known = labels.cpu().numpy()
     found = np.full(len(known), -1, dtype=np.int64)
@@ -90,7 +90,7 @@ def fold_of(labels: Tensor, folds: int, seed: int) -> Tensor:
     for number in np.unique(known[known != UNLABELED]):
         own = random.permutation(np.flatnonzero(known == number))
         if len(own) > 1:
-            # Dealing goes on where the last class ended: so the folds differ by one image at the most.
+            # Continue where the last class ended, so that the folds differ by at most one image.
             found[own] = (begin + np.arange(len(own))) % folds
             begin += len(own)
     return from_numpy(found)

@@ -1,4 +1,4 @@
-"""ImageSet: what the rest of the package knows of images."""
+"""ImageSet: images with labels, for the whole package."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ UNLABELED = -1
 
 
 class StoredImages(Protocol):
-    """Images that stay on the disk until they are asked for; indexed by positions, like a tensor."""
+    """Images that stay on disk until they are needed; indexed by positions, like a tensor."""
 
     dtype: torch.dtype
     device: torch.device
@@ -33,22 +33,22 @@ class StoredImages(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images of one size with their labels, in memory or on the disk.
+    """Images of one size with their labels, in memory or on disk.
 
-    ``labels`` is what a method may learn from. ``truth`` is what monitors and tables may compare with: no loss reads
-    it. For images whose label is hidden from the method the two differ, and for photos nobody labeled truth is -1 too.
+    ``labels`` are for learning. ``truth`` is for monitors and tables: no loss reads it. The two differ for images whose
+    label is hidden from the method; for unlabeled photos truth is -1 too.
     """
 
     images: Tensor | StoredImages | Vectors
-    """uint8, (N, C, H, W), C = 1 or 3, as a tensor or as whatever becomes one; or the vectors of a frozen encoder."""
+    """uint8, (N, C, H, W), C = 1 or 3, as a tensor or anything that converts to one; or vectors of a frozen encoder."""
     labels: Tensor
-    """int64, (N,), as a tensor or as whatever becomes one; -1 where the image has no label that a method may use."""
+    """int64, (N,), as a tensor or anything that converts to one; -1 if the image has no label for learning."""
     classes: tuple[str, ...]
-    """Class names; label k is classes[k]. Empty where no image has a label: such a set may hold no image at all."""
+    """Class names; label k is classes[k]. Empty if no image has a label: such a set may contain no image at all."""
     ids: tuple[str, ...] = ()
-    """One name per image, for tables of predictions; the position, if not given."""
+    """One name per image, for tables of predictions; by default its position."""
     truth: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
-    """int64, (N,), for monitors alone; the labels, if not given."""
+    """int64, (N,), only for monitors; by default the labels."""
 
     def __post_init__(self) -> None:
         for name in ("images", "labels", "truth"):
@@ -73,9 +73,9 @@ class ImageSet:
 
     @classmethod
     def of(cls, images: Any, labels: Any, classes: Sequence[str] = ()) -> "ImageSet":
-        """Arrays as people have them: images (N, H, W), (N, H, W, C) or (N, C, H, W) of bytes, or of numbers from 0 to
-        1; a class number for each, -1 for none. Classes are called by their numbers, if they have no names. ``labels``
-        is None where no image has one."""
+        """An image set from arrays: images (N, H, W), (N, H, W, C) or (N, C, H, W) of bytes, or of numbers from 0 to
+        1; a class number for each, -1 for none. Without ``classes``, class names are the numbers. ``labels`` is None if
+        no image has one."""
         pixels = _pixels(_tensor("images", images))
         numbers = torch.full((len(pixels),), UNLABELED) if labels is None else _tensor("labels", labels)
         if numbers.is_floating_point() or numbers.dtype == torch.bool:
@@ -87,7 +87,7 @@ class ImageSet:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether it holds vectors in the place of pictures."""
+        """Whether it contains vectors instead of images."""
         return isinstance(self.images, Vectors)
 
     @property
@@ -99,7 +99,7 @@ class ImageSet:
         return self.images.shape[1]
 
     def counts(self) -> list[int]:
-        """Labels per class; images without a label count nowhere."""
+        """Number of labels per class; images without a label are not counted."""
         return torch.bincount(self.labels[self.labels >= 0], minlength=self.num_classes).tolist()
 
     def select(self, indices: Tensor | Sequence[int]) -> "ImageSet":
@@ -112,14 +112,14 @@ class ImageSet:
         return replace(self, images=images, labels=self.labels[own], truth=self.truth[own], ids=ids)
 
     def joined(self, other: "ImageSet") -> "ImageSet":
-        """These images, then the other ones: another part of the same set."""
+        """These images, followed by those of another part of the same set."""
         images: Tensor | StoredImages | Vectors
         if isinstance(self.images, Vectors):
             assert isinstance(other.images, Vectors)
             images = self.images.joined(other.images)
         elif isinstance(self.images, Tensor):
             assert isinstance(other.images, Tensor)
-            # A part that did not fit beside the training stayed where it was; then both are there.
+            # One part may have stayed off the device because it did not fit; then both go there.
             where = self.images.device if self.images.device == other.images.device else torch.device("cpu")
             images = torch.cat((self.images.to(where), other.images.to(where)))
         else:
@@ -129,11 +129,11 @@ class ImageSet:
         return replace(self, images=images, labels=labels, truth=truth, ids=self.ids + other.ids)
 
     def without_labels(self) -> "ImageSet":
-        """The same images with every label hidden; the truth stays for monitors."""
+        """The same images with every label hidden; the truth is kept for monitors."""
         return replace(self, labels=torch.full_like(self.labels, UNLABELED), truth=self.truth)
 
     def to(self, device: torch.device) -> "ImageSet":
-        """On the device: labels always, images where they lie in memory and fit beside the training itself."""
+        """Move to the device: labels always, images if they are in memory and fit beside the training."""
         images = self.images
         if isinstance(images, Tensor | Vectors) and _fits(images, device):
             images = images.to(device)
@@ -182,7 +182,7 @@ def same_images(one: ImageSet, other: ImageSet) -> bool:
 
 
 def _fits(images: Tensor | Vectors, device: torch.device) -> bool:
-    """Whether half of the device's free memory holds them."""
+    """Whether they fit into half of the device's free memory."""
     size = torch.Size(images.shape).numel() * images.dtype.itemsize
     return device.type != "cuda" or size < torch.cuda.mem_get_info(device)[0] / 2
 
@@ -191,11 +191,13 @@ def _tensor(name: str, values: Any) -> Tensor:
     try:
         return torch.as_tensor(values if isinstance(values, Tensor) else np.asarray(values))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} cannot be made a tensor: {error} Expected one number type and one shape.") from error
+        raise ValueError(
+            f"{name} cannot be converted to a tensor: {error} Expected one number type and shape."
+        ) from error
 
 
 def _pixels(images: Tensor) -> Tensor:
-    """As uint8, (N, C, H, W)."""
+    """Convert to uint8, (N, C, H, W)."""
     if images.ndim == 3:
         images = images.unsqueeze(1)
     elif images.ndim == 4 and images.shape[1] not in (1, 3) and images.shape[3] in (1, 3):

@@ -1,4 +1,4 @@
-"""Sets known by name: where they lie, and how they are read."""
+"""Known sets by name: where they are, and how to read them."""
 
 import os
 from pathlib import Path
@@ -20,8 +20,8 @@ SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, 
 def load(name: str, root: Path | str | None = None) -> TrainTest:
     """Load a known set by name.
 
-    It is looked for in the folder ``$DEBIASPL_DATA``, in ``~/.cache/debiaspl``, and in ``root`` if given, which may
-    also be the set's own folder or archive.
+    It is searched in the folder ``$DEBIASPL_DATA``, in ``~/.cache/debiaspl``, and in ``root`` if given, which may also
+    be the set's own folder or archive.
     """
     if name == "digits":
         return digits()
@@ -35,19 +35,19 @@ def load(name: str, root: Path | str | None = None) -> TrainTest:
 
 def known_set(name: str) -> KnownSet:
     if name not in SETS:
-        raise DataError(f"there is no set named {name!r}; known sets are {', '.join(sorted([*SETS, 'digits']))}.")
+        raise DataError(f"there is no set named {name!r}. Known sets are {', '.join(sorted([*SETS, 'digits']))}.")
     return SETS[name]
 
 
 def data_folders() -> list[Path]:
-    """Where sets are looked for, in this order; the first is where they are put."""
+    """Folders in which sets are searched, in order; downloads go into the first."""
     given = os.environ.get("DEBIASPL_DATA")
     cache = Path.home() / ".cache" / "debiaspl"
     return [Path(given).expanduser(), cache] if given else [cache]
 
 
 def find(known: KnownSet, folders: list[Path], own: Path | None = None) -> Path | None:
-    """Where the set lies, whole or not: a place below these folders, or below ``own`` or ``own`` itself."""
+    """Where the set is, complete or not: a place below these folders, or below ``own``, or ``own`` itself."""
     places = [folder / name for folder in folders for name in known.places]
     if own is not None:
         places += [*(own / name for name in known.places), own]
@@ -68,7 +68,7 @@ def _found(known: KnownSet, root: Path | str | None) -> Path:
     if place is not None:
         return place
     folders = [*data_folders(), *([] if own is None else [own])]
-    asked = [str(folder) if folder.exists() else f"{folder} (not there)" for folder in folders]
+    asked = [str(folder) if folder.exists() else f"{folder} (does not exist)" for folder in folders]
     advice = f"Get it with: debiaspl data get {known.name}" if known.sources else known.elsewhere
     raise DataError(
         f"the set {known.name} was not found: looked for {' or '.join(known.places)} in {', '.join(asked)}. {advice}"

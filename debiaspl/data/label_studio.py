@@ -1,4 +1,4 @@
-"""Labels as Label Studio exports them: "JSON", with whole tasks, and "JSON-MIN", with a flat object for each."""
+"""Labels exported by Label Studio: "JSON", with whole tasks, and "JSON-MIN", with one flat object each."""
 
 import json
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ from debiaspl.data.errors import DataError, shown
 
 IMAGE = "image"
 CHOICE = "choice"
-"""What Label Studio's own template for classes calls the answer."""
+"""Name of the answer in Label Studio's own template for classification."""
 
 Given = tuple[str, str, str]
-"""Where in the file, which image, which label; empty for none."""
+"""Place in the file, image, and label; empty for no label."""
 
 
 def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iterator[Given]:
-    """What people have chosen, a row for each choice. The keys are those of the file and of the choice, if not the
-    usual ones."""
+    """The answers, one row per choice. The keys are those of the file and of the choice, if they are not the default
+    ones."""
     try:
         tasks = json.loads(table.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -25,7 +25,7 @@ def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iter
     except (ValueError, RecursionError) as error:
         raise DataError(f"{table} is not JSON: {error}. Expected an export of Label Studio, or a .csv file.") from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
-        raise DataError(f"{table} holds no list of tasks. Expected an export of Label Studio: JSON or JSON-MIN.")
+        raise DataError(f"{table} contains no list of tasks. Expected an export of Label Studio: JSON or JSON-MIN.")
     for number, task in enumerate(tasks, 1):
         place = f"task {number}"
         whole = isinstance(task.get("data"), dict)
@@ -38,7 +38,7 @@ def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iter
 
 
 def choices_of(entries: Any) -> Iterator[tuple[dict[str, Any], str, list[str]]]:
-    """Of annotations or predictions that were not cancelled: the entry, the question, and what was chosen."""
+    """For annotations or predictions that were not cancelled: the entry, the question, and the choices."""
     for entry in _objects(entries):
         for result in [] if entry.get("was_cancelled") else _objects(entry.get("result")):
             value = result.get("value")
@@ -51,7 +51,7 @@ def _file_of(data: dict[str, Any], key: str | None, found: str) -> str:
     keys = (key,) if key else ("file_name", IMAGE)
     name = next((data[each] for each in keys if isinstance(data.get(each), str) and data[each].strip()), None)
     if name is None:
-        raise DataError(f"{found}; it has {shown(list(data)) or 'nothing'}. Say which it is: --file-column.")
+        raise DataError(f"{found}; it has {shown(list(data)) or 'nothing'}. Name the right one with --file-column.")
     return str(name)
 
 
@@ -59,7 +59,7 @@ def _of_task(task: dict[str, Any], key: str | None, table: Path, place: str) -> 
     found = [(question, choices) for _, question, choices in choices_of(task.get("annotations"))]
     questions = sorted({question for question, _ in found})
     if key is None and len(questions) > 1:
-        raise DataError(f"{table} answers {shown(questions)} in {place}. Say which is the class: --label-column.")
+        raise DataError(f"{table} has the answers {shown(questions)} in {place}. Choose one with --label-column.")
     return (choices for question, choices in found if key in (None, question))
 
 
@@ -72,5 +72,5 @@ def _of_flat(task: dict[str, Any], key: str | None) -> Iterator[list[str]]:
 
 
 def _objects(entries: Any) -> list[dict[str, Any]]:
-    """Those of a list, if it is one; anything else is passed over."""
+    """The objects in a list; anything else is ignored."""
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

@@ -1,4 +1,4 @@
-"""The one reader of label tables: CSV of ``file_name,label``, and exports of Label Studio (.json)."""
+"""The only reader of label tables: CSV with ``file_name,label``, and exports of Label Studio (.json)."""
 
 import logging
 from collections import Counter
@@ -21,10 +21,10 @@ _TOLD: set[tuple[str, str]] = set()
 
 @dataclass(frozen=True)
 class LabelRow:
-    """A row, understood."""
+    """A parsed row."""
 
     place: str
-    """Where it stands, for messages: ``line 3``."""
+    """Its place in the file, for messages: ``line 3``."""
     name: str
     """The image, as the table names it."""
     label: str | None
@@ -33,24 +33,24 @@ class LabelRow:
 
 @dataclass(frozen=True)
 class LabelText:
-    """A CSV table as it stands in its file: what does not change can be written back byte for byte."""
+    """A CSV table with its original text: unchanged rows can be written back byte for byte."""
 
     table: Path
     form: Form
 
     @property
     def rows(self) -> tuple[CsvRow, ...]:
-        """Blank ones too."""
+        """All rows, including blank ones."""
         return self.form.rows
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all columns."""
+        """Names of all columns."""
         return self.form.names
 
     @property
     def places(self) -> tuple[int, int]:
-        """Of the columns of files and of labels."""
+        """Numbers of the file column and of the label column."""
         return self.form.places
 
     def cells(self, row: CsvRow) -> tuple[str, str]:
@@ -59,28 +59,28 @@ class LabelText:
         return unguarded(file), unguarded(label.strip())
 
     def understood(self, row: CsvRow) -> LabelRow | None:
-        """What a row says; None for a blank one."""
+        """A parsed row; None for a blank one."""
         if row.is_blank:
             return None
         if any(cell.strip() for cell in row.cells[len(self.names) :]):
             raise DataError(
                 f"{self.table} has {len(row.cells)} cells in line {row.line}, expected {len(self.names)} as in its "
-                'first line. A name that holds a comma is written in quotes: "a, b.jpg".'
+                'first line. Put a name with a comma in quotes: "a, b.jpg".'
             )
         name, label = self.cells(row)
         if not name.strip() or _holds_rows(label, self.form.separator):
-            found = "a label that runs over several lines" if name.strip() else "no file name"
-            raise DataError(f"{self.table} has {found} in line {row.line}. Is a quote left open, or a cell left out?")
+            found = "a label over several lines" if name.strip() else "no file name"
+            raise DataError(f"{self.table} has {found} in line {row.line}. Is a quote not closed, or a cell missing?")
         return LabelRow(f"line {row.line}", name, class_name(label))
 
 
 def read_label_rows(table: Path, columns: Columns = USUAL) -> list[LabelRow]:
-    """All rows that name an image. Whether the images are there is not asked here."""
+    """All rows that name an image. It does not check that the images exist."""
     return read_label_table(table, columns)[0]
 
 
 def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelRow], tuple[str, ...]]:
-    """The same, and what was assumed to understand the table."""
+    """The rows, and what was assumed about the table to read them."""
     if table.suffix.lower() == ".json":
         tasks = list(read_tasks(table, columns.file, columns.label))
         rows = [LabelRow(place, name, class_name(label.strip())) for place, name, label in tasks]
@@ -91,7 +91,7 @@ def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelR
 
 
 def tell_assumed(table: Path, assumed: Iterable[str]) -> None:
-    """Say in one line how a table was understood, once, and not by every process that reads it."""
+    """Log in one line how a table was read, once, not in every process."""
     line = "; ".join(assumed)
     if line and (str(table), line) not in _TOLD and parent_process() is None:
         _TOLD.add((str(table), line))
@@ -104,7 +104,7 @@ def _assumed_unlabeled(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_text(table: Path) -> str:
-    """The text of a table, with the mark that some programs put in front."""
+    """The text of a table, including a byte order mark."""
     try:
         return table.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
@@ -118,30 +118,30 @@ def read_text(table: Path) -> str:
 
 
 def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
-    """Header and rows; the columns are checked."""
+    """Header and rows, with checked columns."""
     try:
         return LabelText(table, form_of(text, columns))
     except CsvError as error:
-        raise DataError(f"{table} cannot be read from line {error.line} on: {error}. Is a quote left open?") from error
+        raise DataError(f"{table} cannot be read from line {error.line} on: {error}. Is a quote not closed?") from error
     except ValueError as error:
         raise refuse_form(table, str(error), columns) from error
 
 
 @dataclass(frozen=True)
 class Matched:
-    """What a table says of the files of a folder."""
+    """The labels of a folder's files in a table."""
 
     labels: dict[str, str | None]
     """File -> label, None for no label."""
     absent: tuple[str, ...]
-    """What the table names that is not there."""
+    """Files that the table names but that do not exist."""
     assumed: tuple[str, ...]
-    """How names were understood that are not the usual ones."""
+    """How unusual names were interpreted."""
 
 
 def match_files(table: Path, rows: Iterable[LabelRow], names: FileNames, allow_absent: bool = False) -> Matched:
-    """The labels of the files. Two labels for a file are refused; so are files that are not there, unless they are
-    allowed and some are."""
+    """The labels of the files. Raises if a file has two labels, or if files do not exist, unless that is allowed and
+    some do."""
     labels: dict[str, str | None] = {}
     places: dict[str, str] = {}
     missing: list[str] = []
@@ -149,8 +149,8 @@ def match_files(table: Path, rows: Iterable[LabelRow], names: FileNames, allow_a
     for row in rows:
         if names.below(row.name) is None:
             raise DataError(
-                f"{table} names {shown([row.name])} in {row.place}, which leads out of {names.root}. Expected a path "
-                f"below {names.root}, relative to it or absolute; for images elsewhere, link them into it and use "
+                f"{table} names {shown([row.name])} in {row.place}, which is outside of {names.root}. Expected a path "
+                f"below {names.root}, relative or absolute. For images elsewhere, link them into it and use "
                 "--follow-links."
             )
         file, how = names.found(row.name)
@@ -178,11 +178,11 @@ def counted_rows(count: int) -> str:
 
 
 def class_name(name: str) -> str | None:
-    """A label as it counts; None for one that means: no label."""
+    """The normalised label; None if it means: no label."""
     return None if not name or means_no_label(name) else composed(name)
 
 
 def _holds_rows(label: str, separator: str) -> bool:
-    """Whether a quote that was left open has made other rows a part of this label. A line break alone is none: class
-    names may hold one."""
+    """Whether a quote that was not closed has made other rows part of this label. A line break alone is no sign of it,
+    since class names may contain one."""
     return any(Path(line.partition(separator)[0]).suffix.lower() in EXTENSIONS for line in label.splitlines()[1:])

@@ -1,4 +1,4 @@
-"""Images that stay in their files until they are drawn."""
+"""Images that stay in their files until they are needed."""
 
 import math
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.files import memory
 
 LARGE_FILE = 50_000_000
-"""Bytes from which on somebody looks whether they fit in memory."""
+"""Size in bytes from which on the free memory is checked."""
 
 
 class Files(Protocol):
@@ -30,7 +30,7 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """Files of a folder."""
+    """The files of a folder."""
 
     root: Path
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class FolderFiles:
             size = path.stat().st_size
             if size > LARGE_FILE and not memory.fits(size):
                 free = memory.gigabytes(memory.free_memory())
-                raise BadImage(f"the file has {memory.gigabytes(size)}, and {free} of memory are free")
+                raise BadImage(f"the file has {memory.gigabytes(size)}, but only {free} of memory are free")
             return path.read_bytes()
         except OSError as error:
             raise BadImage(f"cannot be opened: {error.strerror or error}") from error
@@ -52,13 +52,13 @@ class FolderFiles:
 
 @dataclass(frozen=True, eq=False)
 class LazyImages:
-    """What an ``ImageSet`` holds instead of a tensor when its images do not fit: indexed like one, read on demand."""
+    """Replaces the tensor of an ``ImageSet`` if its images do not fit in memory: indexed like one, read on demand."""
 
     files: Files
     positions: Tensor
-    """Which files, in which order."""
+    """Indices of the files, in order."""
     size: tuple[int, int]
-    """Height and width that every image is given."""
+    """Height and width of all images."""
     channels: int = 3
 
     dtype = torch.uint8
@@ -72,28 +72,28 @@ class LazyImages:
         return replace(self, positions=self.positions[positions])
 
     def joined(self, other: "LazyImages") -> "LazyImages":
-        """With further images of the same files."""
+        """With more images of the same files."""
         return replace(self, positions=torch.cat((self.positions, other.positions)))
 
     def is_same(self, other: "LazyImages") -> bool:
         return self.files == other.files and torch.equal(self.positions, other.positions)
 
     def __getitem__(self, positions: Tensor) -> Tensor:
-        """The images as they are; a file that cannot be read is an error here."""
+        """The whole images; a file that cannot be read raises an error here."""
         made = []
         for position in positions.tolist():
             try:
                 made.append(self.picture(position))
             except BadImage as error:
-                raise DataError(f"image {position} cannot be read: {error}. Remove it or replace it.") from error
+                raise DataError(f"image {position} cannot be read: {error}. Remove or replace it.") from error
         return torch.stack(made)
 
     def picture(self, position: int) -> Tensor:
-        """One whole image, at the size that all have: uint8, (C, H, W). Raises BadImage where it cannot be read."""
+        """One whole image, at the common size: uint8, (C, H, W). Raises BadImage if it cannot be read."""
         return decode(self.files.read(int(self.positions[position])), self.size, self.channels)
 
     def with_size_of_first(self) -> "LazyImages":
-        """With every image given the size that the first one has that can be read."""
+        """The same images, with the size of the first readable one."""
         reason = "there are no images"
         for position in self.positions.tolist():
             try:
@@ -101,27 +101,27 @@ class LazyImages:
                 return replace(self, size=(first.height, first.width))
             except BadImage as error:
                 reason = str(error)
-        raise DataError(f"none of {len(self.positions)} images can be read; the last: {reason}.")
+        raise DataError(f"none of {len(self.positions)} images can be read. The last: {reason}.")
 
     def load(self, positions: Tensor, crops: int, seed: int, out: Tensor | None = None) -> "Loaded":
-        """Read these images, and make ``crops`` pictures of each: random resized crops.
+        """Read these images, and make ``crops`` random resized crops of each.
 
-        They are drawn from a generator of their image: the first is seeded with ``seed``, the others with the numbers
-        that follow. A file that cannot be read is named, and the next one that can be read stands in for it, so that
-        batches keep their size. ``out`` is room for the pictures.
+        Each image has its own generator: the first is seeded with ``seed``, the others with the following numbers. A
+        file that cannot be read is listed in ``skipped``, and the next readable one replaces it, so that batches keep
+        their size. ``out`` is memory for the crops.
         """
         shape = (crops, len(positions), self.channels, *self.size)
         pictures = torch.empty(shape, dtype=torch.uint8) if out is None else out
         used: list[int] = []
         skipped: dict[int, str] = {}
-        room = pictures.numpy()
-        with pillow_keeps_quiet:  # once for the batch: it costs as much as a small image
+        arrays = pictures.numpy()
+        with pillow_keeps_quiet:  # once per batch, since it costs as much as a small image
             for place, position in enumerate(positions.tolist()):
-                used.append(self._fill(room[:, place], position, Random(seed + place), skipped))
+                used.append(self._fill(arrays[:, place], position, Random(seed + place), skipped))
         return Loaded(torch.tensor(used), pictures, skipped)
 
-    def _fill(self, room: NDArray[np.uint8], position: int, random: Random, skipped: dict[int, str]) -> int:
-        """Pictures, (crops, C, H, W), of this image or of the next one that can be read; its position."""
+    def _fill(self, out: NDArray[np.uint8], position: int, random: Random, skipped: dict[int, str]) -> int:
+        """Write crops, (crops, C, H, W), of this image or of the next readable one; returns its position."""
         for step in range(len(self.positions)):
             actual = (position + step) % len(self.positions)
             try:
@@ -130,17 +130,17 @@ class LazyImages:
             except BadImage as error:
                 skipped[actual] = str(error)
                 continue
-            for picture in room:
+            for picture in out:
                 picture[...] = _channels_first(_resized_crop(image, self.size, random))
             return actual
-        raise DataError(f"none of {len(self.positions)} images can be read; the first: {skipped[position]}.")
+        raise DataError(f"none of {len(self.positions)} images can be read. The first: {skipped[position]}.")
 
 
 class Loaded(NamedTuple):
     """A batch read from files."""
 
     positions: Tensor
-    """Which images these are; not what was asked for where another had to stand in."""
+    """Indices of these images; they differ from the requested ones if a file was replaced."""
     pictures: Tensor
     """uint8, (crops, N, C, H, W)."""
     skipped: dict[int, str]
@@ -158,9 +158,9 @@ def _channels_first(image: Image.Image) -> NDArray[np.uint8]:
 
 
 def resized_crop_box(width: int, height: int, random: Random) -> tuple[float, float, float, float]:
-    """Left, top, right, bottom of a part with 20 to 100 % of the area and sides of 3:4 to 4:3, anywhere in the image.
+    """Left, top, right, bottom of a random part with 20 to 100 % of the area and an aspect ratio of 3:4 to 4:3.
 
-    The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part of allowed proportions.
+    The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part with an allowed ratio.
     """
     for _ in range(10):
         area = width * height * random.uniform(0.2, 1.0)

@@ -1,4 +1,4 @@
-"""Which files of a folder are images, and which label each has; no image is opened here."""
+"""Lists the images of a folder and their labels; no image is opened."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from debiaspl.data.table_form import USUAL, Columns
 
 Skipped = tuple[tuple[str, str], ...]
 
-# What operating systems leave behind and no leading dot hides.
+# Files that operating systems create, without a leading dot.
 _CLUTTER = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
@@ -32,16 +32,16 @@ class Listing:
 
     root: Path
     files: tuple[str, ...]
-    """Paths relative to root, with "/"; bytes that are no UTF-8 are kept the way os.fsdecode keeps them."""
+    """Paths relative to root, with "/"; bytes that are not UTF-8 as in os.fsdecode."""
     labels: Tensor
-    """int64, (N,); -1 where the image has no label."""
+    """int64, (N,); -1 if the image has no label."""
     classes: tuple[str, ...]
     skipped: Skipped
-    """What is no image, or cannot be reached: (file, reason), sorted by name."""
+    """Files that are not images, or cannot be read: (file, reason), sorted by name."""
     absent: tuple[str, ...] = ()
-    """Files that the table names and that are not there, as it names them."""
+    """Files that the table names but that do not exist, as it names them."""
     passed_over: tuple[str, ...] = ()
-    """Images in folders called like a class of the table, which the table does not name: they have no label."""
+    """Images in folders named like a class of the table, which the table does not name: they have no label."""
 
 
 def list_folder(
@@ -53,13 +53,13 @@ def list_folder(
     needs_classes: bool = True,
     folders: bool = False,
 ) -> Listing:
-    """Class folders, or any folder with a table of labels.
+    """List class folders, or any folder with a table of labels.
 
-    Without ``labels`` the table is ``root/labels.csv`` if there is one; else every folder in root is a class, with all
-    that lies in it at any depth. ``classes`` gives the names in their order; without it they are sorted.
-    ``allow_absent`` lets a table name files that are not there, as long as some are; ``columns`` says what its columns
-    are called. Where fewer than two classes have a label, that is an error, unless ``needs_classes`` is False: then no
-    image has one. With ``folders``, an image that the table does not name has its class folder as label.
+    Without ``labels`` the table is ``root/labels.csv`` if it exists; otherwise every folder in root is a class, with
+    all images below it at any depth. ``classes`` gives the names in order; by default they are sorted. With
+    ``allow_absent`` a table may name files that do not exist, as long as some do. ``columns`` are the names of its
+    columns. If fewer than two classes have a label, that is an error, unless ``needs_classes`` is False: then no image
+    has one. With ``folders``, the label of an image that the table does not name is its class folder.
     """
     root = Path(root)
     files, skipped = _find_images(root)
@@ -72,13 +72,13 @@ def list_folder(
         tell_assumed(table, assumed + matched.assumed)
         given, absent = matched.labels, matched.absent
         lies_in = {file: class_name(file.split("/")[0]) if folders and "/" in file else None for file in files}
-        named: dict[str, str | None] = lies_in | given  # what has no row, nor a class folder that counts, has no label
+        named: dict[str, str | None] = lies_in | given  # without a row and a class folder that counts: no label
         passed_over = _passed_over(named, given)
         itself = os.path.abspath(table)
         others = ((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
     elif columns != USUAL:
-        raise DataError(f"{root} has no labels.csv whose columns could be named. Name the table too: --labels.")
+        raise DataError(f"{root} has no labels.csv, so its columns cannot be named. Name the table too: --labels.")
     else:
         named = _from_folders(root, files, classes)
     if not named:
@@ -93,14 +93,14 @@ def list_folder(
 
 
 def _passed_over(named: dict[str, str | None], given: dict[str, str | None]) -> tuple[str, ...]:
-    """Of the files that have no label and no row: those in a folder called like a label that there is."""
+    """Of the files without a label and without a row: those in a folder named like an existing label."""
     classes = {name.casefold() for name in given.values() if name is not None}
     rest = (file for file, label in named.items() if label is None and file not in given and "/" in file)
     return tuple(sorted(file for file in rest if composed(file.split("/")[0]).casefold() in classes))
 
 
 def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
-    """Every file below root that is named like an image, and everything else that is not hidden, with the reason."""
+    """All files below root that are named like images, and all others that are not hidden, with the reason."""
     if not root.is_dir():
         found = "is a file (unpack an archive; put a single image into a folder)" if root.exists() else "does not exist"
         raise DataError(f"{root} {found}. Expected a folder of images.")
@@ -110,7 +110,7 @@ def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
 
 
 def list_images(root: Path) -> Listing:
-    """Every image of a folder, at any depth, whatever its folders are called; none has a label."""
+    """All images of a folder, at any depth, without labels."""
     files, others = _find_images(root)
     if not files:
         raise _no_image(root, others)
@@ -118,7 +118,7 @@ def list_images(root: Path) -> Listing:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, str]]:
-    """Each folder is read once, links to folders last: loops end, and a folder goes by its real name."""
+    """Each folder is read once, links to folders last: loops end, and a folder has its real name."""
     seen: dict[tuple[int, int], str] = {}
     folders, links = [""], list[str]()
     while folders or links:
@@ -127,7 +127,7 @@ def _walk(root: Path) -> Iterator[tuple[str, str]]:
             status = os.stat(root / folder)
             first = seen.setdefault((status.st_dev, status.st_ino), folder)
             if first != folder:
-                yield folder, f"the same folder as {first or 'the whole one'}, which is read already"
+                yield folder, f"the same folder as {first or 'the whole one'}, which is already read"
                 continue
             entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
         except OSError as error:
@@ -146,7 +146,7 @@ def _walk(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
-    """A folder, an image, or the reason why it is skipped."""
+    """A folder, an image, or the reason why the entry is skipped."""
     try:
         if entry.is_dir():
             return _FOLDER
@@ -157,17 +157,17 @@ def _kind(entry: os.DirEntry[str]) -> str:
             return _IMAGE if extension.lower() in EXTENSIONS else f"not an image: {extension or 'no extension'}"
     except OSError as error:
         return f"cannot be reached: {error.strerror}"
-    # Pipes and devices are left alone: opening a pipe waits for ever.
+    # Pipes and devices are not opened: opening a pipe would wait forever.
     return "a link to a file that is not there" if entry.is_symlink() else "neither a file nor a folder"
 
 
 def _no_image(root: Path, others: Skipped) -> DataError:
     found = f"{counted(others, 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
     links = sum(reason == _LEAVES for _, reason in others)
-    hint = f" {links:,} of them lead out of the folder by a link: --follow-links reads them." if links else ""
+    hint = f" {links:,} of them are links out of the folder: --follow-links reads them." if links else ""
     heic = sum(reason.endswith(TO_JPEG) for _, reason in others)
     hint += f" HEIC files are {TO_JPEG}." if heic else ""
-    return DataError(f"{root} holds no image and {found}. Images end in {' '.join(EXTENSIONS)}.{hint}")
+    return DataError(f"{root} contains no image and {found}. Images end in {' '.join(EXTENSIONS)}.{hint}")
 
 
 def _is_hidden(name: str) -> bool:
@@ -175,13 +175,13 @@ def _is_hidden(name: str) -> bool:
 
 
 def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | None) -> dict[str, str | None]:
-    """File -> class, by the folder directly below root that it lies in."""
+    """File -> class, from the folder directly below root."""
     loose = [file for file in files if "/" not in file]
     if loose and len(loose) == len(files) and classes is not None:
         return dict.fromkeys(files)
     if loose:
         raise DataError(
-            f"{root} has {counted(loose, 'image')} outside of any class folder: {shown(loose)}. "
+            f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. "
             f"Expected {root}/CLASS/*.jpg and, for images without a label, {root}/{UNLABELED_NAME}/*.jpg; "
             "or a table labels.csv with the columns file_name,label."
         )
@@ -198,15 +198,15 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
             f"Add images, which end in {' '.join(EXTENSIONS)}, or remove the folder.{hint}"
         )
     also = sorted(name for name in used if means_no_label(name) and name != UNLABELED_NAME)
-    tell_assumed(root, [f"{shown([f'{name}/' for name in also])} holds photos without a label"] if also else [])
+    tell_assumed(root, [f"{shown([f'{name}/' for name in also])} contains photos without a label"] if also else [])
     return {file: class_name(file.split("/")[0]) for file in files}
 
 
 def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
-    """``train/`` and ``val/`` would be two classes, and a run would learn to tell them apart.
+    """Raise for ``train/`` and ``val/``, which would become two classes.
 
-    They cannot be classes where all folders are named like parts of a data set, and one or more of them hold nothing
-    but folders, two or more. ``files`` are relative to root.
+    They cannot be classes if all folders are named like parts of a data set, and at least one of them contains only
+    folders, two or more. ``files`` are relative to root.
     """
     names = sorted(name for name in set(folders) if not means_no_label(name))
     if not all(name.casefold() in _PARTS for name in names):
@@ -220,15 +220,15 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
     main = f"{root}/{part}"
     beside = f", and move {root}/{UNLABELED_NAME} into it" if UNLABELED_NAME in folders else ""
     raise DataError(
-        f"{root} holds {shown(names)}, named like parts of a data set and not like classes; {main} holds "
-        f"{shown(sorted(inner[part]))}. Expected a folder for each class. Give the part to learn from instead: {main}"
+        f"{root} contains {shown(names)}, named like parts of a data set and not like classes; {main} contains "
+        f"{shown(sorted(inner[part]))}. Expected a folder for each class. Use the part to learn from: {main}"
         f"{beside}. If they are classes after all, label their images in a table with the columns file_name,label."
     )
 
 
 def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> tuple[str, ...]:
     order = tuple(sorted(found)) if classes is None else tuple(composed(name.strip()) for name in classes)
-    # Lone surrogates stand for bytes that are no UTF-8; no report or table could be written with such a class.
+    # Lone surrogates stand for bytes that are not UTF-8; such a class could not be written to a report or table.
     broken = [
         name for name in order if not name or means_no_label(name) or any("\ud800" <= c <= "\udfff" for c in name)
     ]
@@ -236,17 +236,17 @@ def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> 
         raise DataError(
             f"{f'the classes of {root} are {shown(order)}' if order else f'no image of {root} has a label'}. "
             "Expected two or more different names: label a few images of every class, in a table with the columns "
-            f"file_name,label, or in a folder for each class beside {UNLABELED_NAME}/."
+            f"file_name,label, or in one folder per class beside {UNLABELED_NAME}/."
         )
     if len(set(order)) < 2 or len(set(order)) < len(order) or broken:
         raise DataError(
             f"the classes of {root} are {shown(broken or order) or 'not known'}. Expected two or more different names "
-            f"in UTF-8, none of them {UNLABELED_NAME}: one folder each, or given in the table or as classes."
+            f"in UTF-8, none of them {UNLABELED_NAME}: one folder each, or named in the table or as classes."
         )
     unknown = sorted(found - set(order))
     if unknown:
         raise DataError(
-            f"{root} has {counted(unknown, 'label')} not among the classes given: {shown(unknown)}. "
-            f"The classes given are {shown(order, limit=20)}."
+            f"{root} has {counted(unknown, 'label')} outside of the given classes: {shown(unknown)}. "
+            f"The given classes are {shown(order, limit=20)}."
         )
     return order

@@ -1,4 +1,4 @@
-"""Data by name or by place: a known set, a folder of images, tar shards, or a packed folder."""
+"""Open data by name or by path: a known set, a folder of images, tar shards, or a packed folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,16 +22,15 @@ TEST_SHARE = 0.2
 
 
 def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | Path | None = None) -> TrainTest:
-    """A known set by its name, or whatever lies at a path.
+    """A known set by its name, or the data at a path.
 
-    What has no test set of its own has a fifth of each class held out, the same fifth for every seed.
+    If there is no test set, a fifth of each class is held out, the same fifth for every seed.
 
     Args:
         data: a name such as ``cifar10``, or a path: class folders, a folder with labels.csv, tar shards, a packed set.
-        image_size: side that images are given; 0 for that of the set, or of the first image of a folder.
-        stream: leave the images of a folder in their files and read them while training, instead of once before. Tar
-            shards are always streamed.
-        root: a further folder to look for known sets in.
+        image_size: side of the images; 0 for that of the set, or of the first image of a folder.
+        stream: read the images of a folder while training, instead of once before. Tar shards are always streamed.
+        root: an additional folder in which known sets are searched.
     """
     place = Path(data).expanduser()
     if not place.exists() and ("/" in data or data.startswith(("~", "."))):
@@ -54,7 +53,7 @@ def is_known(data: str) -> bool:
 
 
 def is_folder_of_images(data: str) -> bool:
-    """Whether what lies there is a plain folder: no known set, no tar shards and no packed set."""
+    """Whether the path is a plain folder: not a known set, tar shards or a packed set."""
     place = Path(data).expanduser()
     return not is_known(data) and place.is_dir() and not _is_packed(place) and not _holds_shards(place)
 
@@ -68,7 +67,7 @@ def _holds_shards(place: Path) -> bool:
 
 
 def _sized(whole: TrainTest, image_size: int) -> TrainTest:
-    """A set at another size: what is read while training is read at it, what is in memory is resized once."""
+    """A set at another size: streamed images are read at this size, images in memory are resized once."""
 
     def sized(images: ImageSet) -> ImageSet:
         stored, size = images.images, (image_size, image_size)
@@ -89,7 +88,7 @@ def read_place(place: Path, image_size: int) -> ImageSet:
         classes = tuple(sorted(set(samples.labels) - {""}, key=_by_number))
         if len(classes) < 2:
             raise DataError(
-                f"the shards at {place} name {len(classes)} classes, expected two or more: each sample needs a .cls "
+                f"the shards at {place} have {len(classes)} classes, expected two or more: each sample needs a .cls "
                 "file with its class beside the image (0001.jpg, 0001.cls)."
             )
         number = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
@@ -100,7 +99,7 @@ def read_place(place: Path, image_size: int) -> ImageSet:
 
 
 def _by_number(name: str) -> tuple[int, int, str]:
-    """Class numbers in the order of numbers, then names in the order of letters."""
+    """Sort key: class numbers in numeric order, then names alphabetically."""
     return (0, int(name), "") if name.isdecimal() else (1, 0, name)
 
 
@@ -108,7 +107,7 @@ def with_test_set(images: ImageSet) -> TrainTest:
     if int(images.labels.min()) == UNLABELED:
         unlabeled = int((images.labels == UNLABELED).sum())
         raise DataError(
-            f"{unlabeled:,} of {len(images):,} images have no label. A recipe hides labels by its own protocol, and "
+            f"{unlabeled:,} of {len(images):,} images have no label. A recipe hides labels by its own protocol, so it "
             "needs a label for every image."
         )
     train, test = held_out_share(images.labels, TEST_SHARE, seed=0)

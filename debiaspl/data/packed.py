@@ -1,7 +1,7 @@
-"""Packed sets: images of one size as plain bytes in memory-mapped shards, for fast repeated use.
+"""Packed sets: images of one size as raw bytes in memory-mapped shards, for fast repeated use.
 
-A packed folder holds ``images-00000.bin``, ... (uint8, N x C x H x W, no header), and ``index.json``, written last:
-where it is, the folder is whole.
+A packed folder contains ``images-00000.bin``, ... (uint8, N x C x H x W, no header), and ``index.json``, which is
+written last: if it exists, the folder is complete.
 """
 
 import json
@@ -31,12 +31,12 @@ INDEX = "index.json"
 
 @dataclass(frozen=True, eq=False)
 class PackedImages:
-    """What an ``ImageSet`` holds instead of a tensor: indexed like one, read from the disk's cache."""
+    """Replaces the tensor of an ``ImageSet``: indexed like one, read through the disk cache."""
 
     paths: tuple[Path, ...]
     per_shard: int
     positions: Tensor
-    """Which images, in which order."""
+    """Indices of the images, in order."""
     picture: tuple[int, int, int]
     """Channels, height and width."""
     _maps: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class PackedImages:
         return replace(self, positions=self.positions[positions])
 
     def joined(self, other: "PackedImages") -> "PackedImages":
-        """With further images of the same files."""
+        """With more images of the same files."""
         return replace(self, positions=torch.cat((self.positions, other.positions)))
 
     def is_same(self, other: "PackedImages") -> bool:
@@ -82,10 +82,10 @@ def pack(
     progress: Callable[[int], None] = lambda done: None,
     overwrite: bool = False,
 ) -> int:
-    """Write batches of (images, labels, ids) as a packed folder, and return how many images there are.
+    """Write batches of (images, labels, ids) as a packed folder, and return the number of images.
 
-    All goes into a folder beside ``out`` that gets its name when it is whole; a failure leaves nothing. With
-    ``overwrite`` it replaces an earlier packed folder, which stays until then.
+    Everything is written to a folder beside ``out``, which is renamed when it is complete; an error leaves nothing.
+    With ``overwrite`` it replaces an earlier packed folder, which stays until then.
     """
     refuse_packing_over(out, overwrite)
     try:
@@ -103,7 +103,9 @@ def refuse_packing_over(out: Path, overwrite: bool) -> None:
     if not out.exists():
         return
     if not (out / INDEX).is_file():
-        raise DataError(f"{out} exists already and is no packed folder, so it is not overwritten. Choose another name.")
+        raise DataError(
+            f"{out} exists already and is not a packed folder, so it is not overwritten. Choose another name."
+        )
     if not overwrite:
         raise DataError(exists_already(out, "packed images"))
 
@@ -111,7 +113,7 @@ def refuse_packing_over(out: Path, overwrite: bool) -> None:
 def pack_files(
     images: ImageSet, out: Path, progress: Callable[[int], None] = lambda done: None, overwrite: bool = False
 ) -> tuple[int, dict[str, str]]:
-    """Pack images that lie in files; how many there are, and which could not be read, with the reason."""
+    """Pack images from files; returns their number, and a reason for each that could not be read."""
     assert isinstance(images.images, LazyImages)
     lazy, skipped = images.images, {}
 
@@ -160,7 +162,7 @@ def _write(
         ids += own_ids
         progress(len(ids))
     if not ids:
-        raise DataError("no image could be read: there is nothing to pack.")
+        raise DataError("no image could be read, so there is nothing to pack.")
     index = {
         "format": FORMAT,
         "picture": picture,
@@ -181,7 +183,7 @@ def _shard_name(number: int) -> str:
 
 
 def open_packed(folder: Path) -> ImageSet:
-    """A packed folder as an image set whose pixels stay on the disk."""
+    """A packed folder as an image set whose pixels stay on disk."""
     try:
         index = parse_json((folder / INDEX).read_text())
         picture, classes, labels, ids, per_shard = _checked(index)
@@ -198,7 +200,7 @@ def open_packed(folder: Path) -> ImageSet:
 
 
 def _checked(index: Any) -> tuple[tuple[int, int, int], tuple[str, ...], list[int], tuple[str, ...], int]:
-    """Picture, classes, labels, ids and images a shard, if they are what they must be."""
+    """Picture, classes, labels, ids and images per shard, after checking them."""
     picture, per_shard, classes, labels, ids = (
         index[name] for name in ("picture", "per_shard", "classes", "labels", "ids")
     )
@@ -214,7 +216,7 @@ def _checked(index: Any) -> tuple[tuple[int, int, int], tuple[str, ...], list[in
 
 
 def _is_list(value: Any, kind: type) -> bool:
-    # True is a number in Python, and a mistake here.
+    # True is a number in Python, but an error here.
     return isinstance(value, list) and all(type(one) is kind for one in value)
 
 

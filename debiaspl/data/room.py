@@ -1,4 +1,4 @@
-"""Memory for pictures that are being decoded: several threads together take no more than there is."""
+"""Limits the memory of images that are being decoded by several threads at once."""
 
 import threading
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from debiaspl.files import memory
 
 SMALL = 48_000_000
-"""Bytes that nobody asks about: 4 million pixels, of which eight threads take less than half a gigabyte."""
+"""Size in bytes below which nothing is checked: 4 million pixels, or less than half a gigabyte for eight threads."""
 
 
 class Room:
-    """Threads that wait for each other where their pictures do not fit in memory at the same time."""
+    """Makes threads wait for each other if their images do not fit in memory at the same time."""
 
     def __init__(self) -> None:
         self._taken, self._changed = 0, threading.Condition()
 
     @contextmanager
     def taken(self, size: int) -> Iterator[bool]:
-        """Room for so many bytes, if there is as much at all; False if not. Waits while others have it."""
+        """Reserve so many bytes; waits while other threads use them. False if they would not fit at all."""
         if size <= SMALL:
             yield True
             return
@@ -26,7 +26,7 @@ class Room:
             yield False
             return
         with self._changed:
-            # What others have taken may not show yet in the memory that is free.
+            # The memory of other threads may not show up yet as used.
             self._changed.wait_for(lambda: self._taken == 0 or memory.fits(self._taken + size))
             self._taken += size
         try:

@@ -1,4 +1,4 @@
-"""WebDataset tar shards: images beside their labels in plain tar files, read in any order without unpacking."""
+"""WebDataset tar shards: images and labels in plain tar files, read in any order without unpacking."""
 
 import os
 import tarfile
@@ -15,16 +15,16 @@ from debiaspl.data.tar import DAMAGED, members
 
 LABEL_EXTENSIONS = (".cls", ".txt")
 LONGEST_LABEL = 4096
-"""Bytes; a label is the name or the number of a class."""
+"""In bytes; a label is the name or the number of a class."""
 
 
 @dataclass(frozen=True, eq=False)
 class TarShards:
-    """Where each image lies in which shard: a table of three numbers an image, so that a hundred million fit in memory.
+    """The place of each image in the shards: three numbers per image, so that a hundred million fit in memory.
 
-    A shard holds, for each sample, files of one name and several extensions: ``0001.jpg`` and ``0001.cls``, the class
-    number or name as text. One pass over the headers finds them; images are then read by offset, in any order, from
-    any process, which is what makes a shuffled stream that resumes at a step possible.
+    A shard contains, for each sample, files of one name and several extensions: ``0001.jpg`` and ``0001.cls``, the
+    class number or name as text. One pass over the headers finds them. Images are then read by offset, in any order,
+    from any process, which makes a shuffled stream possible that resumes at any step.
     """
 
     paths: tuple[Path, ...]
@@ -44,7 +44,7 @@ class TarShards:
         except OSError as error:
             raise DataError(f"could not read {path}: {error.strerror}. Is the shard still there?") from error
         if len(content) != self.size[position]:
-            raise DataError(f"{path} has become shorter since it was first read; was it replaced? Start the run anew.")
+            raise DataError(f"{path} has become shorter since it was first read. Was it replaced? Start a new run.")
         return content
 
 
@@ -56,7 +56,7 @@ class Samples:
     ids: tuple[str, ...]
     """``shard/sample`` of each image."""
     labels: tuple[str, ...]
-    """The label as written, "" where a sample has none."""
+    """The label as written; "" if a sample has none."""
     skipped: tuple[tuple[str, str], ...]
     """Samples without an image: (name, reason)."""
 
@@ -110,13 +110,13 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
         raise
     except (*DAMAGED, OSError) as error:
         why = str(error) or type(error).__name__
-        raise DataError(f"{path} is not a whole, plain tar file ({why}). Get or make the shard again.") from error
+        raise DataError(f"{path} is not a complete, plain tar file ({why}). Get or make the shard again.") from error
     return samples
 
 
 def _refuse_cut(path: Path, member: tarfile.TarInfo, length: int) -> None:
     if member.offset_data + member.size > length:
-        raise DataError(f"{path} is cut short inside {member.name}. Get or make the shard again.")
+        raise DataError(f"{path} is truncated inside {member.name}. Get or make the shard again.")
 
 
 def _label(path: Path, name: str, sample: dict[str, tarfile.TarInfo]) -> str:

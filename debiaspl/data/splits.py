@@ -1,7 +1,7 @@
-"""Which images are labeled: the protocols of the literature, the same indices on every machine.
+"""Which images are labeled: the protocols of the literature, with the same indices on every machine.
 
-All draws come from NumPy's legacy ``RandomState``, whose streams are frozen for good: ``default_rng`` and torch may
-change theirs between versions, and with them every fold of every table.
+All draws use NumPy's legacy ``RandomState``, whose streams never change: ``default_rng`` and torch may change theirs
+between versions, and with them every fold of every table.
 """
 
 import math
@@ -24,9 +24,9 @@ class Split(NamedTuple):
 
 
 def few_labels(labels: Labels, per_class: int, seed: int, labeled_also_unlabeled: bool = True) -> Split:
-    """``per_class`` labels of every class; every other image is unlabeled.
+    """``per_class`` labels of every class; all other images are unlabeled.
 
-    The literature's default is that labeled images also serve as unlabeled ones (FixMatch and its successors).
+    By default, as in the literature, labeled images are also unlabeled ones (FixMatch and its successors).
     """
     classes = _positions(labels)
     for number, positions in enumerate(classes):
@@ -39,7 +39,7 @@ def few_labels(labels: Labels, per_class: int, seed: int, labeled_also_unlabeled
 
 
 def label_share(labels: Labels, share: float, seed: int, labeled_also_unlabeled: bool = False) -> Split:
-    """Of every class this share of its images, rounded, but at least one, is labeled; every other image is unlabeled.
+    """This share of every class, rounded, but at least one image, is labeled; all other images are unlabeled.
 
     The rule of the authors' code for ImageNet, whose classes have 732 to 1,300 images.
     """
@@ -52,17 +52,17 @@ def label_share(labels: Labels, share: float, seed: int, labeled_also_unlabeled:
 def long_tail(
     labels: Labels, gamma: float, labeled_fraction: float, seed: int, labeled_also_unlabeled: bool = False
 ) -> Split:
-    """Class c keeps ``int(n * gamma ** (-c / (C - 1)))`` images, n the size of the smallest class; of those,
-    ``ceil(labeled_fraction * kept)`` are labeled, and the others are unlabeled. CReST, whose protocol this is, has the
-    labeled images among the unlabeled ones too (``labeled_also_unlabeled``); DebiasPL takes the others alone.
+    """Class c keeps ``int(n * gamma ** (-c / (C - 1)))`` images, where n is the size of the smallest class. Of those,
+    ``ceil(labeled_fraction * kept)`` are labeled, and the others are unlabeled. In CReST, which introduced this
+    protocol, labeled images are also unlabeled ones (``labeled_also_unlabeled``); in DebiasPL they are not.
     """
     labeled, rest = _long_tail_parts(labels, gamma, labeled_fraction, seed)
     return _split(labeled, labeled + rest, labeled_also_unlabeled)
 
 
 def mismatch(labels: Labels, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
-    """The paper's mismatch: labels as in ``long_tail``, and unlabeled images either of the same ``long-tail`` or
-    ``balanced``: of every class the same number, as many as the class with the fewest left has."""
+    """The paper's mismatch: labels as in ``long_tail``; unlabeled images either of the same ``long-tail`` or
+    ``balanced``: the same number of every class, as many as the class with the fewest images left has."""
     if unlabeled not in ("long-tail", "balanced"):
         raise ValueError(f"unlabeled is {unlabeled!r}, expected 'long-tail' or 'balanced'.")
     if unlabeled == "long-tail":
@@ -82,12 +82,12 @@ def two_tails(
     labeled_also_unlabeled: bool = False,
     unlabeled_gamma: float = 0.0,
 ) -> Split:
-    """The N1/M1 protocol: class c has ``int(N1 * gamma ** (-c / (C - 1)))`` labels (N1 = ``labeled_max``) and, of M1 =
-    ``unlabeled_max``, as many unlabeled images by the same rule (``consistent``), all M1 (``uniform``), or those of the
-    opposite class (``reversed``). ``unlabeled_gamma`` is the unlabeled images' own gamma, where it is not 0.
+    """The N1/M1 protocol: class c has ``int(N1 * gamma ** (-c / (C - 1)))`` labels (N1 = ``labeled_max``). Of the M1 =
+    ``unlabeled_max`` unlabeled images, it has as many by the same rule (``consistent``), all M1 (``uniform``), or those
+    of the opposite class (``reversed``). ``unlabeled_gamma`` is a separate gamma for unlabeled images, if not 0.
 
-    M1 counts no labeled image: ``labeled_also_unlabeled`` adds them to the M1. DASO, ABC and SimPro leave them out;
-    ACR, CCL, CDMAD, CoSSL and DARP's FixMatch add them.
+    M1 does not include labeled images: ``labeled_also_unlabeled`` adds them. DASO, ABC and SimPro leave them out; ACR,
+    CCL, CDMAD, CoSSL and DARP's FixMatch add them.
     """
     classes = _positions(labels)
     labeled_sizes = _tail(labeled_max, gamma, len(classes))
@@ -103,7 +103,7 @@ def two_tails(
         if sizes[number] > len(positions):
             raise ValueError(
                 f"class {number} has {len(positions)} images, but {labeled_sizes[number]} labeled and "
-                f"{unlabeled_sizes[number]} unlabeled ones are asked for. Lower labeled_max or unlabeled_max."
+                f"{unlabeled_sizes[number]} unlabeled ones are needed. Lower labeled_max or unlabeled_max."
             )
     kept = _drawn(classes, sizes, seed)
     labeled = [each[:number] for each, number in zip(kept, labeled_sizes, strict=True)]
@@ -111,8 +111,8 @@ def two_tails(
 
 
 def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
-    """The split with fewer labels, and the positions of those taken away to validate with: of each class this share,
-    rounded, but never the last label. They stay what they were among the unlabeled images."""
+    """The split with fewer labels, and the positions of those held out for validation: this share of each class,
+    rounded, but never the last label. Their place among the unlabeled images does not change."""
     if not 0 < fraction < 1:
         raise ValueError(f"fraction is {fraction}, expected a share of the labels in (0, 1).")
     known, positions = _numbers(labels), split.labeled.cpu().numpy()
@@ -121,14 +121,14 @@ def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) ->
     validation = np.sort(np.concatenate(_drawn(classes, numbers, seed)))
     if len(validation) == 0:
         raise ValueError(
-            f"{len(positions)} labels leave none to validate with at a fraction of {fraction}: every class needs at "
-            "least two. Label more, or train without a validation set."
+            f"{len(positions)} labels leave none for validation at a fraction of {fraction}: every class needs at "
+            "least two. Label more images, or train without a validation set."
         )
     return Split(from_numpy(np.setdiff1d(positions, validation)), split.unlabeled), from_numpy(validation)
 
 
 def held_out(labels: Labels, per_class: int, seed: int) -> tuple[Tensor, Tensor]:
-    """The others, and ``per_class`` images of every class that are held out as a balanced test set."""
+    """The remaining images, and ``per_class`` images of every class held out as a balanced test set."""
     classes = _positions(labels)
     if per_class >= min(map(len, classes)):
         raise ValueError(
@@ -139,7 +139,7 @@ def held_out(labels: Labels, per_class: int, seed: int) -> tuple[Tensor, Tensor]
 
 
 def held_out_share(labels: Labels, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """The others, and this share of every class, rounded, at least one image: a test set like the set itself."""
+    """The remaining images, and this share of every class, rounded, at least one image, as a test set."""
     classes = _positions(labels)
     short = [number for number, positions in enumerate(classes) if len(positions) < 2]
     if short:
@@ -158,20 +158,20 @@ def _hold_out(classes: list[Indices], numbers: list[int], seed: int) -> tuple[Te
 def _long_tail_parts(
     labels: Labels, gamma: float, labeled_fraction: float, seed: int
 ) -> tuple[list[Indices], list[Indices]]:
-    """Of each class, the labeled images and the others it keeps."""
+    """For each class, the labeled images and the others that it keeps."""
     if not 0 < labeled_fraction <= 1:
         raise ValueError(f"labeled_fraction is {labeled_fraction}, expected a share in (0, 1].")
     classes = _positions(labels)
     sizes = _tail(min(map(len, classes)), gamma, len(classes))
     kept = _drawn(classes, sizes, seed)
-    # Rounded first: 0.1 * 30 is 3.0000000000000004, whose ceiling would be 4.
+    # Rounded first, because 0.1 * 30 is 3.0000000000000004, whose ceiling is 4.
     numbers = [math.ceil(round(labeled_fraction * size, 9)) for size in sizes]
     parts = list(zip(kept, numbers, strict=True))
     return [each[:number] for each, number in parts], [each[number:] for each, number in parts]
 
 
 def _tail(largest: int, gamma: float, classes: int) -> list[int]:
-    """Class sizes that fall from ``largest`` to a ``gamma``-th of it."""
+    """Class sizes that decrease from ``largest`` to ``largest / gamma``."""
     if not gamma >= 1:
         raise ValueError(f"gamma is {gamma}, expected at least 1: the largest class over the smallest.")
     sizes = [int(largest * gamma ** (-number / (classes - 1))) for number in range(classes)]
@@ -184,7 +184,7 @@ def _tail(largest: int, gamma: float, classes: int) -> list[int]:
 
 
 def _shares(classes: list[Indices], share: float) -> list[int]:
-    """How many images this share of each class is, at least one."""
+    """Number of images for this share of each class, at least one."""
     return [max(round(share * len(positions)), 1) for positions in classes]
 
 
@@ -198,7 +198,9 @@ def _positions(labels: Labels) -> list[Indices]:
     """Positions of the images of each class."""
     known = _numbers(labels)
     if known.min() < 0:
-        raise ValueError(f"{(known < 0).sum()} images have no label; a protocol that hides labels needs all of them.")
+        raise ValueError(
+            f"{(known < 0).sum()} images have no label, but a protocol that hides labels needs all labels."
+        )
     return [np.flatnonzero(known == number).astype(np.int64) for number in range(known.max() + 1)]
 
 
@@ -207,7 +209,7 @@ def _numbers(labels: Labels) -> Indices:
     if known.ndim != 1 or not len(known) or not np.issubdtype(known.dtype, np.integer):
         raise ValueError(
             f"labels have shape {known.shape} and type {known.dtype}, expected one whole number for each image. "
-            "Of names: np.unique(names, return_inverse=True)[1]."
+            "For names, use np.unique(names, return_inverse=True)[1]."
         )
     return known.astype(np.int64)
 
@@ -217,5 +219,5 @@ def _split(labeled: list[Indices], kept: list[Indices], labeled_also_unlabeled: 
     if not labeled_also_unlabeled:
         unlabeled = np.setdiff1d(unlabeled, known)
     if len(unlabeled) == 0:
-        raise ValueError("every image is labeled: nothing is left to learn from without labels. Label fewer of them.")
+        raise ValueError("every image is labeled, so there are no unlabeled images to learn from. Label fewer of them.")
     return Split(from_numpy(np.sort(known)), from_numpy(np.sort(unlabeled)))

@@ -1,15 +1,14 @@
-"""Endless, seeded index streams whose place is a single number."""
+"""Endless, seeded index streams whose position is a single number."""
 
 import torch
 from torch import Tensor
 
 
 class IndexStream:
-    """Shuffled positions 0..size-1, epoch after epoch, for ever.
+    """Shuffled positions 0..size-1, epoch after epoch, without end.
 
-    The stream is a function of its seed: what batch k holds does not depend on how it was reached, so that a resumed
-    run needs to know k alone, and several ranks can each take their part of the same batch: one of ``parts`` equal
-    ones, so that all of them together see what a single process would.
+    Batch k depends only on the seed and k, so a resumed run only needs to know k. Several ranks can each take one of
+    ``parts`` equal parts of the same batch: together they see what a single process would.
     """
 
     def __init__(self, size: int, batch: int, seed: int, part: int = 0, parts: int = 1) -> None:
@@ -19,13 +18,13 @@ class IndexStream:
             raise ValueError(f"part {part} of {parts} of a batch of {batch}, expected one of equal parts.")
         self.size, self.batch, self.seed = size, batch, seed
         self.rows = batch // parts
-        """Positions in a part."""
+        """Number of positions in a part."""
         self.first = part * self.rows
         """Place of the first of them in the whole batch."""
         self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
 
     def __getitem__(self, number: int) -> Tensor:
-        """Positions of batch ``number``. A batch larger than the set, or across its end, runs into the next epoch."""
+        """Positions of batch ``number``. A batch that reaches the end of an epoch continues with the next one."""
         start, parts, missing = number * self.batch + self.first, [], self.rows
         while missing:
             epoch, offset = divmod(start, self.size)

@@ -1,4 +1,4 @@
-"""How a label table is laid out. What has one meaning only is understood, and named as assumed."""
+"""The layout of a label table. Unusual layouts are accepted if unambiguous, and reported as assumptions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ FILE_ALSO = frozenset(
     )
 )
 LABEL_ALSO = frozenset(["class", "class_name", "category", "choice", "labels"])
-"""What else the two columns are called in tables of other programs."""
+"""Other names of the two columns in tables of other programs."""
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What a table calls the two columns that count; None: the usual name."""
+    """Names of the two relevant columns of a table; None: the default name."""
 
     file: str | None = None
-    """The image; usually ``file_name``."""
+    """Column of the image; by default ``file_name``."""
     label: str | None = None
-    """Its class; usually ``label``."""
+    """Column of the class; by default ``label``."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -42,20 +42,20 @@ class Form:
     """The layout of one table."""
 
     header: CsvRow
-    """Without text where the table has no line of names."""
+    """Empty if the table has no line of column names."""
     rows: tuple[CsvRow, ...]
-    """All others, blank ones too."""
+    """All other rows, including blank ones."""
     names: tuple[str, ...]
-    """Of all columns."""
+    """Names of all columns."""
     places: tuple[int, int]
-    """Of the columns of files and of labels."""
+    """Numbers of the file column and of the label column."""
     separator: str = ","
     assumed: tuple[str, ...] = ()
-    """What is not as usual, in words."""
+    """What is unusual, as text."""
 
 
 def form_of(text: str, columns: Columns) -> Form:
-    """The one layout that the text can have; ValueError says why there is none. CsvError: the text is not CSV."""
+    """The only layout that fits the text. Raises ValueError with the reason, or CsvError if the text is not CSV."""
     first, reason = _form(text, columns, ","), ""
     if isinstance(first, Form):
         return first
@@ -96,14 +96,14 @@ def _form(text: str, columns: Columns, separator: str) -> Form | str:
         return "is empty"
     several = next((found for found in (file, label) if isinstance(found, list) and found), None)
     if several and len(set(several)) == 1:
-        return f"has the columns {shown(names)}, of which {several[0]} is there {len(several)} times"
+        return f"has the columns {shown(names)}, with {several[0]} {len(several)} times"
     if several:
-        return f"has the columns {shown(names)}, and which of {shown(several)} is meant cannot be told"
+        return f"has the columns {shown(names)}, and {shown(several)} could all be meant"
     return f"has the columns {shown(names)}"
 
 
 def _place(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> int | list[str]:
-    """Where the column is, or the names that it could have here."""
+    """Number of the column, or the names that it could have here."""
     wanted = _column(typed or usual)
     if wanted in names:
         return names.index(wanted) if names.count(wanted) == 1 else [wanted] * names.count(wanted)
@@ -112,7 +112,7 @@ def _place(names: Sequence[str], typed: str | None, usual: str, also: frozenset[
 
 
 def _without_header(cells: Sequence[str]) -> tuple[int, int] | None:
-    """Places of the file and of the label in a first line that is a row already: two cells, one of them an image."""
+    """Places of file and label in a first line that is already a row: two cells, one of them an image."""
     images = [PurePath(cell.strip()).suffix.lower() in EXTENSIONS for cell in cells]
     if len(cells) != 2 or sum(images) != 1 or not all(cell.strip() for cell in cells):
         return None
@@ -124,8 +124,8 @@ def _column(name: str) -> str:
 
 
 def refuse_form(table: object, why: str, columns: Columns) -> DataError:
-    """What to say of a table whose layout is not known."""
+    """The error for a table with an unknown layout."""
     return DataError(
-        f"{table} {why}. Expected a first line with {' and '.join(columns.names)}, separated by commas; columns of "
-        "other names: --file-column, --label-column."
+        f"{table} {why}. Expected a first line with {' and '.join(columns.names)}, separated by commas. For other "
+        "names, use --file-column and --label-column."
     )

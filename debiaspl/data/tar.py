@@ -1,12 +1,12 @@
-"""Members of a tar file that may come from anywhere."""
+"""Members of an untrusted tar file."""
 
 import tarfile
 from collections.abc import Iterator
 
 
 def members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """All of them, in order. Raises tarfile.ReadError where one claims to end before it begins: a pass over the file
-    would come back to the same place for ever."""
+    """All members, in order. Raises tarfile.ReadError if one claims to end before it begins: a pass over the file would
+    return to the same place forever."""
     end = 0
     for member in tar:
         if member.size < 0 or member.offset < end:
@@ -18,4 +18,4 @@ def members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 
 
 DAMAGED = (tarfile.TarError, EOFError, ValueError, OverflowError, LookupError, MemoryError)
-"""What reading a damaged one may raise, beside OSError."""
+"""Exceptions from reading a damaged tar file, in addition to OSError."""

@@ -1,4 +1,4 @@
-"""A task: what a run learns from and is measured with."""
+"""A task: the images that a run learns from and is measured on."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,8 +20,8 @@ class Splitter(Protocol):
 
     @property
     def takes_further(self) -> bool:
-        """Whether images that the set's authors publish without labels join the unlabeled ones. Not where a protocol
-        says how many unlabeled images of each class there are."""
+        """Whether images that the authors publish without labels are added to the unlabeled ones. False if the protocol
+        fixes the number of unlabeled images per class."""
         ...
 
     def split(self, labels: Tensor, seed: int) -> Split: ...
@@ -29,13 +29,13 @@ class Splitter(Protocol):
 
 @dataclass(frozen=True)
 class FewLabels:
-    """So many labels of every class."""
+    """The same number of labels for every class."""
 
     takes_further: ClassVar[bool] = True
     per_class: int = 4
     """Labels per class."""
     labeled_also_unlabeled: bool = True
-    """Whether labeled images also serve as unlabeled ones."""
+    """Whether labeled images are also used as unlabeled ones."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
         return few_labels(labels, self.per_class, seed, self.labeled_also_unlabeled)
@@ -43,13 +43,13 @@ class FewLabels:
 
 @dataclass(frozen=True)
 class LabelShare:
-    """A share of every class."""
+    """A labeled share of every class."""
 
     takes_further: ClassVar[bool] = True
     share: float = 0.01
     """Labeled share of each class, rounded, but at least one image."""
     labeled_also_unlabeled: bool = False
-    """Whether labeled images also serve as unlabeled ones."""
+    """Whether labeled images are also used as unlabeled ones."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
         return label_share(labels, self.share, seed, self.labeled_also_unlabeled)
@@ -57,15 +57,15 @@ class LabelShare:
 
 @dataclass(frozen=True)
 class LongTail:
-    """Class sizes that fall exponentially, and a labeled share of each class."""
+    """Class sizes that decrease exponentially, and a labeled share of each class."""
 
     takes_further: ClassVar[bool] = False
     gamma: float = 100.0
-    """Images of the largest class over those of the smallest."""
+    """Size of the largest class over that of the smallest."""
     labeled_fraction: float = 0.1
     """Labeled share of each class."""
     labeled_also_unlabeled: bool = False
-    """Whether labeled images also serve as unlabeled ones."""
+    """Whether labeled images are also used as unlabeled ones."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
         return long_tail(labels, self.gamma, self.labeled_fraction, seed, self.labeled_also_unlabeled)
@@ -73,11 +73,11 @@ class LongTail:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Labels of a long tail, and unlabeled images that are balanced or of the same tail."""
+    """Labels from a long tail, and unlabeled images that are balanced or from the same tail."""
 
     takes_further: ClassVar[bool] = False
     gamma: float = 200.0
-    """Labels: images of the largest class over those of the smallest."""
+    """For the labels: size of the largest class over that of the smallest."""
     labeled_fraction: float = 0.1
     """Labeled share of each class of the tail."""
     unlabeled: str = "balanced"
@@ -89,21 +89,21 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class TwoTails:
-    """The N1/M1 protocol: labels and unlabeled images each of a tail of their own."""
+    """The N1/M1 protocol: separate long tails for labels and unlabeled images."""
 
     takes_further: ClassVar[bool] = False
     labeled_max: int = 500
-    """Labels of the largest class (N1)."""
+    """Number of labels of the largest class (N1)."""
     unlabeled_max: int = 4000
-    """Unlabeled images of the largest class (M1)."""
+    """Number of unlabeled images of the largest class (M1)."""
     gamma: float = 100.0
-    """The largest class over the smallest."""
+    """Size of the largest class over that of the smallest."""
     unlabeled: str = "consistent"
     """``consistent``, ``uniform`` or ``reversed``."""
     labeled_also_unlabeled: bool = False
-    """Whether labeled images also serve as unlabeled ones, beside the M1."""
+    """Whether labeled images are also used as unlabeled ones, in addition to the M1."""
     unlabeled_gamma: float = 0.0
-    """Of unlabeled images, the largest class over the smallest; 0: gamma."""
+    """For unlabeled images: size of the largest class over that of the smallest; 0: gamma."""
 
     def split(self, labels: Tensor, seed: int) -> Split:
         sizes = self.labeled_max, self.unlabeled_max, self.gamma
@@ -123,21 +123,21 @@ PROTOCOLS: dict[str, Callable[..., Splitter]] = {
 
 
 class Hints(NamedTuple):
-    """What another model, such as a zero-shot one, says of the unlabeled images."""
+    """Labels of the unlabeled images from another model, such as a zero-shot one."""
 
     label: Tensor
     """int64, (N,)."""
     confidence: Tensor
-    """Of that label, 0 to 1, (N,)."""
+    """Confidence of that label, 0 to 1, (N,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What goes into a run: labeled images, images whose labels are hidden, and the images a result is measured on.
+    """The data of a run: labeled images, images whose labels are hidden, and test images.
 
-    ``Task.of`` makes one of a set and a protocol, ``Task.of_given`` of images of which some are labeled, and
-    ``debiaspl.encoders.encode`` makes one of vectors of another. ``Task.of_unlabeled`` makes one without any label, for
-    algorithms that learn features alone: its labeled and test images are empty sets, and it has no classes.
+    ``Task.of`` makes one from a set and a protocol, ``Task.of_given`` from images of which some are labeled, and
+    ``debiaspl.encoders.encode`` from another task, with vectors instead of images. ``Task.of_unlabeled`` makes one
+    without labels, for self-supervised algorithms: its labeled and test sets are empty, and it has no classes.
     """
 
     labeled: ImageSet
@@ -151,19 +151,21 @@ class Task:
     def __post_init__(self) -> None:
         sets = (self.labeled, self.unlabeled, self.test, *([self.validation] if self.validation else []))
         if len({images.classes for images in sets}) > 1 or len({images.is_encoded for images in sets}) > 1:
-            raise ValueError("the sets of a task have different classes, or some are encoded: expected parts of one.")
+            raise ValueError(
+                "the sets of a task have different classes, or only some are encoded. Use parts of one set."
+            )
         if any(len(images) and int(images.truth.min()) < 0 for images in sets[2:]):
-            raise ValueError("a test or validation image has no label, expected one for each: they are measured with.")
+            raise ValueError("a test or validation image has no label, but these sets need a label for every image.")
         if self.hints is not None and {tuple(part.shape) for part in self.hints} != {(len(self.unlabeled),)}:
-            raise ValueError(f"hints for other images: expected one for each of {len(self.unlabeled)} unlabeled ones.")
-        # Images of arrays are called by their numbers: two sets that are called alike may be two.
+            raise ValueError(f"the hints do not fit: expected one for each of {len(self.unlabeled)} unlabeled images.")
+        # The names of images from arrays are numbers: equal names in two sets may be different images.
         if not same_images(self.labeled, self.unlabeled):
             names = tuple(f"unlabeled/{name}" for name in self.unlabeled.ids)
             object.__setattr__(self, "unlabeled", replace(self.unlabeled, ids=names))
 
     @classmethod
     def of(cls, whole: TrainTest, protocol: Splitter, seed: int, validation: float = 0.0) -> "Task":
-        """A set split by a protocol; ``validation`` is a share of the labels that is held out from training."""
+        """A task from a set and a protocol; ``validation`` is a share of the labels that is held out from training."""
         train = whole.train
         split = protocol.split(train.labels, seed)
         held_out = None
@@ -181,10 +183,10 @@ class Task:
     def of_given(
         cls, images: ImageSet, protocol: GivenLabels | None = None, seed: int = 0, validation: float = 0.0
     ) -> "Task":
-        """Images with the labels that somebody gave. What is held out is the test set; without folds, the labels
-        themselves stand in for one, which tells nothing of other photos.
+        """A task from images with user-provided labels. What is held out is the test set; without folds, the labeled
+        images are used instead, which says nothing about other photos.
 
-        The truth of the other images is not known; that of held-out ones is for monitors.
+        The true labels of the other images are not known; those of held-out ones are for monitors.
         """
         protocol = protocol or GivenLabels()
         split, held_out = protocol.split(images.labels, seed), protocol.held_out(images.labels, seed)
@@ -199,14 +201,14 @@ class Task:
 
     @classmethod
     def of_unlabeled(cls, images: ImageSet) -> "Task":
-        """Images without a label, whatever labels they have."""
+        """A task without labels; existing labels are ignored."""
         unlabeled = without_classes(images)
         nothing = unlabeled.select([])
         return cls(nothing, unlabeled, nothing)
 
     @property
     def has_labels(self) -> bool:
-        """Whether there is anything to train a classifier with, and to measure one with."""
+        """Whether there are labels to train and to measure a classifier."""
         return len(self.labeled) > 0
 
     def to(self, device: torch.device) -> "Task":
@@ -219,14 +221,14 @@ class Task:
         return Task(change(self.labeled), change(self.unlabeled), change(self.test), validation, self.hints)
 
     def every_image(self) -> ImageSet:
-        """All images that it learns from, each once, by name: an order that stays when more of them are labeled."""
+        """All training images, each once, by name: the order does not change when more of them are labeled."""
         both = self.labeled.joined(self.unlabeled)
         first = {name: position for position, name in reversed(list(enumerate(both.ids)))}
         return both.select([first[name] for name in sorted(first)])
 
 
 def digest(task: Task) -> str:
-    """Which images are labeled, unlabeled and tested, and with which labels, as a short text. No pixels: too many."""
+    """A digest of which images are labeled, unlabeled and tested, and of their labels. Pixels are too many."""
     found = hashlib.sha256()
     for images in (task.labeled, task.unlabeled, task.test, *([] if task.validation is None else [task.validation])):
         found.update("\0".join([*images.classes, *images.ids]).encode(errors="surrogateescape"))

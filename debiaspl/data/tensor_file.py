@@ -1,8 +1,7 @@
-"""Tensors and an object of JSON in one safetensors file, with a digest that covers both. Reading one executes nothing.
+"""Tensors and a JSON object in one safetensors file, with a digest of both. Reading it executes no code.
 
-The digest finds damage: a bad disk, a copy that was broken off. Whoever means harm can write a new one. It is the last
-value of the object itself, because safetensors writes several texts in any order, and the same content is to be the
-same bytes.
+The digest detects damage, such as a bad disk or an incomplete copy, but not tampering. It is the last value of the JSON
+object itself, because safetensors writes several texts in any order, and the same content should give the same bytes.
 """
 
 import hashlib
@@ -20,30 +19,30 @@ from torch import Tensor
 _SEAL = re.compile(r'(?:, )?"sha256": "([0-9a-f]{64})"}')
 
 
-class Damaged(ValueError):  # noqa: N818 - it names the file's fault
+class Damaged(ValueError):  # noqa: N818 - it names what is wrong with the file
     """The file is not what was written; the message is a short reason, without the name of the file."""
 
 
 class TensorFile(NamedTuple):
-    """What such a file holds."""
+    """The content of such a file."""
 
     tensors: dict[str, Tensor]
     texts: dict[str, str]
-    """By name, without the digest."""
+    """Texts by name, without the digest."""
     sealed: bool
-    """Whether there is a digest, which then is right."""
+    """Whether there is a digest; it is then correct."""
 
 
 def tensor_file(tensors: Mapping[str, Tensor], name: str, text: str) -> bytes:
-    """The content of such a file; ``text`` is an object of JSON. Tensors lie on the CPU, each in memory of its own."""
+    """The bytes of such a file; ``text`` is a JSON object. Tensors must be on the CPU, each with its own memory."""
     between = "" if text == "{}" else ", "
     whole = f'{text[:-1]}{between}"sha256": "{digest_of_tensors(tensors, name, text)}"}}'
     return save(dict(tensors), metadata={name: whole})
 
 
 def read_tensor_file(path: Path, need_digest: bool = True) -> TensorFile:
-    """Raises Damaged, or OSError. Earlier versions, and other programs, write no digest: such a file is read only where
-    none is needed."""
+    """Read such a file. Raises Damaged or OSError. Files of earlier versions and of other programs have no digest: they
+    are only read without ``need_digest``."""
     try:
         with safe_open(path, framework="pt") as file:
             texts = dict(file.metadata() or {})
@@ -63,7 +62,7 @@ def read_tensor_file(path: Path, need_digest: bool = True) -> TensorFile:
 
 
 def digest_of_tensors(tensors: Mapping[str, Tensor], name: str = "", text: str = "") -> str:
-    """Of names, kinds, shapes and numbers, and of the text, in hexadecimal."""
+    """Digest of names, dtypes, shapes and numbers, and of the text, in hexadecimal."""
     digest = hashlib.sha256()
     if name:
         digest.update(json.dumps([name, text]).encode())

@@ -1,4 +1,4 @@
-"""Images of which none has a label, for algorithms that learn features alone."""
+"""Image sets without labels, for self-supervised algorithms."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from debiaspl.data.splits import Split
 
 @dataclass(frozen=True)
 class NoLabels:
-    """No label is looked at: every image of a folder, at any depth, and the training images of a known set."""
+    """Ignores all labels: uses every image of a folder, at any depth, or the training images of a known set."""
 
     takes_further: ClassVar[bool] = True
 
@@ -29,7 +29,7 @@ class NoLabels:
         root: str | Path | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ImageSet:
-        """The images at this size; those of a stream stay in their files."""
+        """The images at this size; with ``stream`` they stay in their files."""
         if not is_folder_of_images(data):
             whole = open_data(data, image_size, stream, root)
             further = whole.unlabeled
@@ -42,6 +42,6 @@ class NoLabels:
 
 
 def without_classes(images: ImageSet) -> ImageSet:
-    """The same images; what they show is not known."""
+    """The same images without classes and labels."""
     none = torch.full_like(images.labels, UNLABELED)
     return replace(images, labels=none, truth=none, classes=())

@@ -1,8 +1,8 @@
-"""A reader of the CIFAR pickles that runs nothing.
+"""Reads CIFAR pickles without running code.
 
-A pickle is a program: it may name any function and call it. The official batches name three things, which only ever
-mean "an array of bytes". Stand-ins take the place of all three, so that neither NumPy nor anything else is called by
-the file: a stand-in keeps what it is given, has no attribute that a file could set, and checks every value.
+A pickle is a program: it can name any function and call it. The official batches name three things, which always mean
+"an array of bytes". They are replaced by stand-ins, so that the file can call neither NumPy nor anything else. A
+stand-in stores its arguments, has no attribute that a file could set, and checks every value.
 """
 
 import io
@@ -15,7 +15,7 @@ from debiaspl.data.errors import DataError
 
 
 class _StandIn:
-    """Takes no state: the pickle command BUILD sets attributes of whatever does not refuse it."""
+    """Accepts no state: the pickle command BUILD would otherwise set attributes."""
 
     __slots__ = ()
 
@@ -24,23 +24,23 @@ class _StandIn:
 
 
 class _DType(_StandIn):
-    """``numpy.dtype``: the call ``dtype('u1', 0, 1)`` and the state that follows it both mean bytes."""
+    """Replaces ``numpy.dtype``: the call ``dtype('u1', 0, 1)`` and the state after it both mean bytes."""
 
     __slots__ = ()
 
     def __call__(self, *given: object) -> "_DType":
         if given[:1] not in (("u1",), (b"u1",)):
-            raise DataError(f"it holds an array of type {given[:1]}, where batches hold bytes ('u1')")
+            raise DataError(f"it contains an array of type {given[:1]}, expected bytes ('u1')")
         return _DType()
 
     def __setstate__(self, state: object) -> None:
-        # Byte order, fields and flags. A byte has none of them, and they are not used.
+        # Byte order, fields and flags: a byte has none of them, and they are not used.
         if not isinstance(state, tuple):
             raise DataError("it sets a type's state to something other than a tuple")
 
 
 class _NDArray(_StandIn):
-    """``numpy.ndarray``: only ever an argument of ``_reconstruct``."""
+    """Replaces ``numpy.ndarray``, which is only an argument of ``_reconstruct``."""
 
     __slots__ = ()
 
@@ -60,12 +60,12 @@ class _Array(_StandIn):
                 if len(sizes) == len(shape) and int(np.prod(sizes, dtype=object)) == len(content):
                     self.values = np.frombuffer(content, dtype=np.uint8).reshape(sizes)
                     return
-                raise DataError(f"it holds an array of shape {shape} with {len(content)} bytes")
+                raise DataError(f"it contains an array of shape {shape} with {len(content)} bytes")
         raise DataError("it sets an array's state to something other than version, shape, type, order and bytes")
 
 
 class _Reconstruct(_StandIn):
-    """``numpy.core.multiarray._reconstruct``: makes the empty array."""
+    """Replaces ``numpy.core.multiarray._reconstruct``: makes the empty array."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class _Reconstruct(_StandIn):
 
 _STAND_INS: dict[tuple[str, str], type[_StandIn]] = {
     ("numpy.core.multiarray", "_reconstruct"): _Reconstruct,
-    ("numpy._core.multiarray", "_reconstruct"): _Reconstruct,  # as NumPy 2 spells it
+    ("numpy._core.multiarray", "_reconstruct"): _Reconstruct,  # the name in NumPy 2
     ("numpy", "ndarray"): _NDArray,
     ("numpy", "dtype"): _DType,
 }
@@ -86,27 +86,27 @@ _STAND_INS: dict[tuple[str, str], type[_StandIn]] = {
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _STAND_INS:
-            raise DataError(f"it asks for {module}.{name}, which no batch needs and which may do harm")
+            raise DataError(f"it uses {module}.{name}, which no official batch needs and which may do harm")
         return _STAND_INS[module, name]()
 
     def persistent_load(self, pid: object) -> NoReturn:
-        raise DataError(f"it asks for the outside object {pid!r:.40}, which no batch needs")
+        raise DataError(f"it uses the external object {pid!r:.40}, which no official batch needs")
 
 
 def unpickle(content: bytes, file: object) -> dict[bytes, Any]:
-    """The dictionary in a CIFAR pickle, its keys as bytes; ``file`` is its name for messages.
+    """The dictionary in a CIFAR pickle, with its keys as bytes; ``file`` is its name for messages.
 
-    Values are numbers, bytes, texts, lists, dictionaries and arrays of bytes.
+    Values are numbers, bytes, strings, lists, dictionaries and arrays of bytes.
     """
     try:
         found = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     except DataError as error:
         raise DataError(f"{file} was not read: {error}.") from None
-    except Exception as error:  # a damaged pickle can fail in any way that its commands can
+    except Exception as error:  # a damaged pickle can fail in many ways
         reason = str(error)[:200] or type(error).__name__
-        raise DataError(f"{file} is not a whole pickle of the official kind: {reason}.") from error
+        raise DataError(f"{file} is not a complete pickle of the official format: {reason}.") from error
     if not isinstance(found, dict):
-        raise DataError(f"{file} holds a {type(found).__name__}, expected a dictionary.")
+        raise DataError(f"{file} contains a {type(found).__name__}, expected a dictionary.")
     return {_key(key): value.values if isinstance(value, _Array) else value for key, value in found.items()}
 
 

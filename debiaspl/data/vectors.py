@@ -1,4 +1,4 @@
-"""Feature vectors in the place of pictures: what a frozen encoder has made of them."""
+"""Feature vectors of a frozen encoder, instead of images."""
 
 from dataclasses import dataclass, replace
 
@@ -8,19 +8,19 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """What an ``ImageSet`` holds when its pictures have been encoded; indexed by positions, like a tensor."""
+    """Replaces the images of an ``ImageSet`` after encoding; indexed by positions, like a tensor."""
 
     values: Tensor
-    """Floats, (N, V, D): the vector of each picture as it is, then those of its views."""
+    """Floats, (N, V, D): the vector of each original image, then those of its views."""
     strong: int = 0
-    """The last so many are those of strong views."""
+    """How many of the views, the last ones, are strong."""
 
     def __post_init__(self) -> None:
         shape = tuple(self.values.shape)
         if len(shape) != 3 or 0 in shape or not self.values.is_floating_point():
             raise ValueError(f"vectors have shape {shape} and dtype {self.values.dtype}, expected floats (N, V, D).")
         if not 0 <= self.strong < shape[1]:
-            raise ValueError(f"{self.strong} of {shape[1]} views are strong, expected fewer: the first is the picture.")
+            raise ValueError(f"{self.strong} of {shape[1]} views are strong, expected fewer: the first is the image.")
 
     @property
     def dtype(self) -> torch.dtype:
@@ -38,7 +38,7 @@ class Vectors:
         return replace(self, values=self.values[positions])
 
     def joined(self, other: "Vectors") -> "Vectors":
-        # A part that did not fit beside the training stayed where it was; then both are there.
+        # One part may have stayed off the device because it did not fit; then both go there.
         where = self.device if self.device == other.device else torch.device("cpu")
         return replace(self, values=torch.cat((self.values.to(where), other.values.to(where))))
 

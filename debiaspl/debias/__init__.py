@@ -1,4 +1,4 @@
-"""Corrections of a biased prediction. This room imports torch alone: lift it into a project of your own."""
+"""Corrections of biased predictions. This package imports only torch, so you can copy it into your own project."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from debiaspl.debias.logit_adjustment import LogitAdjustment, PosthocLogitAdjust
 from debiaspl.debias.simpro import SimPro
 from debiaspl.debias.tau_norm import TauNorm
 
-# By name; each is built with what its constructor names of the data (num_classes, class_counts), and its own settings.
+# By name. Each is built from its settings and the arguments it declares: num_classes, class_counts.
 CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "none": Correction,
     "debiaser": Debiaser,

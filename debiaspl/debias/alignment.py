@@ -10,26 +10,26 @@ from debiaspl.debias.running import RunningPrior, safe_log
 
 
 class DistributionAlignment(RunningPrior):
-    """Pseudo-labels are pulled so that, taken together, their classes are distributed like a known target.
+    """Adjusts pseudo-labels so that their average class distribution matches a target distribution.
 
-    ``alignment(weak_logits)`` is ``q * target / prior``, normalised, with ``q = softmax(f)``; in the paper's letters
-    p(y) is the target and p-tilde(y), the running mean of the model's raw predictions, is ``prior``. It is computed as
-    ``softmax(f + log(target) - log(prior))``, the same thing. The loss is left alone. Aligned to a uniform target, the
-    labels are those of a Debiaser of strength 1, which has no margin.
+    ``alignment(weak_logits)`` is ``q * target / prior``, normalised, with ``q = softmax(f)``. In the paper's letters,
+    p(y) is the target, and p-tilde(y), the running mean of the model's raw predictions, is ``prior``. It is computed as
+    ``softmax(f + log(target) - log(prior))``, which is equal. The loss does not change. With a uniform target the
+    labels are those of a Debiaser of strength 1 without its margin.
 
-    The paper's p-tilde is the mean over the last 128 batches. Here it is a moving average, as a Debiaser keeps it: one
-    vector instead of 128, nothing to index, combined over ranks in one message. A momentum of 127 / 129, about 0.985,
-    has both the mean age and the variance of that window. As in the paper's code it starts at 1 / C, and labels are
-    made with what was known before the batch.
+    The paper's p-tilde is the mean over the last 128 batches. Here it is a moving average, as in Debiaser: one vector
+    instead of 128, no indexing, one message between ranks. A momentum of 127 / 129, about 0.985, has the same mean age
+    and the same variance as that window. As in the paper's code it starts at 1 / C, and labels use its value before the
+    batch.
 
-    Declared in ``traits`` is the paper's row. It holds for every target: a uniform or given one is a statement about
-    the true classes too, merely not one that is counted. Labeled and unlabeled images may then be distributed
-    differently, but someone must know how.
+    ``traits`` is the paper's row. It holds for every target: a uniform or user-defined target is also a statement about
+    the true classes, only not a counted one. Labeled and unlabeled images may then have different distributions, but
+    the user must know them.
 
     Args:
-        class_counts: labels of each class; the target unless another is named.
-        target: ``labeled``, ``uniform``, or a share for each class, such as ``0.5,0.3,0.2``; shares are normalised.
-        momentum: how slowly the prior follows the model, in [0, 1).
+        class_counts: number of labels per class; the default target.
+        target: ``labeled``, ``uniform``, or one share per class, such as ``0.5,0.3,0.2``; shares are normalised.
+        momentum: momentum of the prior's moving average, in [0, 1).
     """
 
     traits = Traits(helps_training=True, adapts=True, works_on_balanced=True)
@@ -63,8 +63,8 @@ def _shares(target: str | Sequence[float], class_counts: Sequence[int]) -> Tenso
         values = []
     if len(values) != classes or not all(0 <= value < float("inf") for value in values) or not sum(values):
         raise ValueError(
-            f"target is {target!r}, expected 'labeled', 'uniform' or {classes} shares >= 0, one a class, with commas "
-            "between them."
+            f"target is {target!r}, expected 'labeled', 'uniform' or {classes} shares >= 0, one per class, separated "
+            "by commas."
         )
     shares = torch.tensor(values, dtype=torch.float64)
     return (shares / shares.sum()).float()

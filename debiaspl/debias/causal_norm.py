@@ -1,4 +1,4 @@
-"""Causal Norm (Tang et al., 2020), what it does to the finished classifier."""
+"""Causal Norm (Tang et al., 2020): the part that changes the trained classifier."""
 
 import torch
 from torch import Tensor, nn
@@ -8,22 +8,22 @@ from debiaspl.debias.tau_norm import tau_normalised
 
 
 class CausalNorm(Correction):
-    """Takes out of every logit what an image owes to lying, like all images, in the direction of the mean feature.
+    """Removes from each logit the part that comes from the direction of the mean feature, which all images share.
 
     With normalised weights w_i and ``d`` the direction of the mean feature, the paper's total direct effect of image x
-    is ``w_i x - alpha * (x d) (w_i d)``. That is a linear classifier again: ``W (I - alpha d d^T)``.
+    is ``w_i x - alpha * (x d) (w_i d)``. This is again a linear classifier: ``W (I - alpha d d^T)``.
 
-    Where the paper leaves room: a bias is the weight of one more feature, which is always 1, so it needs no rule of its
-    own, and with alpha 1 the mean image has equal logits for all classes. Features keep their length (the paper divides
-    by it, which changes an image's confidence and not its class), and the weights are multiplied by the mean norm they
-    had, so that confidences keep their size. With alpha 0 this is TauNorm with tau 1.
+    Choices that the paper leaves open: the bias is treated as the weight of one more feature that is always 1, so with
+    alpha 1 the mean image has equal logits for all classes. Features are not normalised (the paper divides by their
+    norm, which changes the confidence but not the class). The weights are multiplied by their mean norm, so that
+    confidences keep their size. With alpha 0 this is TauNorm with tau 1.
 
-    The paper also trains its classifier normalised, in several heads; that is left out, this comes after any training.
-    Its d is the average of features as the optimiser met them; here it is their mean under the finished network.
+    Not included: the paper also trains a normalised classifier with several heads. Here the correction follows any
+    training. The paper's d is a moving average during training; here it is the mean feature of the trained network.
 
     Args:
-        alpha: how much of the mean direction is removed; 1 removes it whole. The authors go up to 3 with the classifier
-            they train; for a plain linear head that was too much (digits, a probe): beyond 1.5 it fell off.
+        alpha: how much of the mean direction is removed; 1 removes it entirely. The authors use up to 3 with the
+            classifier they train; for a plain linear head accuracy fell beyond 1.5 (digits, a probe).
     """
 
     traits = Traits(needs_no_class_distribution=True)
@@ -31,15 +31,15 @@ class CausalNorm(Correction):
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
         if not 0 <= alpha < float("inf"):
-            raise ValueError(f"alpha is {alpha!r}, expected a number >= 0: 1 removes the mean direction whole.")
+            raise ValueError(f"alpha is {alpha!r}, expected a number >= 0: 1 removes the mean direction entirely.")
         self.alpha = float(alpha)
 
     @torch.no_grad()
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
         if mean_features.shape != (head.in_features,):
             raise ValueError(
-                f"mean_features has shape {tuple(mean_features.shape)}, expected ({head.in_features},): the mean over "
-                "training images of what this classifier is given."
+                f"mean_features has shape {tuple(mean_features.shape)}, expected ({head.in_features},): the mean of "
+                "this classifier's inputs over the training images."
             )
         level = tau_normalised(head, tau=1)
         weight, mean = level.weight, mean_features.to(level.weight)

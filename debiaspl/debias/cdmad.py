@@ -1,4 +1,4 @@
-"""CDMAD (Lee and Kim, 2024): what a network says of an image without content is its bias, and is subtracted."""
+"""CDMAD (Lee and Kim, 2024): subtracts the network's prediction for a blank image, which shows its bias."""
 
 import torch
 from torch import Tensor, nn
@@ -7,21 +7,22 @@ from debiaspl.debias.correction import Correction, Traits, at_least_float32, rew
 
 
 class CDMAD(Correction):
-    """Labels come from ``softmax(f - g)``, where g are the logits of a blank image; so does the finished classifier.
+    """Labels come from ``softmax(f - g)``, where g are the logits of a blank image; so does the trained classifier.
 
-    An image of one colour shows nothing of any class, so that whatever the network prefers there is bias: it asks for
-    no class distribution, neither of the labeled nor of the unlabeled images. In every step g is seen anew, by the
-    network that labels the weak views. The losses are left alone. In the end ``f - g`` is an ordinary linear
-    classifier, whose bias has g taken off.
+    An image of one colour shows no class, so whatever the network predicts for it is bias. No class distribution is
+    needed, neither of the labeled nor of the unlabeled images. In every step g is computed again by the network that
+    labels the weak views. The losses do not change. After training, ``f - g`` is an ordinary linear classifier: g is
+    subtracted from its bias.
 
-    As in the released code the blank image has the value 1 everywhere, white here, and labels are corrected after the
-    first fifth of the training. There it passes in training mode, normalised by its own statistics; here by the moving
-    ones, as in the test, and they do not move. The released FixMatch has no threshold and soft labels: ``threshold=0``.
+    As in the released code the blank image has the value 1 everywhere, which is white here, and labels are corrected
+    after the first fifth of the training. The released code passes the blank image in training mode, normalised by its
+    own statistics; here it uses the running statistics, as in testing, and does not change them. The released FixMatch
+    has no threshold and soft labels: ``threshold=0``.
 
     Args:
         num_classes: number of classes (C).
-        begin: share of the training after which labels are corrected; the finished classifier always is.
-        colour: value of the blank image, from -1, black, to 1, white.
+        begin: share of the training after which labels are corrected; the trained classifier always is.
+        colour: value of the blank image, from -1 (black) to 1 (white).
     """
 
     traits = Traits(
@@ -32,22 +33,22 @@ class CDMAD(Correction):
         allows_shift=True,
     )
     looks = True
-    needs_pictures = "a correction by a blank image is asked for, and a vector has no blank."
+    needs_pictures = "this correction uses a blank image, and there is no blank vector."
     blank: Tensor
 
     def __init__(self, num_classes: int, begin: float = 0.2, colour: float = 1.0) -> None:
         super().__init__()
         if not 0 <= begin <= 1:
-            raise ValueError(f"begin is {begin!r}, expected a share of the training in [0, 1]; 0 begins at once.")
+            raise ValueError(f"begin is {begin!r}, expected a share of the training in [0, 1]; 0 starts immediately.")
         if not -1 <= colour <= 1:
-            raise ValueError(f"colour is {colour!r}, expected a number from -1, black, to 1, white.")
+            raise ValueError(f"colour is {colour!r}, expected a number from -1 (black) to 1 (white).")
         self.begin, self.colour = begin, colour
         self.register_buffer("blank", torch.zeros(num_classes))
 
     @torch.no_grad()
     def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
         before = network.training
-        network.eval()  # one image has no statistics of a batch, and must not move those that the network keeps
+        network.eval()  # a single image has no batch statistics, and must not change the running ones
         logits = network(torch.full_like(like[:1], self.colour))
         network.train(before)
         self.blank.copy_(at_least_float32(logits[0]) * (progress >= self.begin))

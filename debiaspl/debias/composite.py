@@ -1,4 +1,4 @@
-"""Several corrections as one: each acts in places of its own."""
+"""Several corrections combined into one; each acts in different places."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from debiaspl.debias.correction import Correction
 
 PLUS = "+"
-"""Between the names of the parts: ``alignment+logit-adjustment``."""
+"""Separates the names of the parts: ``alignment+logit-adjustment``."""
 
 
 class Composite(Correction):
-    """Corrections that act in different places: on the labels, on one of the losses, on the finished classifier.
+    """Combines corrections that act in different places: labels, labeled or unlabeled loss, trained classifier.
 
-    Each place belongs to one part; all parts learn from the same raw logits. Two that act in one place are refused, and
-    so are two that take out the same bias in different places, which would be taken out twice.
+    Each place belongs to one part; all parts learn from the same raw logits. Two parts that act in the same place raise
+    an error, and so do two that remove the same bias in different places, because it would be removed twice.
 
     Args:
         parts: the corrections by name.
@@ -34,14 +34,14 @@ class Composite(Correction):
                 )
             if first.takes_out and first.takes_out == second.takes_out:
                 raise ValueError(
-                    f"{one} and {two} both take out {first.takes_out}: together they would take it out twice. "
+                    f"{one} and {two} both remove {first.takes_out}: together they would remove it twice. "
                     "Use one of the two."
                 )
         idle = [name for name, part in parts.items() if not part.places()]
         if idle or len(parts) < 2:
             raise ValueError(
                 f"correction is {PLUS.join(parts)}, expected two or more names of corrections that do something"
-                + (f"; {idle[0]} does nothing. Use it without {idle[0]}." if idle else ".")
+                + (f"; {idle[0]} does nothing. Leave {idle[0]} out." if idle else ".")
             )
         self.corrects_pseudo_labels_alone = all(part.corrects_pseudo_labels_alone for part in parts.values())
         self.looks = any(part.looks for part in parts.values())
@@ -56,7 +56,7 @@ class Composite(Correction):
 
     @property
     def prior(self) -> Tensor | None:
-        """That of the part that keeps one: the one of the labels, where two do."""
+        """The prior of the part that has one; if two do, that of the part that corrects labels."""
         kept = [part for part in (self._for("labels"), *self.each()) if hasattr(part, "prior")]
         prior = kept[0].prior if kept else None
         return prior if isinstance(prior, Tensor) else None
@@ -90,15 +90,15 @@ class Composite(Correction):
         return self._for("classifier").classifier(head, mean_features)
 
     def _for(self, place: str) -> Correction:
-        """Who acts there; where nobody does, any part does what no correction does."""
+        """The part that acts there. If none does, any part will do: its method is the one of no correction."""
         return next((part for part in self.each() if place in part.places()), self.each()[0])
 
 
 class CompositeBuilder:
-    """Builds a ``Composite`` from the arguments of all its parts, by name.
+    """Builds a ``Composite`` from the named arguments of all its parts.
 
-    What a part needs of the data (an argument without a default) all parts share. A setting has its own name, or, where
-    two parts have one of that name, that of the part before it: ``logit_adjustment_tau``.
+    Arguments without a default describe the data and are shared by all parts. Other arguments are settings. If two
+    parts have a setting of the same name, it is prefixed with the name of the part: ``logit_adjustment_tau``.
     """
 
     def __init__(self, name: str, known: Mapping[str, Callable[..., Correction]]) -> None:
@@ -110,9 +110,9 @@ class CompositeBuilder:
                 raise ValueError(f"correction is {name}, which names {part} twice. Name each part once.")
         self.builders = {part: known[part] for part in names}
         self.needed: dict[str, list[str]] = {part: [] for part in names}
-        """What each part is told of the data."""
+        """Arguments of each part that describe the data."""
         self.settings: dict[str, tuple[str, str]] = {}
-        """Setting -> its part, and its name there."""
+        """Setting -> its part, and its name in that part."""
         named = {part: _named(made) for part, made in self.builders.items()}
         parameters: dict[str, inspect.Parameter] = {}
         for part, items in named.items():
@@ -139,6 +139,6 @@ class CompositeBuilder:
 
 
 def _named(made: Callable[..., Correction]) -> list[inspect.Parameter]:
-    """The arguments that can be given by name; the null correction has none."""
+    """The arguments that can be passed by name; the null correction has none."""
     unnamed = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [item for item in inspect.signature(made).parameters.values() if item.kind not in unnamed]

@@ -1,4 +1,4 @@
-"""The null correction, the shape all corrections share, and what several of them compute."""
+"""The null correction, which is the interface of all corrections, and functions that several of them share."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -10,16 +10,16 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Traits:
-    """What the paper's Table 1 asks of a method against bias. True is what one would wish for."""
+    """The columns of the paper's Table 1 for a debiasing method. True is the desirable answer."""
 
     helps_training: bool = False
-    """Improves what is learned, rather than the finished classifier alone."""
+    """Improves training, not only the trained classifier."""
     needs_no_class_distribution: bool = False
-    """Works without being told how many images each class truly has."""
+    """Does not need to know how many images each class has."""
     adapts: bool = False
-    """Follows the model as training goes on."""
+    """Follows the model during training."""
     works_on_balanced: bool = False
-    """Does something for data whose classes are equally large."""
+    """Has an effect on data with equally large classes."""
     allows_shift: bool = False
     """Labeled and unlabeled images may have different class distributions."""
 
@@ -30,93 +30,92 @@ PLACES = {
     "labeled loss": "labeled_margin",
     "classifier": "classifier",
 }
-"""Where a correction can act, and the method that does it."""
+"""Places where a correction can act -> the method that does it."""
 
 
 LABEL_SHARES = "the shares of the classes among the labels"
-"""What several corrections take out, each in its own places."""
+"""What several corrections remove, in different places."""
 
 
 class Correction(nn.Module):
-    """What stands between a model's predictions and the pseudo-labels made from them. This one changes nothing.
+    """Corrects a model's predictions before pseudo-labels are made from them. This base class changes nothing.
 
-    ``correction(weak_logits)`` gives the probabilities that pseudo-labels are taken from and, in training mode, learns
-    from the batch; ``correction.margin(strong_logits, labels)`` gives the logits that the loss sees.
+    ``correction(weak_logits)`` returns the probabilities from which pseudo-labels are made and, in training mode,
+    learns from the batch. ``correction.margin(strong_logits, labels)`` returns the logits for the loss.
 
-    A sibling overrides ``probabilities`` and ``margin``, and ``learn`` if it adapts. Whatever it learns is a buffer.
-    Two more places are open to it: ``labeled_margin``, for the loss of labeled images, and ``classifier``, for what is
-    done to the finished classifier. One that must see the network itself has ``look``. What it must be told of the
-    data it names in its constructor: ``num_classes``, and ``class_counts``, the labels of each class, if it cannot do
-    without.
+    A subclass overrides ``probabilities`` and ``margin``, and ``learn`` if it adapts. Its learned state is in buffers.
+    It can also override ``labeled_margin``, for the loss of labeled images, ``classifier``, for the trained classifier,
+    and ``look``, if it needs the network itself. Its constructor declares the information it needs about the data:
+    ``num_classes``, or ``class_counts``, the number of labels per class.
     """
 
     traits: Traits | None = None
-    """Table 1 of the paper; None where there is nothing to compare."""
+    """Table 1 of the paper; None if there is nothing to compare."""
     corrects_pseudo_labels_alone = False
-    """Does nothing where there are no pseudo-labels."""
+    """Has no effect without pseudo-labels."""
     needs_hard_labels = False
-    """Its margin belongs to one class, so that it has no meaning for soft or mixed targets."""
+    """The margin depends on one class, so it is undefined for soft or mixed targets."""
     looks = False
-    """Looks at the network itself, with ``look``."""
+    """Needs the network itself, see ``look``."""
     needs_pictures = ""
-    """Why it has no meaning for the vectors of a frozen encoder, in a sentence; empty where it has."""
+    """Why it cannot work on vectors of a frozen encoder, as a sentence; empty if it can."""
     takes_out = ""
-    """The bias that it takes out, where others take out the same in other places: not with one of those."""
+    """The bias it removes, if other corrections remove the same one elsewhere: they cannot be combined."""
 
     def places(self) -> frozenset[str]:
-        """Where it acts, of ``PLACES``: those whose method is its own."""
+        """The places where it acts, of ``PLACES``: those whose method it overrides."""
         return frozenset(
             place for place, method in PLACES.items() if getattr(type(self), method) is not getattr(Correction, method)
         )
 
     def each(self) -> "tuple[Correction, ...]":
-        """The corrections that it is made of: itself, unless it is several."""
+        """The corrections it consists of: itself, unless it is a composite."""
         return (self,)
 
     def forward(self, weak_logits: Tensor) -> Tensor:
-        """Probabilities for pseudo-labels, from what was known before this batch; then learn from the batch."""
+        """Return probabilities for pseudo-labels, from the state before this batch; then learn from the batch."""
         probabilities = self.probabilities(weak_logits)
         if self.training:
             self.learn(weak_logits)
         return probabilities
 
     def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
-        """See the network: before each step the one that labels, in the end the finished one. ``like`` are images of
-        the shape that it takes, ``progress`` is the share of the training that is done. For those with ``looks``."""
+        """Inspect the network: before each step the one that labels, and finally the trained one. ``like`` are images
+        of the input shape, ``progress`` is the completed share of the training. Called only if ``looks`` is true."""
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
-        """Corrected probabilities. Targets, so no gradient passes; nothing is learned."""
+        """Corrected probabilities. They are targets, so they have no gradient; nothing is learned."""
         return at_least_float32(weak_logits.detach()).softmax(-1)
 
     def learn(self, weak_logits: Tensor) -> None:
         """Learn from one batch of raw logits of the weak views."""
 
     def hold(self) -> None:
-        """From here to ``release``, batches are parts of one: what is learned from them is not used before then."""
+        """Treat the batches from here to ``release`` as parts of one batch, and learn from them only then."""
 
     def release(self) -> None:
-        """Learn from all that was held as from one batch."""
+        """Learn from all held batches as from one."""
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        """The logits of the strong views as the loss should see them; ``labels`` are their hard targets, if any."""
+        """The logits of the strong views for the loss; ``labels`` are their hard targets, if any."""
         return at_least_float32(strong_logits)
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        """The logits of labeled images as the loss should see them."""
+        """The logits of labeled images for the loss."""
         return at_least_float32(logits)
 
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
-        """The finished classifier as it should be used; ``mean_features``, (D,), is the mean over training images."""
+        """The corrected classifier after training; ``mean_features``, (D,), is the mean over training images."""
         return head
 
 
 def at_least_float32(logits: Tensor) -> Tensor:
-    """Half precision rounds a log-probability to 2 or 3 digits: corrections compute in float32, float64 stays."""
+    """Convert half precision to float32, which keeps more than 2 or 3 digits of a log-probability; float64 stays."""
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
 def checked_counts(class_counts: Sequence[int]) -> Tensor:
-    """The counts, (C,), in float32. A class without a label has no logarithm and no margin."""
+    """The counts, (C,), in float32. Raises if a class has no label, since it has no logarithm and no margin."""
     counts = torch.tensor([float(count) for count in class_counts], dtype=torch.float64)
     if len(counts) < 2:
         raise ValueError(f"class_counts is {tuple(class_counts)}, expected the number of labels of at least 2 classes.")
@@ -125,14 +124,14 @@ def checked_counts(class_counts: Sequence[int]) -> Tensor:
         raise ValueError(
             f"class_counts is {tuple(class_counts)}, expected at least 1 label of every class; see "
             f"{'classes' if len(empty) > 1 else 'class'} {', '.join(map(str, empty))}. Label an image of each, or use "
-            "a correction that asks for no counts, such as debiaser."
+            "a correction that needs no counts, such as debiaser."
         )
     return counts.float()
 
 
 def rewritten(head: nn.Linear, weight: Tensor, bias: Tensor | None) -> nn.Linear:
     """A new classifier with this weight and bias; ``head`` stays as it is."""
-    # A copy rather than nn.Linear(...): the first weights of a new one would be drawn from the user's generator.
+    # A copy, not nn.Linear(...), which would draw its first weights from the user's random generator.
     new = deepcopy(head)
     trained = head.weight.requires_grad
     new.weight = nn.Parameter(weight.detach().to(head.weight, copy=True), requires_grad=trained)

@@ -7,29 +7,28 @@ from debiaspl.debias.running import RunningPrior
 
 
 class Debiaser(RunningPrior):
-    """Keeps a running estimate of how often the model predicts each class, and takes that bias out of its labels.
+    """Keeps a running estimate of how often the model predicts each class, and removes that bias from pseudo-labels.
 
     In the paper's letters: ``prior`` is p-hat, ``strength`` is lambda, ``momentum`` is m.
 
     * ``debiaser(weak_logits)`` is ``softmax(f - strength * log(prior))`` (Eq. 3) with the prior from before the batch.
-      In training mode the prior then moves towards the batch mean of the **raw** probabilities ``softmax(f)`` (Eq. 4):
-      of every row, whether its label will be kept or not, over all ranks when ``torch.distributed`` is initialised.
-    * ``debiaser.margin(strong_logits)`` is ``z + strength * log(prior)``, with the prior after the batch. Cross-entropy
-      of it is the adaptive marginal loss (Eq. 5), whose margins are ``strength * log(1 / prior)``.
+      In training mode the prior then moves towards the batch mean of the **raw** probabilities ``softmax(f)`` (Eq. 4).
+      Every row counts, confident or not, over all ranks if ``torch.distributed`` is initialised.
+    * ``debiaser.margin(strong_logits)`` is ``z + strength * log(prior)``, with the prior after the batch. Its
+      cross-entropy is the adaptive marginal loss (Eq. 5), whose margins are ``strength * log(1 / prior)``.
 
-    The paper contradicts itself on the update: its Eq. 4 takes ``softmax(f)``, its Algorithm 1 the debiased prediction.
-    This class follows Eq. 4.
+    The paper contradicts itself on the update: Eq. 4 uses ``softmax(f)``, Algorithm 1 the debiased prediction. This
+    class follows Eq. 4.
 
-    A batch with a logit that is not finite, on any rank, or without rows leaves the prior as it was.
+    The prior does not change if the batch is empty or has a non-finite logit on any rank.
 
     Args:
         num_classes: number of classes, C; the prior starts at 1 / C.
         strength: how much of the bias is removed; 0 removes nothing.
-        momentum: how slowly the prior follows the model, in [0, 1).
-        labeled_strength: of the same margin on the loss of labeled images, ``strength`` of their own; the paper has
-            none, which is 0.
-        margin_strength: of the margin on the loss of unlabeled images; that of the labels unless given. With 0 the
-            labels alone are debiased, as in the paper's ablation.
+        momentum: momentum of the prior's moving average, in [0, 1).
+        labeled_strength: strength of the same margin on the labeled loss; 0, as in the paper, is no margin.
+        margin_strength: strength of the margin on the unlabeled loss; by default that of the labels. With 0 only the
+            labels are debiased, as in the paper's ablation.
     """
 
     traits = Traits(
@@ -56,7 +55,7 @@ class Debiaser(RunningPrior):
             if not 0 <= value < float("inf"):
                 raise ValueError(
                     f"{name} is {value!r}, expected a number >= 0: 0 removes no bias, the paper uses a strength of "
-                    "0.5; a negative one would add to the bias."
+                    "0.5, and a negative strength would add bias."
                 )
         self.strength, self.labeled_strength, self.margin_strength = map(float, strengths.values())
 

@@ -1,4 +1,4 @@
-"""The margin of LDAM (Cao et al., 2019): label-distribution-aware, without the rest of that method."""
+"""The margin of LDAM (Cao et al., 2019): label-distribution-aware margins, without the rest of that method."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,24 @@ from debiaspl.debias.correction import Correction, Traits, at_least_float32, che
 
 
 class LDAM(Correction):
-    """LDAM's margin: an image's own logit is lowered in the loss, more so for a class with few labels.
+    """LDAM's margin: lowers the logit of the true class in the loss, more so for classes with few labels.
 
-    The loss sees ``s * (z - Delta_y)``, the margin at the label y alone, with ``Delta_j = C / n_j^(1/4)`` for a class
-    of n_j labels; C makes the largest margin ``max_margin``. Labeled and unlabeled losses both have it.
+    The loss uses ``s * (z - Delta_y)``, with the margin only at the label y: ``Delta_j = C / n_j^(1/4)`` for a class
+    of n_j labels, where C makes the largest margin equal to ``max_margin``. It applies to the labeled and the unlabeled
+    loss.
 
-    The paper normalises features and weights, so that a logit is a cosine, and multiplies by s = 30, for a softmax of
-    cosines is never sure of anything. The heads here are linear and find their own scale: s is 1 for them, and the
-    margin is in units of the logit. With s = 30 such a head begins saturated, with gradients 30 times as large: on
-    digits nothing is learned (10 % on four seeds, a probe).
+    The paper normalises features and weights, so that a logit is a cosine, and multiplies by s = 30, because a softmax
+    of cosines is never confident. The heads here are linear and learn their own scale, so s is 1 and the margin is in
+    units of the logit. With s = 30 such a head starts saturated, with gradients 30 times as large: on digits it learns
+    nothing (10 % with four seeds, a probe).
 
-    The paper's deferred re-weighting (DRW), a change of the loss's weights late in training, is not a margin and is
-    left out. So what this gives is not LDAM-DRW, and should not be compared with its numbers.
+    The paper's deferred re-weighting (DRW), a change of the loss weights late in training, is not a margin and is not
+    included. So this is not LDAM-DRW and should not be compared with its numbers.
 
     Args:
-        class_counts: labels of each class, n_j.
-        max_margin: the margin of the smallest class; 0 is no margin.
-        scale: s, what the logits are multiplied by; 30 for a head whose logits are cosines.
+        class_counts: number of labels per class, n_j.
+        max_margin: margin of the smallest class; 0 is no margin.
+        scale: s, the factor on the logits; 30 for a head whose logits are cosines.
     """
 
     traits = Traits(helps_training=True)
@@ -45,8 +46,8 @@ class LDAM(Correction):
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         if labels is None:
             raise ValueError(
-                "LDAM was given logits without labels, expected one class per image: its margin is that of the label. "
-                "Use it with an algorithm of hard labels, such as fixmatch."
+                "LDAM got logits without labels, expected one class per image: its margin is that of the label. Use it "
+                "with an algorithm that has hard labels, such as fixmatch."
             )
         own = F.one_hot(labels, len(self.margins))
         return self.scale * (at_least_float32(strong_logits) - own * self.margins)

@@ -1,4 +1,4 @@
-"""Logit adjustment (Menon et al., 2021), in the loss and after training."""
+"""Logit adjustment (Menon et al., 2021): in the loss, or after training."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from debiaspl.debias.correction import (
 
 
 class _Adjustment(Correction):
-    """``tau * log(pi)``, where ``pi`` are the shares of the classes among the labels."""
+    """Holds ``tau * log(pi)``, where ``pi`` are the class shares among the labels."""
 
     takes_out = LABEL_SHARES
     adjustment: Tensor
@@ -34,14 +34,14 @@ class _Adjustment(Correction):
 
 
 class LogitAdjustment(_Adjustment):
-    """The loss sees ``z + tau * log(pi)``: while the network is trained, rare classes must win by more.
+    """The loss uses ``z + tau * log(pi)``, so that rare classes must win by a larger margin during training.
 
-    Both losses are adjusted, that of labeled and that of unlabeled images. Pseudo-labels are made from the plain
-    logits, which this loss trains to be balanced.
+    Both losses are adjusted, labeled and unlabeled. Pseudo-labels come from the plain logits, which this loss trains to
+    be balanced.
 
     Args:
-        class_counts: labels of each class; their shares are the paper's pi.
-        tau: how much is adjusted; 1 makes the loss consistent for the balanced error, 0 adjusts nothing.
+        class_counts: number of labels per class; their shares are the paper's pi.
+        tau: strength of the adjustment; 1 makes the loss consistent for the balanced error, 0 changes nothing.
     """
 
     traits = Traits(helps_training=True)
@@ -54,13 +54,13 @@ class LogitAdjustment(_Adjustment):
 
 
 class PosthocLogitAdjustment(_Adjustment):
-    """The finished classifier gives ``f - tau * log(pi)``: its bias is raised for classes with few labels.
+    """The trained classifier returns ``f - tau * log(pi)``: its bias is raised for classes with few labels.
 
-    Training is left alone. That is where its traits differ from the paper's row, which is that of the loss.
+    Training does not change. Here the traits differ from the paper's row, which describes the loss.
 
     Args:
-        class_counts: labels of each class; their shares are the paper's pi.
-        tau: how much is adjusted; 1 is what the paper's theory asks for, 0 adjusts nothing.
+        class_counts: number of labels per class; their shares are the paper's pi.
+        tau: strength of the adjustment; 1 follows the paper's theory, 0 changes nothing.
     """
 
     traits = Traits()

@@ -1,7 +1,7 @@
-"""What the ranks of a run tell each other: sums and rows of all of them, inside one step.
+"""Communication between the ranks of a run inside one step: sums, means and gathered rows.
 
-In one process, with ``torch.distributed`` or without, everything here gives back what it was given. Nothing waits for
-the device and nothing is pickled, so that a step that uses this can be recorded and replayed.
+In a single process, with ``torch.distributed`` or without, every function returns its input. Nothing waits for the
+device and nothing is pickled, so a step that uses these functions can be recorded as a CUDA graph.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _alone = False
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Inside, this process is the only one: for work that ranks have dealt out, and that each does as if by itself."""
+    """Context in which this process acts as the only rank: for work that was split between ranks."""
     global _alone
     before, _alone = _alone, True
     try:
@@ -26,19 +26,19 @@ def alone() -> Iterator[None]:
 
 
 def count() -> int:
-    """How many ranks there are."""
+    """Number of ranks."""
     if _alone:
         return 1
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def own() -> int:
-    """The number of this one, from 0."""
+    """Number of this rank, from 0."""
     return distributed.get_rank() if count() > 1 else 0
 
 
 def summed(values: Tensor) -> Tensor:
-    """The sum over ranks, without gradients; each rank holds the same bits."""
+    """Sum over ranks, without gradients; every rank gets the same bits."""
     if count() == 1:
         return values
     total = values.detach().clone(memory_format=torch.contiguous_format)
@@ -47,30 +47,30 @@ def summed(values: Tensor) -> Tensor:
 
 
 def add_up(values: Tensor) -> None:
-    """``summed``, in place: for a tensor that there is no room for twice."""
+    """``summed`` in place, for a tensor too large for a second copy."""
     if count() > 1:
         distributed.all_reduce(values)
 
 
 def mean(values: Tensor) -> Tensor:
-    """The mean over ranks, without gradients: that of the joint batch, if every rank has as many rows."""
+    """Mean over ranks, without gradients. It is the mean of the joint batch if every rank has as many rows."""
     return values if count() == 1 else summed(values) / count()
 
 
 def gathered(rows: Tensor) -> Tensor:
-    """The rows of all ranks along dimension 0, by rank, without gradients. Every rank gives the same shape."""
+    """Rows of all ranks along dimension 0, in the order of ranks, without gradients. All ranks pass the same shape."""
     if count() == 1:
         return rows
     rows = rows.detach().contiguous()
     everyone = rows.new_empty((count() * rows.shape[0], *rows.shape[1:]))
-    # Torch 2.13 has given it another name, and warns of the old one.
+    # Torch 2.13 renamed this function and warns about the old name.
     renamed = hasattr(distributed, "all_gather_single")
     (distributed.all_gather_single if renamed else distributed.all_gather_into_tensor)(everyone, rows)
     return everyone
 
 
 def of_first(values: Tensor) -> Tensor:
-    """What the first rank holds, without gradients."""
+    """The first rank's values, without gradients."""
     if count() == 1:
         return values
     sent = values.detach().clone(memory_format=torch.contiguous_format)
@@ -79,9 +79,9 @@ def of_first(values: Tensor) -> Tensor:
 
 
 def gathered_with_gradient(rows: Tensor) -> Tensor:
-    """``gathered``, whose rows receive the sum of what all ranks' losses say of them.
+    """``gathered`` with gradients: each row gets the sum of its gradients in all ranks' losses.
 
-    With gradients averaged over ranks, as DistributedDataParallel does it, that is the gradient of the mean loss.
+    If gradients are averaged over ranks, as DistributedDataParallel does, this is the gradient of the mean loss.
     """
     if count() == 1:
         return rows
@@ -95,14 +95,14 @@ def summed_with_gradient(values: Tensor) -> Tensor:
 
 
 def own_part(whole: Tensor, dim: int = 0) -> Tensor:
-    """This rank's part of what all ranks hold alike: equal parts, by rank, that lie behind each other."""
+    """This rank's part of a tensor that is equal on all ranks: consecutive equal parts, in the order of ranks."""
     if count() == 1:
         return whole
     size, rest = divmod(whole.shape[dim], count())
     if rest:
         raise ValueError(
-            f"{whole.shape[dim]} rows for {count()} ranks, expected equal parts. Use a batch that the number of ranks "
-            "divides."
+            f"{whole.shape[dim]} rows cannot be split into equal parts for {count()} ranks. Use a batch size that is "
+            "a multiple of the number of ranks."
         )
     return whole.narrow(dim, own() * size, size)
 

@@ -1,4 +1,4 @@
-"""A running estimate of how often a model predicts each class: what the adaptive corrections learn."""
+"""A running estimate of how often a model predicts each class, for the adaptive corrections."""
 
 from collections.abc import Callable
 
@@ -10,19 +10,20 @@ from debiaspl.debias.correction import Correction, at_least_float32
 
 
 class RunningPrior(Correction):
-    """A correction whose ``prior`` follows the model: a moving average of the batch means of the **raw** probabilities.
+    """A correction with a ``prior``: a moving average of the batch means of the model's **raw** probabilities.
 
-    Every row counts, whether its label will be kept or not, over all ranks when ``torch.distributed`` is initialised.
-    A batch with a logit that is not finite, on any rank, or without rows leaves the prior as it was. A batch that comes
-    in several parts is learned from once, between ``hold`` and ``release``; they are no state, so save before or after.
+    Every row counts, confident or not, over all ranks if ``torch.distributed`` is initialised. The prior does not
+    change if the batch is empty or has a non-finite logit on any rank. If a batch comes in several parts, call ``hold``
+    before and ``release`` after them: the prior then moves once. Held sums are not part of the state, so do not save
+    between the two.
 
     Args:
         num_classes: number of classes, C; the prior starts at 1 / C.
-        momentum: how slowly the prior follows the model, in [0, 1).
+        momentum: momentum of the moving average, in [0, 1).
     """
 
     exact: tuple[str, ...] = ("prior",)
-    """Buffers that stay in float32, whatever the module is brought to."""
+    """Buffers that stay in float32 when the module is converted."""
     prior: Tensor
 
     def __init__(self, num_classes: int, momentum: float) -> None:
@@ -32,13 +33,13 @@ class RunningPrior(Correction):
         if not 0 <= momentum < 1:
             raise ValueError(
                 f"momentum is {momentum!r}, expected a number in [0, 1): with 0 the prior is that of the last batch, "
-                "with 1 it would never move. 0.99 is a good start."
+                "with 1 it would never change. 0.99 is a good start."
             )
         self.num_classes = num_classes
         self.momentum = float(momentum)
         self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes, dtype=torch.float32))
         self._holding = False
-        # Not a buffer: each rank holds its own until release, and what copies buffers from rank to rank would spoil it.
+        # Not a buffer: each rank has its own value until release, and copying buffers between ranks would destroy it.
         self._held: Tensor | None = None
 
     @torch.no_grad()
@@ -46,7 +47,7 @@ class RunningPrior(Correction):
         self.check(weak_logits, "weak_logits")
         logits = at_least_float32(weak_logits).reshape(-1, self.num_classes)
         finite = logits.isfinite().all()
-        # Sum, number of rows and number of spoilt batches travel together: one message a step, ranks of any size.
+        # Sum, number of rows and number of bad batches in one message per step; ranks may have different sizes.
         rows = logits.new_full((1,), logits.shape[0])
         spoilt = (~finite).to(logits.dtype).reshape(1)
         total = torch.cat([self.counted(logits).sum(0).where(finite, 0), rows, spoilt])
@@ -57,7 +58,7 @@ class RunningPrior(Correction):
         elif self._held.dtype != total.dtype or self._held.device != total.device:
             self._held = total + self._held.to(total)
         else:
-            self._held.add_(total)  # in place: a recorded step adds to this very tensor
+            self._held.add_(total)  # in place, because a recorded step adds to this very tensor
 
     def hold(self) -> None:
         self._holding = True
@@ -71,19 +72,19 @@ class RunningPrior(Correction):
         self._holding = False
 
     def _move(self, total: Tensor) -> None:
-        """Towards the mean of what was summed, on all ranks."""
+        """Move towards the mean of the sums over all ranks."""
         total = ranks.summed(total)
         count, spoilt = total[-2], total[-1]
         batch_mean = (total[:-2] / count).to(self.prior.dtype)
         self._follow(batch_mean, (spoilt == 0) & (count > 0))
 
     def counted(self, logits: Tensor) -> Tensor:
-        """What each row of a batch, (N, C), counts for: its raw probabilities."""
+        """What each row of a batch, (N, C), contributes to the prior: its raw probabilities."""
         return logits.softmax(-1)
 
     def _follow(self, batch_mean: Tensor, usable: Tensor) -> None:
-        """Move towards the mean of what was counted, (C,), where ``usable``, a scalar, is true."""
-        # lerp rather than m * p + (1 - m) * q: with m near 1 the rounding of m itself would let the sum drift off 1.
+        """Move towards the batch mean, (C,), where the scalar ``usable`` is true."""
+        # lerp instead of m * p + (1 - m) * q: with m near 1 the rounding of m would make the sum drift away from 1.
         moved = self.prior.lerp(batch_mean, 1 - self.momentum)
         self.prior.copy_(torch.where(usable, moved, self.prior))
 
@@ -100,8 +101,8 @@ class RunningPrior(Correction):
             )
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningPrior":
-        # .half() and .bfloat16() on a model that holds this module: an average that moves by 1 % a step would stand
-        # still in 8 bits of precision, so the prior follows to the new device but stays in float32.
+        # .half() and .bfloat16() on a model with this module: in 8 bits of precision an average that moves by 1 % per
+        # step would not move at all. So the prior changes its device but stays in float32.
         before = {name: self.get_buffer(name) for name in self.exact}
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch leaves it without types
         for name, value in before.items():
@@ -111,5 +112,5 @@ class RunningPrior(Correction):
 
 
 def safe_log(shares: Tensor) -> Tensor:
-    """A share that has decayed to 0 would give -inf; the smallest normal number gives -87."""
+    """Logarithm without -inf: a share that has decayed to 0 counts as the smallest normal number, which gives -87."""
     return shares.clamp_min(torch.finfo(shares.dtype).tiny).log()

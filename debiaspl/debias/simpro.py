@@ -1,4 +1,4 @@
-"""SimPro (Du, Han and Huang, 2024): how often each class occurs among unlabeled images, estimated as it trains."""
+"""SimPro (Du, Han and Huang, 2024): estimates the class distribution of the unlabeled images during training."""
 
 from collections.abc import Sequence
 
@@ -9,33 +9,33 @@ from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, c
 from debiaspl.debias.running import RunningPrior
 
 LEAST = 1e-12
-"""Added to a share before its logarithm, as in the released code: a class that is never predicted can come back."""
+"""Added to a share before its logarithm, as in the released code: a class that is never predicted can recover."""
 
 
 class SimPro(RunningPrior):
-    """The network learns what classes look like, and how often they occur is estimated apart from it.
+    """Estimates how often each class occurs among unlabeled images, separately from the network.
 
-    The logits f are those of balanced classes. With ``prior``, the estimate of how often each class occurs among the
-    unlabeled images (phi_u), and ``joint``, how often it occurs among all that is learned from (phi):
+    The logits f are those of balanced classes. ``prior`` (phi_u) is the estimated class distribution of the unlabeled
+    images, ``joint`` (phi) that of all training images:
 
     * labels come from ``softmax(f + tau log prior)``, the Bayes classifier of the unlabeled images (E-step);
-    * both losses see ``z + tau log joint``, so that the finished classifier needs no correction (M-step for the
+    * both losses use ``z + tau log joint``, so that the trained classifier needs no correction (M-step for the
       network);
-    * of the labels that reach ``count_threshold``, their mean is what prior moves to, and their sum with the labeled
-      images what joint moves to (M-step for the distributions, in closed form).
+    * the labels that reach ``count_threshold`` are counted: prior moves to their mean, joint to their sum with the
+      labeled images (M-step for the distributions, in closed form).
 
-    This follows the released code: there tau is 2 on CIFAR-10 and STL-10 and 1 on CIFAR-100, where the threshold of
-    labels is 0.2; prior starts uniform, joint with the labeled shares. It takes both in every 500 steps with a momentum
-    of 0.9, which has the mean age of 0.9998 a step. Here they move every step, and the default is for shorter runs.
-    Its targets are soft, those of the algorithm here what the algorithm makes of them; it also weighs the labeled loss
-    by the share of labeled images, which ``unlabeled_weight`` of most algorithms does the other way round.
+    This follows the released code. There tau is 2 on CIFAR-10 and STL-10 and 1 on CIFAR-100, where the threshold of
+    labels is 0.2; prior starts uniform, joint with the labeled shares. It updates both every 500 steps with a momentum
+    of 0.9, which has the mean age of 0.9998 per step. Here they move every step, and the default is for shorter runs.
+    The released code has soft targets; here the algorithm decides. It also weights the labeled loss by the share of
+    labeled images; here most algorithms have ``unlabeled_weight`` instead.
 
     Args:
-        class_counts: labels of each class; their shares are what joint starts with.
-        tau: how much the losses and the labels are adjusted; 1 is Bayes' rule, the released code uses 1 or 2.
-        momentum: how slowly prior and joint follow the labels, in [0, 1).
-        count_threshold: labels less confident than this are not counted.
-        unlabeled_ratio: unlabeled images for each labeled one in a batch, by which both are counted in joint.
+        class_counts: number of labels per class; joint starts with their shares.
+        tau: strength of the adjustment of losses and labels; 1 is Bayes' rule, the released code uses 1 or 2.
+        momentum: momentum of prior and joint, in [0, 1).
+        count_threshold: labels with a lower confidence are not counted.
+        unlabeled_ratio: unlabeled images per labeled image in a batch; weights the two parts of joint.
     """
 
     traits = Traits(helps_training=True, adapts=True, works_on_balanced=True, allows_shift=True)

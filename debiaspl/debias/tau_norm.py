@@ -1,4 +1,4 @@
-"""Tau-normalisation of the finished classifier (Kang et al., 2020)."""
+"""Tau-normalisation of the trained classifier (Kang et al., 2020)."""
 
 import torch
 from torch import Tensor, nn
@@ -7,18 +7,19 @@ from debiaspl.debias.correction import Correction, Traits, rewritten
 
 
 class TauNorm(Correction):
-    """Classes with many images grow long weights: each class's weights are divided by their norm to the power tau.
+    """Divides the weights of each class by their norm to the power tau: large classes tend to have long weights.
 
-    ``w_i / |w_i|^tau``, after training. The paper drops the bias, and so does its code: here it becomes 0, unless
-    ``keep_bias``. Then it is divided along with the weights of its class, so that tau 0 changes nothing. And all is
-    multiplied by the mean norm to the tau: the same factor for every class changes no decision, but confidences keep
-    their size, and where all norms are equal the weights stay.
+    ``w_i / |w_i|^tau``, after training. The paper and its code drop the bias, so here it becomes 0. With ``keep_bias``
+    it is divided like the weights of its class, so that tau 0 changes nothing. Finally everything is multiplied by the
+    mean norm to the power tau: the same factor for every class changes no decision, but confidences keep their size,
+    and weights with equal norms do not change.
 
-    It is not in the paper's Table 1. Like Causal Norm there it needs no counts, and like it the rest is out of its
-    reach: it comes once, after the pseudo-labels have been made.
+    This method is not in the paper's Table 1. Like Causal Norm it needs no class counts, and it cannot help training:
+    it is applied once, after the pseudo-labels were made.
 
     Args:
-        tau: 0 changes no weight, 1 makes all classes equally long; the paper chooses it in between, by validation.
+        tau: 0 changes no weight, 1 gives all classes the same norm; the paper selects a value between them by
+            validation.
         keep_bias: normalise the bias with the weights of its class, instead of dropping it as the paper does.
     """
 
@@ -36,16 +37,16 @@ class TauNorm(Correction):
         bias: Tensor | None = level.bias
         if bias is None or self.keep_bias:
             return level
-        return rewritten(head, level.weight, torch.zeros_like(bias))  # a network is saved and loaded with a bias
+        return rewritten(head, level.weight, torch.zeros_like(bias))  # saved networks always have a bias
 
     def extra_repr(self) -> str:
         return f"tau={self.tau}, keep_bias={self.keep_bias}"
 
 
 def tau_normalised(head: nn.Linear, tau: float) -> nn.Linear:
-    """Rows over their norm to the tau, times the mean norm to the tau."""
+    """Divide each row by its norm to the power tau; multiply all by the mean norm to the power tau."""
     norms = head.weight.norm(dim=1)
-    # A class whose weights are all 0 stays as it is, instead of becoming NaN.
+    # A class whose weights are all 0 keeps them, instead of becoming NaN.
     mean = norms.mean()
     factor = torch.where(norms > 0, mean / norms, 1) ** tau
     bias: Tensor | None = head.bias

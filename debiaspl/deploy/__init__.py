@@ -1,4 +1,4 @@
-"""Out of a run: its model again, predictions for a folder, which images to label next, and files for other programs."""
+"""Use the model of a run: predict a folder, choose images to label next, and export files for other programs."""
 
 from debiaspl.deploy.next import pick_next
 from debiaspl.deploy.saved import SavedModel, load_model

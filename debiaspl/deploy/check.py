@@ -1,4 +1,4 @@
-"""Does an exported file say what the model says? Asked of pictures of many sizes, and of real photos."""
+"""Compares an exported file with its model, on images of many sizes and on real photos."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,29 +16,29 @@ from debiaspl.deploy.saved import SavedModel
 from debiaspl.training import RunError
 
 TOLERANCE = 1e-4
-"""How far two probabilities may lie apart."""
+"""Largest accepted difference between two probabilities."""
 PHOTOS = 64
-"""Real photos that are looked at, of a folder with more."""
+"""Number of real photos that are compared, from a larger folder."""
 
 Probabilities = Callable[[NDArray[np.uint8]], Any]
-"""From pictures (N, H, W, C) to what the file says of them, (N, classes)."""
+"""From images (N, H, W, C) to the file's probabilities, (N, classes)."""
 
 
 class Checked(NamedTuple):
     """The largest differences found."""
 
     made: float
-    """On pictures of noise, of the model's own size and of others, alone and several at a time."""
+    """On images of noise, of the model's own size and of others, one and several at a time."""
     photos: int = 0
-    """Real photos looked at."""
+    """Number of real photos."""
     real: float = 0.0
-    """On them."""
+    """On real photos."""
     as_predicted: float = 0.0
-    """Between the file and ``debiaspl predict``, which has large JPEGs read at a smaller scale, as in training."""
+    """Between the file and ``debiaspl predict``, which reads large JPEGs at a smaller scale, as in training."""
 
 
 def check(model: SavedModel, said: Probabilities, photos: Sequence[Path] = ()) -> Checked:
-    """Compare, and raise where they differ."""
+    """Compare the model and the file, and raise if they differ."""
     made = max(_apart(said(pictures), _expected(model, pictures)) for pictures in _noise(model))
     real = as_predicted = 0.0
     looked_at = 0
@@ -56,13 +56,13 @@ def check(model: SavedModel, said: Probabilities, photos: Sequence[Path] = ()) -
     if not max(made, real) <= TOLERANCE:
         raise RunError(
             f"the exported file and PyTorch differ by {max(made, real):.2g} in a probability, expected at most "
-            f"{TOLERANCE:g}; it was not written. Please report this with the versions of torch, onnxruntime and Pillow."
+            f"{TOLERANCE:g}. It was not written. Please report this with the versions of torch, onnxruntime and Pillow."
         )
     return checked
 
 
 def some_photos(folder: Path) -> list[Path]:
-    """Photos of a folder at even distances."""
+    """Evenly spaced photos of a folder."""
     files = list_images(folder).files
     count = min(PHOTOS, len(files))
     return [folder / files[number * len(files) // count] for number in range(count)]
@@ -78,23 +78,23 @@ def _noise(model: SavedModel) -> Iterator[NDArray[np.uint8]]:
         (1, 4 * height + 3, width + 2),
         (3, max(1, height // 2), max(1, width // 3)),
     ):
-        # Coarse spots over fine noise: pictures that a network tells apart, with every grey value.
+        # Coarse spots over fine noise: images with different predictions, and with every grey value.
         spots = random.integers(0, 200, (shape[0], -(-shape[1] // 8), -(-shape[2] // 8), model.channels))
         large = spots.repeat(8, 1).repeat(8, 2)[:, : shape[1], : shape[2]]
         yield (large + random.integers(0, 56, large.shape)).astype(np.uint8)
 
 
 def _expected(model: SavedModel, pictures: NDArray[np.uint8]) -> Tensor:
-    """What the model says of them, read from a file as in training."""
+    """The model's probabilities for the images, read from a file as in training."""
     return model.probabilities(torch.stack([model.read(_as_file(picture)) for picture in pictures]))
 
 
 def _as_file(picture: NDArray[np.uint8]) -> bytes:
-    """PPM or PGM: the plainest file there is."""
+    """PPM or PGM, the simplest formats."""
     height, width, channels = picture.shape
     return b"P%d\n%d %d\n255\n" % (6 if channels == 3 else 5, width, height) + picture.tobytes()
 
 
 def _apart(found: Any, expected: Tensor) -> float:
     apart = float((torch.as_tensor(np.asarray(found)) - expected).abs().max())
-    return math.inf if math.isnan(apart) else apart  # Python's max would pass over a NaN
+    return math.inf if math.isnan(apart) else apart  # Python's max would ignore a NaN

@@ -1,4 +1,4 @@
-"""Which of the models that were trained together is used where their run is named."""
+"""Which of several models that were trained together is the model of their run."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from debiaspl.files import parse_json, write_text
 from debiaspl.training import RunError
 
 CHOSEN = "chosen.json"
-"""A file in a run's folder that names the folder below it whose model is used instead; only where there is one."""
+"""A file in a run's folder that names the subfolder whose model is used instead; absent if there is none."""
 
 
 def hand_out(run: Path, folder: str) -> None:
-    """Have the model of this folder below the run used wherever the run is named; an empty name: its own."""
+    """Make the model of this subfolder the model of the run; an empty name selects the run's own."""
     if folder:
         write_text(run / CHOSEN, json.dumps({"folder": folder}) + "\n")
     else:
@@ -19,7 +19,7 @@ def hand_out(run: Path, folder: str) -> None:
 
 
 def chosen_folder(run: Path) -> Path:
-    """The folder whose model is used where this run is named."""
+    """The folder whose model is the model of this run."""
     path = run / CHOSEN
     if not path.is_file():
         return run
@@ -28,7 +28,7 @@ def chosen_folder(run: Path) -> Path:
     except (KeyError, TypeError, ValueError, OSError):
         name = ""
     if name in ("", ".", "..") or Path(name).name != name or "\\" in name or (run / name).is_symlink():
-        # It may be somebody else's: a path would lead out of the run.
+        # The file is untrusted: a path could lead out of the run.
         raise RunError(
             f'{path} is damaged, expected {{"folder": NAME}} with the name of a folder in {run}. Remove it to use the '
             "run's own model."

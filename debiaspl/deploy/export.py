@@ -1,6 +1,6 @@
-"""The model of a run, with its preprocessing, as a file for other programs: ONNX, or torch.export.
+"""Export the model of a run, with its preprocessing, for other programs: as ONNX or torch.export.
 
-Checked before it gets its name.
+The file is checked before it gets its name.
 """
 
 import io
@@ -28,11 +28,11 @@ ABOUT = "uint8 pictures (N, H, W, C) of any size in; probabilities and logits (N
 INPUT, OUTPUTS = "images", ("probabilities", "logits")
 AXES = ("batch", "height", "width")
 FACTS = "debiaspl.json"
-"""The file of a .pt2 that says what its classes are."""
+"""The file inside a .pt2 that names its classes."""
 
 
 def export_onnx(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
-    """Write an ONNX file; its metadata hold ``classes`` as a JSON list. ``photos`` are checked too."""
+    """Write an ONNX file; its metadata contain ``classes`` as a JSON list. It is also compared on ``photos``."""
     refuse_existing(Path(out), overwrite)
     needed = ("onnxruntime", "onnx", "onnxscript")
     runtime, *_ = (extra(name, f"ONNX files need {name}: pip install 'debiaspl[export]'.") for name in needed)
@@ -56,7 +56,7 @@ def export_onnx(model: SavedModel, out: Path | str, overwrite: bool = False, pho
 
 
 def export_torch(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
-    """Write a ``torch.export`` file (.pt2), which needs torch alone; its extra file debiaspl.json holds the classes."""
+    """Write a ``torch.export`` file (.pt2), which only needs torch; its extra file debiaspl.json has the classes."""
     refuse_existing(Path(out), overwrite)
     with _quiet(), _plain_errors():
         room = io.BytesIO()
@@ -70,7 +70,7 @@ def export_torch(model: SavedModel, out: Path | str, overwrite: bool = False, ph
 
 
 class Deployed(nn.Module):
-    """uint8 pictures (N, H, W, C), as NumPy has them of Pillow, of any height and width -> probabilities and logits."""
+    """uint8 images (N, H, W, C), as NumPy converts them from Pillow, of any size -> probabilities and logits."""
 
     def __init__(self, model: SavedModel) -> None:
         super().__init__()
@@ -84,8 +84,8 @@ class Deployed(nn.Module):
 
 
 def exported(model: SavedModel) -> torch.export.ExportedProgram:
-    """The module as a graph, for any number of pictures of any size."""
-    # Sizes that are all different, and none that a graph could take for a constant.
+    """The module as a graph, for any number of images of any size."""
+    # Example sizes that are all different, and none that a graph could take for a constant.
     height, width = model.size[0] + 3, model.size[1] + 6
     example = torch.zeros((2, height, width, model.channels), dtype=torch.uint8)
     dynamic = {0: torch.export.Dim("batch"), 1: torch.export.Dim("height"), 2: torch.export.Dim("width")}
@@ -104,7 +104,7 @@ def facts(model: SavedModel) -> dict[str, str]:
 
 
 def _name_axes(proto: Any) -> None:
-    """Axes of any length by their names, instead of the exporter's own."""
+    """Rename the dynamic axes, which have the exporter's own names."""
     own = [axis.dim_param for axis in proto.graph.input[0].type.tensor_type.shape.dim[:3]]
     names = dict(zip(own, AXES, strict=True))
     for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info):
@@ -115,7 +115,7 @@ def _name_axes(proto: Any) -> None:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Exporters fail with nearly any exception, and pages of text."""
+    """Turn any exception of an exporter, with pages of text, into a short error."""
     try:
         yield
     except (ImportError, MemoryError):
@@ -127,7 +127,7 @@ def _plain_errors() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Exporters tell their own story on the way, of no use to anybody here."""
+    """Hide the exporter's own messages."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:

@@ -1,4 +1,4 @@
-"""Which photos have a label already: as a table says, or as the run was told. A zero-shot teacher's do not count."""
+"""Which photos already have a label: from a table, or from the run. A zero-shot teacher's labels do not count."""
 
 import os
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from debiaspl.files import parse_json
 from debiaspl.training import Recipe, Run, RunError
 
 ZEROSHOT = ".zeroshot"
-"""Marks the folder of a zero-shot experiment, in which labels.csv is what its students were told."""
+"""Marks the folder of a zero-shot experiment, in which labels.csv contains its students' training labels."""
 TEACHER, PERSON = "teacher", "person"
-"""Whose labels these are: the mark says it."""
+"""Values of the mark: who made the labels."""
 
 
 def labeled_files(
     run: Path, photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
 ) -> dict[str, str] | None:
-    """Those of ``files`` that need no further label, with their class; None where nobody knows.
+    """Those of ``files`` that need no further label, with their class; None if that is not known.
 
-    ``table`` says it, or else what the run was trained with, if these are its photos, or else ``photos/labels.csv``,
-    which is meant where ``columns`` are named.
-    A table may name files that are gone. What a teacher has labeled nobody has looked at: it does not count.
+    The labels come from ``table`` if given, otherwise from the run's training labels, if these are its photos,
+    otherwise from ``photos/labels.csv``, which is also meant if ``columns`` are named. A table may name files that no
+    longer exist. Labels of a teacher were not checked by a person and do not count.
     """
     beside = photos / "labels.csv"
     if table is None and columns == USUAL:
@@ -40,14 +40,14 @@ def labeled_files(
 
 
 def learned_from_teacher(run: Path) -> bool:
-    """Whether the labels that the run was given are those of a zero-shot model."""
+    """Whether the run was trained with the labels of a zero-shot model."""
     try:
         table = Path(str(recipe_of(run).protocol.settings.get("table", "")))
     except RunError:
         return False
     if table.name != "labels.csv":
         return False
-    # The folder may have been moved, and the table was named as somebody typed it, somewhere.
+    # The folder may have been moved, and the table's path may be relative to another folder.
     mark = run.parent / ZEROSHOT
     mark = mark if mark.is_file() else table.with_name(ZEROSHOT)
     if not mark.is_file():
@@ -56,19 +56,19 @@ def learned_from_teacher(run: Path) -> bool:
         told = parse_json(mark.read_text()).get("labels")
     except (OSError, ValueError, AttributeError):
         told = None
-    # Experiments of earlier versions do not say it; where a person gave labels, they have a third student.
+    # Experiments of earlier versions have no mark; those with labels of a person have a third student.
     return bool(told == TEACHER if told else not mark.with_name("taught").exists())
 
 
 def recipe_of(run: Path) -> Recipe:
-    """Of the run, or, where a student of a zero-shot experiment has none of its own, of the student beside it."""
+    """The recipe of the run or, if a student of a zero-shot experiment has none, of the student beside it."""
     alone = (run / "config.json").exists() or not (run.parent / ZEROSHOT).exists()
     return Run(run if alone else run.parent / "debiaspl").recipe()
 
 
 def labels_of_run(run: Path, photos: Path) -> dict[str, str] | None:
-    """The labels that a person gave the run, as its table has them today; None if these are not its photos, or if
-    either is not where it was."""
+    """The labels that a person gave the run, from its current table; None if these are not its photos, or if the folder
+    or the table has moved."""
     try:
         recipe = recipe_of(run)
         if recipe.protocol.name != "given" or not os.path.samefile(Path(recipe.data).expanduser(), photos):

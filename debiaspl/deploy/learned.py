@@ -1,4 +1,4 @@
-"""Which photos of a folder a run has learned from: those say nothing about how right it is on others."""
+"""Which photos of a folder a run was trained with: they do not show its accuracy on others."""
 
 import os
 from collections.abc import Collection
@@ -11,11 +11,11 @@ from debiaspl.training import Run, RunError
 
 
 def trained_with(run: Path, photos: Path, files: Collection[str]) -> set[str] | None:
-    """Those of ``files``, all images of the folder ``photos``, that the run was trained with as labeled ones; None
-    where that is not known.
+    """Those of ``files``, all images of the folder ``photos``, that were labeled training images of the run; None if
+    that is not known.
 
-    The run has recorded their names. A run of an earlier version has not: then its table says it, as it is today. In
-    another folder than that of the run, copies are found by their content. Labels of a zero-shot teacher do not count.
+    The run has recorded their names. For a run of an earlier version, its current table is used. In another folder than
+    the run's, copies are found by their content. Labels of a zero-shot teacher do not count.
     """
     if learned_from_teacher(run):
         return set()
@@ -25,7 +25,7 @@ def trained_with(run: Path, photos: Path, files: Collection[str]) -> set[str] | 
         return None if known is None else known.keys() & set(files)
     try:
         origin = Path(recipe_of(run).data).expanduser()
-        if not origin.is_dir():  # moved, or on another machine; names alone tell it where all of them are here
+        if not origin.is_dir():  # moved, or on another machine; names are enough if all of them are here
             return names if names <= set(files) else None
         return names & set(files) if os.path.samefile(origin, photos) else _copies(names, origin, photos, files)
     except (RunError, OSError, ValueError):
@@ -33,7 +33,7 @@ def trained_with(run: Path, photos: Path, files: Collection[str]) -> set[str] | 
 
 
 def _recorded(run: Path) -> set[str] | None:
-    """The names that results.json has; None where it has none, or something else."""
+    """The names in results.json; None if it has none, or something else."""
     try:
         found = (Run(run).results() or {}).get("learned_from")
     except (RunError, OSError):
@@ -42,7 +42,7 @@ def _recorded(run: Path) -> set[str] | None:
 
 
 def _copies(names: set[str], origin: Path, photos: Path, files: Collection[str]) -> set[str] | None:
-    """Those of ``files`` with the content of a photo of these names below ``origin``; None where some are gone."""
+    """Those of ``files`` with the content of a photo of these names below ``origin``; None if some are missing."""
     theirs = [origin / name for name in names]
     if any(leads_out(origin, path) or not path.is_file() for path in theirs):
         return None

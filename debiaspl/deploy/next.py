@@ -16,12 +16,12 @@ from debiaspl.graph import Graph
 
 STRENGTH = 0.5
 CANDIDATES = 4
-"""Uncertain images that are looked at for each one that is picked."""
+"""Number of uncertain images that are considered for each pick."""
 TINY = 1e-12
-"""Stands for a probability of 0, whose logarithm would be infinite."""
+"""Replaces a probability of 0, whose logarithm would be infinite."""
 
 COLUMNS = ("file_name", "label", "predicted", "confidence", "why")
-"""``label`` is empty: it is there to be filled in."""
+"""``label`` is empty, to be filled in."""
 
 
 def pick_next(
@@ -29,17 +29,17 @@ def pick_next(
 ) -> list[int]:
     """Positions of ``count`` images to label next, the most useful first; fewer, if there are fewer.
 
-    Bias is taken out of the probabilities first, with their own mean as the prior: otherwise the images of a neglected
-    class look certain to be something else. Each pick then goes to the class that has had the fewest, and there, among
-    the most uncertain images (least margin between the two best classes), to the one farthest from all that were picked
+    First the probabilities are debiased, with their own mean as the prior: otherwise images of a neglected class look
+    like confident images of another. Each pick then goes to the class with the fewest picks so far. Among its most
+    uncertain images (smallest margin between the two best classes), it is the one farthest from all that were picked
     or ``taken``. The same input gives the same picks.
 
     Args:
-        features: of every image, (N, D).
-        probabilities: of every class, (N, C), as the model says.
-        count: how many to pick.
-        taken: positions that have a label already: never picked, and kept away from.
-        strength: how much of the bias is taken out, as in ``Debiaser``.
+        features: features of every image, (N, D).
+        probabilities: the model's class probabilities, (N, C).
+        count: number of picks.
+        taken: positions that already have a label: never picked, and avoided in feature space.
+        strength: how much of the bias is removed, as in ``Debiaser``.
     """
     _check(features, probabilities, count)
     best = uncertainty(probabilities, strength)
@@ -58,7 +58,7 @@ def pick_next(
     had = [0] * len(queues)
     picked: list[int] = []
     while len(picked) < min(count, len(places)):
-        # Queues stand in the order of their least certain image, so the first of equals is the neediest class.
+        # Queues are sorted by their least certain image, so that of equal classes the neediest comes first.
         turn = min((n for n in range(len(queues)) if had[n] < len(queues[n])), key=had.__getitem__)
         chosen = waiting[turn].start + int(distance[waiting[turn]].argmax())
         picked.append(int(places[chosen]))
@@ -69,18 +69,17 @@ def pick_next(
 
 
 def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]) -> Tensor:
-    """The model's probabilities, (N, C), with what the labels that are known by now say of similar images: a model that
-    was trained before these labels were given learns of them here.
+    """The model's probabilities, (N, C), combined with labels of similar images that were given after its training.
 
-    The labels are spread over the nearest neighbours of the features. Among the classes that have a label, the model's
-    probabilities are multiplied by theirs; what it gives to all of these classes together, and to each of the others,
-    stays. Nothing changes where fewer than two of its classes have a label.
+    The labels are propagated over the nearest neighbours of the features. Among the classes that have a label, the
+    model's probabilities are multiplied by the propagated ones; the total of these classes, and the probabilities of
+    the others, do not change. Nothing changes if fewer than two of its classes have a label.
 
     Args:
-        graph: of the features of every image.
-        probabilities: as the model says.
-        labels: position -> class, of the images that have a label; classes that the model does not know are left out.
-        classes: of the model.
+        graph: graph of the features of every image.
+        probabilities: the model's probabilities.
+        labels: position -> class, of the images that have a label; classes unknown to the model are ignored.
+        classes: classes of the model.
     """
     number = {name: place for place, name in enumerate(classes)}
     known = {place: number[label] for place, label in labels.items() if label in number}
@@ -97,16 +96,16 @@ def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, 
 
 
 class TwoBest(NamedTuple):
-    """The two likeliest classes of every image, once the bias is taken out."""
+    """The two most likely classes of every image, after debiasing."""
 
     values: Tensor
     """Their probabilities, (N, 2)."""
     classes: Tensor
-    """Which they are, (N, 2)."""
+    """Their numbers, (N, 2)."""
 
     @property
     def margin(self) -> Tensor:
-        """How far the two lie apart; next to nothing where the model cannot tell."""
+        """Difference of the two probabilities; near 0 if the model is uncertain."""
         return self.values[:, 0] - self.values[:, 1]
 
 
@@ -122,34 +121,34 @@ def _check(features: Tensor, probabilities: Tensor, count: int) -> None:
     if features.ndim != 2 or probabilities.ndim != 2 or len(features) != len(probabilities):
         raise ValueError(
             f"features have shape {tuple(features.shape)} and probabilities {tuple(probabilities.shape)}, expected "
-            "(N, D) and (N, C): a row each for every image."
+            "(N, D) and (N, C): one row per image."
         )
     if probabilities.shape[1] < 2:
-        raise ValueError(f"probabilities are of {probabilities.shape[1]} classes, expected two or more.")
+        raise ValueError(f"probabilities are for {probabilities.shape[1]} classes, expected two or more.")
     if count < 1:
         raise ValueError(f"count is {count}, expected at least 1.")
 
 
 def _queues(margin: Tensor, label: Tensor, left: Tensor, count: int) -> list[Tensor]:
-    """The most uncertain images of every predicted class, the least certain first; so are the classes."""
+    """The most uncertain images of every predicted class, the least certain first; classes in the same order."""
     order = margin.argsort(stable=True)
     order = order[left[order]]
     classes = sorted(set(label[order].tolist()))
     whole = [order[label[order] == number] for number in classes]
     each = CANDIDATES * -(-count // max(len(whole), 1))
     short = [queue[:each] for queue in whole]
-    # Where small classes leave too few candidates, the others give all they have.
+    # If small classes leave too few candidates, the others give all they have.
     queues = short if sum(map(len, short)) >= min(count, len(order)) else whole
     return sorted(queues, key=lambda queue: float(margin[queue[0]]))
 
 
 def _directions(features: Tensor) -> Tensor:
-    """Features as unit vectors: what tells images apart is the direction."""
+    """Features as unit vectors: images differ by their direction."""
     return torch.nn.functional.normalize(features.detach().cpu().float(), dim=-1)
 
 
 def _to_nearest(points: Tensor, others: Tensor) -> Tensor:
-    """Distance from every point to the nearest of the others; infinite where there are none."""
+    """Distance from every point to the nearest of the others; infinite if there are none."""
     nearest = torch.full((len(points),), torch.inf)
     for part in torch.split(others, 1024) if len(others) else ():
         nearest = torch.minimum(nearest, torch.cdist(points, part).amin(-1))
@@ -158,11 +157,11 @@ def _to_nearest(points: Tensor, others: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A photo to look at."""
+    """A photo to label."""
 
     file_name: str
     predicted: str
-    """The class that ``debiaspl predict`` gives it."""
+    """The prediction of ``debiaspl predict``."""
     confidence: float
     why: str
 
@@ -173,9 +172,9 @@ class Suggestions:
 
     picked: list[Suggestion]
     unlabeled: int
-    """Photos that could have been picked."""
+    """Number of photos that could have been picked."""
     bad: dict[str, str]
-    """Photos that could not be read -> why."""
+    """Photos that could not be read -> reason."""
 
     def to_csv(self) -> str:
         rows = [(one.file_name, "", one.predicted, f"{one.confidence:.6f}", one.why) for one in self.picked]
@@ -189,8 +188,8 @@ def suggest(
     labeled: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Suggestions:
-    """The ``count`` photos whose labels would tell the model most; ``labeled`` ones, files with their class, are left
-    out, and what they say of similar photos is used."""
+    """The ``count`` photos whose labels would help the model most; ``labeled`` ones, files with their class, are left
+    out, and their labels are used for similar photos."""
     found = list_images(Path(photos))
     taken = labeled or {}
     files: list[str] = []
@@ -198,7 +197,7 @@ def suggest(
     probabilities: list[Tensor] = []
     bad: dict[str, str] = {}
     for seen in model.see(model.photos(found.root, found.files)):
-        # Distances need no more, and 100,000 photos half the memory.
+        # Half precision is enough for distances, and 100,000 photos need half the memory.
         features.append(seen.features.half().cpu())
         probabilities.append(seen.probabilities.cpu())
         files += [found.files[position] for position in seen.positions.tolist()]
@@ -206,7 +205,7 @@ def suggest(
         progress(len(files) + len(bad), len(found.files))
     if not set(files) - set(taken):
         what = "can be read" if bad and not files else "is without a label"
-        raise DataError(f"no image of {found.root} {what}: there is nothing to pick.")
+        raise DataError(f"no image of {found.root} {what}, so there is nothing to pick.")
     every = torch.cat(probabilities)
     away = {place: taken[file] for place, file in enumerate(files) if file in taken}
     seen_features = torch.cat(features)
@@ -218,13 +217,13 @@ def suggest(
 
 
 def _told(model: SavedModel, files: list[str], own: Tensor, told: Tensor, places: list[int]) -> list[Suggestion]:
-    """``own`` are the model's probabilities, and ``told`` those that the choice was made by."""
+    """``own`` are the model's probabilities, ``told`` those that the choice was based on."""
     confidence, label = own.max(-1)
     best = uncertainty(told, STRENGTH)
     made = []
     for place in places:
         first, second = (model.classes[int(number)] for number in best.classes[place])
         share, rival = (float(value) for value in best.values[place])
-        why = f"{first} ({share:.0%}) or {second} ({rival:.0%}), with the bias taken out"
+        why = f"{first} ({share:.0%}) or {second} ({rival:.0%}), after debiasing"
         made.append(Suggestion(files[place], model.classes[int(label[place])], float(confidence[place]), why))
     return made

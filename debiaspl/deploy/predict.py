@@ -1,4 +1,4 @@
-"""A label for every photo of a folder, from the model of a run."""
+"""Predict a label for every photo of a folder, with the model of a run."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,14 +22,14 @@ Watch = Callable[[list[Prediction]], None]
 
 @dataclass(frozen=True)
 class Predicted:
-    """What came of a folder."""
+    """Summary of the predictions for a folder."""
 
     counts: dict[str, int]
-    """Images of each class, the most frequent first."""
+    """Number of images per class, the most frequent first."""
     bad: dict[str, str] = field(default_factory=dict)
-    """Images without a prediction -> why."""
+    """Images without a prediction -> reason."""
     others: tuple[tuple[str, str], ...] = ()
-    """What is no image, with the reason."""
+    """Files that are not images, with the reason."""
 
     @property
     def images(self) -> int:
@@ -47,27 +47,27 @@ def predict_folder(
     progress: Progress = lambda done, total: None,
     watch: Watch = lambda rows: None,
 ) -> Predicted:
-    """Predict every image of a folder into one file, which is there whole or not at all.
+    """Predict every image of a folder into one file, which is written completely or not at all.
 
-    Rows are written as they come, so that 100,000 photos need no more memory than a batch.
+    Rows are written as they are predicted, so that 100,000 photos need no more memory than a batch.
 
     Args:
-        model: what ``load_model`` gives.
-        photos: a folder; images in its sub-folders too. Or one image.
-        out: the file to be made.
+        model: the result of ``load_model``.
+        photos: a folder, including its subfolders, or one image.
+        out: the file to write.
         format_name: ``csv``, ``jsonl``, ``parquet`` or ``label-studio``.
-        probabilities: write those of every class too.
-        overwrite: replace a file that is there.
-        image_prefix: what Label Studio finds the images under; local files unless given.
-        progress: told how many images are done, and of how many.
-        watch: is given the rows as they are written.
+        probabilities: also write the probability of every class.
+        overwrite: replace an existing file.
+        image_prefix: address of the images for Label Studio; by default its local files.
+        progress: called with the number of images done and the total.
+        watch: called with the rows as they are written.
     """
     out = Path(out)
     refuse_existing(out, overwrite)
     if probabilities and format_name == "label-studio":
-        raise ValueError("Label Studio's predictions have no place for probabilities of every class; leave them out.")
+        raise ValueError("Label Studio's format cannot store the probabilities of every class. Leave them out.")
     found = _images(Path(photos))
-    # Label Studio serves files below the folder that it may serve, here the one that holds the photos.
+    # Label Studio serves files below a folder, here the one that contains the photos.
     local = f"/data/local-files/?d={quote(found.root.resolve().name)}/"
     prefix = local if image_prefix is None else image_prefix
     settings = TableSettings(model.classes, probabilities, prefix)
@@ -95,7 +95,7 @@ def predict_folder(
 
 
 def _images(photos: Path) -> Listing:
-    """Those of a folder, or the one that is named."""
+    """The images of a folder, or the one image that is named."""
     if not photos.is_file():
         return list_images(photos)
     return Listing(photos.parent, (photos.name,), torch.full((1,), UNLABELED), (), ())
@@ -114,8 +114,8 @@ def _rows(files: list[str], probabilities: Tensor, settings: TableSettings) -> l
 
 
 def _can_hold(format_name: str, file: str, bad: dict[str, str]) -> bool:
-    """Text in Parquet is UTF-8; the name of a file need not be."""
+    """Whether the format can store the file's name: text in Parquet is UTF-8, file names may not be."""
     if format_name == "parquet" and any("\ud800" <= letter <= "\udfff" for letter in file):
-        bad[file] = "its name is not UTF-8, which Parquet cannot hold; CSV can"
+        bad[file] = "its name is not UTF-8, which Parquet cannot store; CSV can"
         return False
     return True

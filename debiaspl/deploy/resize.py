@@ -1,7 +1,7 @@
 """The resize of training as a tensor program for any height and width, so that it can be part of an exported graph.
 
-``debiaspl.data.decode`` scales a picture with Pillow until it just covers the size, and takes the centre. Pillow weighs
-pixels with whole numbers and rounds twice, after the columns and after the rows; so does this, with the same numbers.
+``debiaspl.data.decode`` scales an image with Pillow until it just covers the size, and crops the centre. Pillow has
+integer weights and rounds twice, after the columns and after the rows; so does this, with the same numbers.
 """
 
 from functools import cache
@@ -11,21 +11,21 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-# Pillow keeps weights as whole numbers, in parts of 2^22.
+# Pillow stores weights as integers, in units of 2^-22.
 _PARTS = float(2**22)
 _SUPPORT, _A = 2.0, -0.5
-"""Of the bicubic filter: how far it reaches, and its shape."""
+"""Radius and shape of the bicubic filter."""
 
 
 def cover(images: Tensor, size: tuple[int, int], tall_first: bool) -> Tensor:
-    """uint8 images (N, C, H, W) of any size, resized to cover ``size`` = (height, width), and cut to its centre.
+    """uint8 images (N, C, H, W) of any size, resized to cover ``size`` = (height, width), and cropped to the centre.
 
-    Pillow does the columns first or, with ``tall_first``, the rows where there are far more rows than columns to lose.
+    Pillow resizes the columns first or, with ``tall_first``, the rows if there are far more rows than columns to drop.
     """
     across, down = _extent(images, size)
     columns = _weights(images.shape[3], size[1], *across).T
     rows = _weights(images.shape[2], size[0], *down)
-    # In float64 all these whole numbers are exact, and so is every sum of them.
+    # In float64 all these integers, and all their sums, are exact.
     pixels = images.to(torch.float64)
     covered = _to_bytes(rows @ _to_bytes(pixels @ columns))
     if tall_first:
@@ -38,7 +38,7 @@ def cover(images: Tensor, size: tuple[int, int], tall_first: bool) -> Tensor:
 
 @cache
 def pillow_is_tall_first() -> bool:
-    """Which of the two this Pillow does; some versions differ, by a grey value here and there."""
+    """Which order this version of Pillow uses; they differ by a grey value in a few pixels."""
     noise = np.random.default_rng(0).integers(0, 256, (40, 8), dtype=np.uint8)
     made = np.asarray(Image.fromarray(noise).resize((4, 4), Image.Resampling.BICUBIC, box=(0, 16, 8, 24)))
     given = torch.from_numpy(noise)[None, None]
@@ -46,28 +46,28 @@ def pillow_is_tall_first() -> bool:
 
 
 def _extent(images: Tensor, size: tuple[int, int]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Where the part that is kept begins and ends, across and down."""
+    """Where the kept part begins and ends, horizontally and vertically."""
     height, width = (_number(side) for side in images.shape[2:])
     scale = torch.maximum(size[1] / width, size[0] / height)
 
     def part(wanted: int, whole: Tensor) -> tuple[Tensor, Tensor]:
         length = torch.minimum(wanted / scale, whole)
         start = (whole - length) / 2
-        # Pillow takes the box in single precision.
+        # Pillow stores the box in single precision.
         return start.float(), torch.minimum(start + length, whole).float()
 
     return part(size[1], width), part(size[0], height)
 
 
 def _number(side: int) -> Tensor:
-    """A side as a number of the graph; while it is exported, nobody knows which."""
+    """A side as a number in the graph, which is unknown during export."""
     return torch.full((), side, dtype=torch.float64)
 
 
 def _weights(length: int, out: int, start: Tensor, end: Tensor) -> Tensor:
-    """What each of ``length`` pixels counts for each of ``out`` pixels, (out, length), in whole parts of 2^22."""
+    """Weight of each of ``length`` pixels for each of ``out`` pixels, (out, length), as integers in units of 2^-22."""
     scale = (end - start).double() / out
-    reach = scale.clamp_min(1.0)  # where a picture is enlarged, the filter keeps its width
+    reach = scale.clamp_min(1.0)  # when enlarging, the filter keeps its width
     centre = start.double() + (torch.arange(out, dtype=torch.float64)[:, None] + 0.5) * scale
     place = torch.arange(length, dtype=torch.float64)[None]
     first = (centre - _SUPPORT * reach + 0.5).trunc().clamp_min(0)
@@ -75,7 +75,7 @@ def _weights(length: int, out: int, start: Tensor, end: Tensor) -> Tensor:
     inside = (place >= first) & (place < beyond)
     weights = torch.where(inside, _bicubic((place - centre + 0.5) / reach), 0.0)
     weights = weights / weights.sum(1, keepdim=True)
-    # Half away from zero.
+    # Round half away from zero.
     return (weights.abs() * _PARTS + 0.5).floor() * weights.sign()
 
 
@@ -87,5 +87,5 @@ def _bicubic(x: Tensor) -> Tensor:
 
 
 def _to_bytes(sums: Tensor) -> Tensor:
-    """Rounded to whole grey values, 0 to 255, still in float64."""
+    """Round to integer grey values, 0 to 255, still in float64."""
     return ((sums + _PARTS / 2) / _PARTS).floor().clamp(0, 255)

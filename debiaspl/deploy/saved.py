@@ -1,4 +1,4 @@
-"""A run folder -> the model it ended with, and what can be asked of it."""
+"""Load the model of a run folder, and use it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import RunError
 
 MOST_IMAGES, MOST_BYTES = 256, 2**23
-"""Of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
+"""Limits of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
 
 
 @dataclass(frozen=True, eq=False)
 class SavedModel:
-    """What a run ended with: its averaged network, and what it was trained to tell apart."""
+    """The final model of a run: its averaged network and its classes."""
 
     network: Network
     """In eval mode."""
@@ -32,7 +32,7 @@ class SavedModel:
     channels: int
     """1 or 3."""
     size: tuple[int, int]
-    """Height and width of the images it was trained with."""
+    """Height and width of the training images."""
 
     @property
     def device(self) -> torch.device:
@@ -43,7 +43,7 @@ class SavedModel:
         return decode(file, self.size, self.channels)
 
     def photos(self, root: Path, files: Sequence[str]) -> ImageSet:
-        """Files below a folder as a set that the model can see, each read when it is its turn."""
+        """Files below a folder as an image set for the model; each is read when it is needed."""
         lazy = LazyImages(FolderFiles(root, tuple(files)), torch.arange(len(files)), self.size, self.channels)
         return ImageSet(lazy, torch.full((len(files),), UNLABELED), self.classes, tuple(files))
 
@@ -53,30 +53,30 @@ class SavedModel:
         return predict_set(self.network, images, size, workers=workers)
 
     def features(self, images: Any) -> Tensor:
-        """What the classifier sees of images, as ``predict`` takes them: float32, (N, D)."""
+        """Features of images, given as in ``predict``: float32, (N, D)."""
         return torch.cat([seen.features for seen in self._seen(images)])
 
     def probabilities(self, images: Any) -> Tensor:
-        """Of every class, for images as ``predict`` takes them: float32, (N, classes)."""
+        """Class probabilities of images, given as in ``predict``: float32, (N, classes)."""
         return torch.cat([seen.probabilities for seen in self._seen(images)])
 
     def predict(self, images: Any) -> list[str]:
-        """The class of each image, by name. Images are a list or array of files, of any size; or bytes of the size it
-        was trained with, (N, H, W), (N, H, W, C) or (N, C, H, W), as a tensor or an array."""
+        """The class name of each image. Images are a list or array of files, of any size; or bytes of the training
+        size, (N, H, W), (N, H, W, C) or (N, C, H, W), as a tensor or an array."""
         return [self.classes[label] for label in self.probabilities(images).argmax(-1).tolist()]
 
     def _seen(self, images: Any) -> Iterator[Seen]:
         for seen in self.see(made := self._set(images)):
-            if seen.skipped:  # rows would no longer stand where their images do
+            if seen.skipped:  # rows would no longer match their images
                 bad = [f"{made.ids[place]} ({reason})" for place, reason in seen.skipped.items()]
-                raise DataError(f"{shown(bad)}: no prediction. Leave these files out.")
+                raise DataError(f"no prediction for {shown(bad)}. Leave these files out.")
             yield seen
 
     def _set(self, images: Any) -> ImageSet:
         if isinstance(images, (str, Path)):
             raise ValueError(f"images is the path {images}, expected a list of files: [{str(images)!r}].")
         if not isinstance(images, Tensor) and getattr(getattr(images, "dtype", None), "kind", "") in ("U", "O"):
-            images = images.tolist()  # names of files as an array, or as a column of a table
+            images = images.tolist()  # file names as an array, or as a column of a table
         if not len(images):
             raise ValueError("there are no images, expected one or more.")
         if isinstance(images, Sequence) and all(isinstance(image, (str, Path)) for image in images):
@@ -86,14 +86,14 @@ class SavedModel:
         if tuple(made.images.shape[1:]) != expected:
             raise ValueError(
                 f"images have shape {tuple(made.images.shape)}, expected (N, C, H, W) with C, H, W = "
-                f"{', '.join(map(str, expected))}, as in training. read(file) gives one of them."
+                f"{', '.join(map(str, expected))}, as in training. Use read(file) to make one."
             )
         return made
 
 
 def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedModel:
-    """The model of a run that has ended, from ``model.safetensors`` alone: the folder may have been moved anywhere. Of
-    photos, the one of those trained together that their labels support (``chosen.json``)."""
+    """The model of a finished run, from ``model.safetensors`` alone: the folder may have been moved. For photos, it is
+    the best supported one of those trained together (``chosen.json``)."""
     try:
         network, facts = load_trained(chosen_folder(Path(run)))
     except DataError as error:

@@ -1,4 +1,4 @@
-"""Predictions as files: CSV, JSON lines, Parquet and tasks for Label Studio, written row by row."""
+"""Writes predictions row by row: CSV, JSON lines, Parquet and tasks for Label Studio."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from debiaspl._version import __version__
 from debiaspl.data.csv_text import csv_line
 
 ROWS = 8192
-"""Of a group in a Parquet file."""
+"""Rows per group in a Parquet file."""
 
 
 class Prediction(NamedTuple):
@@ -23,35 +23,35 @@ class Prediction(NamedTuple):
     label: str
     confidence: float
     probabilities: Sequence[float] | None = None
-    """Of every class, in the order of the classes, where they are asked for."""
+    """Of every class, in the order of the classes, if requested."""
 
 
 class TableSettings(NamedTuple):
-    """What all rows of a table have in common."""
+    """Settings of a table."""
 
     classes: tuple[str, ...]
     probabilities: bool = False
-    """Whether rows have those of every class."""
+    """Whether rows have the probabilities of every class."""
     image_prefix: str = ""
-    """What stands before the quoted path of an image, for Label Studio."""
+    """Prefix of the quoted path of an image, for Label Studio."""
 
 
 Rows = Iterable[Sequence[Prediction]]
-"""Predictions as they come, some at a time."""
+"""Predictions in batches, as they are made."""
 
 
 def write_csv(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
-    """``file_name,label,confidence`` and, if asked for, ``probability:CLASS`` for each class."""
+    """``file_name,label,confidence`` and, if requested, ``probability:CLASS`` for each class."""
     file.write(csv_line(_columns(settings)).encode())
     for row in chain.from_iterable(batches):
         numbers = [row.confidence, *(row.probabilities or ())]
-        # Names of files that are no UTF-8 come as surrogates, and go back to the bytes they were.
+        # File names that are not UTF-8 contain surrogates, which become the original bytes again.
         line = csv_line([row.file_name, row.label, *(f"{number:.6f}" for number in numbers)])
         file.write(line.encode(errors="surrogateescape"))
 
 
 def write_json_lines(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
-    """An object a line: ``file_name``, ``label``, ``confidence`` and, if asked for, ``probabilities`` by class."""
+    """One object per line: ``file_name``, ``label``, ``confidence`` and, if requested, ``probabilities`` by class."""
     for row in chain.from_iterable(batches):
         value: dict[str, Any] = {"file_name": row.file_name, "label": row.label, "confidence": _six(row.confidence)}
         if row.probabilities is not None:
@@ -60,7 +60,7 @@ def write_json_lines(file: BinaryIO, settings: TableSettings, batches: Rows) -> 
 
 
 def write_parquet(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
-    """The columns of the CSV file, with their types; groups of rows go to the disk as they fill."""
+    """The columns of the CSV file, with their types; groups of rows are written as they fill."""
     arrow = needs_pyarrow()
     import pyarrow.parquet
 
@@ -77,7 +77,7 @@ def write_parquet(file: BinaryIO, settings: TableSettings, batches: Rows) -> Non
 
 
 def write_label_studio(file: BinaryIO, settings: TableSettings, batches: Rows) -> None:
-    """Tasks with a prediction each, for Label Studio's import; the labelling interface is in docs/deploy.md."""
+    """Tasks with one prediction each, for Label Studio's import; the labelling interface is in docs/deploy.md."""
     before = "[\n"
     for row in chain.from_iterable(batches):
         file.write(f"{before}{json.dumps(_task(row, settings))}".encode("ascii"))
@@ -86,7 +86,7 @@ def write_label_studio(file: BinaryIO, settings: TableSettings, batches: Rows) -
 
 
 def _task(row: Prediction, settings: TableSettings) -> dict[str, Any]:
-    # Quoted byte by byte: an address holds no blanks, no letters beyond ASCII and no second question mark.
+    # Quoted byte by byte: an address has no spaces, no characters beyond ASCII and no second question mark.
     image = settings.image_prefix + quote(os.fsencode(row.file_name))
     choice = {"from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": [row.label]}}
     prediction = {"model_version": f"debiaspl {__version__}", "score": _six(row.confidence), "result": [choice]}
@@ -108,11 +108,11 @@ ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "pa
 
 
 def format_of(out: Path, named: str | None) -> str:
-    """Which format a file shall have, by name or else by its ending; a format that cannot be written is refused."""
+    """The format of a file, from its name or extension. Raises if it is unknown or cannot be written."""
     found = named or ENDINGS.get(out.suffix.lower())
     if found not in TABLES:
-        what = f"--format is {named!r}" if named else f"the ending of {out} tells no format"
-        raise ValueError(f"{what}, expected --format {', '.join(TABLES)}, or an ending: {' '.join(ENDINGS)}.")
+        what = f"--format is {named!r}" if named else f"the extension of {out} is not known"
+        raise ValueError(f"{what}, expected --format {', '.join(TABLES)}, or an extension: {' '.join(ENDINGS)}.")
     if found == "parquet":
         needs_pyarrow()
     return found

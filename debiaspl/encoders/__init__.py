@@ -1,4 +1,4 @@
-"""Pretrained encoders: from images to features, by name."""
+"""Pretrained encoders: they turn images into features."""
 
 from debiaspl.encoders.cache import EncodedViews, Features, cached_features
 from debiaspl.encoders.encode import Encoded, encode

@@ -1,4 +1,4 @@
-"""Features of many images, computed once and kept on the disk."""
+"""Features of many images, computed once and stored on disk."""
 
 import hashlib
 import json
@@ -20,32 +20,32 @@ from debiaspl.files import parse_json, write_bytes
 from debiaspl.models import scale
 
 CHUNK = 512
-"""Images a file: what a stop in between can lose."""
+"""Images per file, and so the most work that an interruption can lose."""
 BATCH = {"cpu": 16, "cuda": 256}
-"""Images at a time: on a CPU so few that what lies between two layers stays in its cache."""
+"""Images per batch: on a CPU so few that activations fit in its cache."""
 SKIPPED = "skipped"
 _FORMAT = 2
 
 
 @dataclass(frozen=True)
 class EncodedViews:
-    """Which views of every image are computed beside the image as it is."""
+    """Which views of every image are encoded, in addition to the image itself."""
 
     weak: int = 0
     strong: int = 0
     flip: bool = True
-    """Whether a mirrored image is the same thing."""
+    """Whether a mirrored image shows the same thing."""
     change: Callable[[Tensor, torch.Generator], Tensor] = field(default_factory=RandAugment.fixmatch)
-    """What makes a weak view a strong one; its settings are told by its ``repr``."""
+    """Turns a weak view into a strong one; its ``repr`` must show its settings."""
 
     def key(self) -> list[Any]:
-        """What decides them."""
+        """Everything that the views depend on."""
         flip = self.flip and self.weak + self.strong > 0
         return [self.weak, self.strong, flip, repr(self.change) if self.strong else ""]
 
 
 class Shared(Protocol):
-    """Processes that share the work, such as the ranks of a run; one alone, unless told otherwise."""
+    """Processes that share the work, such as the ranks of a run; by default a single one."""
 
     @property
     def number(self) -> int: ...
@@ -65,16 +65,16 @@ class _Alone:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """What an encoder makes of a set of images, in the order of the set."""
+    """Features of a set of images, in the order of the set."""
 
     plain: Tensor
-    """float32, (N, D): of the images as they are."""
+    """float32, (N, D): of the original images."""
     weak: Tensor
     """float32, (V, N, D): of weak views."""
     strong: Tensor
-    """float32, (W, N, D)."""
+    """float32, (W, N, D): of strong views."""
     skipped: dict[int, str] = field(default_factory=dict)
-    """Position -> why a file could not be read; its rows are zeros."""
+    """Index -> why a file could not be read; its rows are zeros."""
 
 
 @torch.no_grad()
@@ -86,8 +86,8 @@ def cached_features(
     progress: Callable[[int, int], None] = lambda done, total: None,
     shared: Shared | None = None,
 ) -> Features:
-    """Features of every image; what lies in ``folder`` for the same encoder, views and image contents is not computed
-    again. ``progress(done, total)`` counts images. Of processes that share the work, all must ask."""
+    """Features of every image. Those already in ``folder`` for the same encoder, views and image contents are not
+    computed again. ``progress(done, total)`` counts images. Processes that share the work must all call this."""
     views, place, group = views or EncodedViews(), Path(folder), shared or _Alone()
     # A GPU draws other views and computes in half precision.
     device = next(encoder.parameters()).device.type
@@ -100,9 +100,9 @@ def cached_features(
         path = place / f"{_key_of(key, part, number)}.safetensors"
         kept = _read(path)
         if kept is None:
-            with ranks.alone():  # a chunk is one process's: its views must not depend on how many there are
+            with ranks.alone():  # one process computes a chunk: its views must not depend on the number of processes
                 kept = _compute(encoder, part, views, number)
-            # A file that could not be opened may be there the next time; what is damaged stays so.
+            # A file that could not be opened may be readable the next time; a damaged one stays damaged.
             if not any(reason.startswith("cannot be opened") for reason in kept[1].values()):
                 _write(path, *kept)
         own[number] = kept
@@ -117,7 +117,7 @@ def cached_features(
 
 
 def _key_of(key: str, images: ImageSet, number: int) -> str:
-    """The contents decide, not the names: a renamed photo is the same photo."""
+    """The contents count, not the names: a renamed photo is the same photo."""
     found = hashlib.sha256(f"{key} {number} {tuple(images.images.shape)}".encode())
     stored = images.images
     if isinstance(stored, LazyImages):
@@ -136,10 +136,10 @@ def _compute(
     encoder: Encoder, images: ImageSet, views: EncodedViews, number: int
 ) -> tuple[dict[str, Tensor], dict[int, str]]:
     device = next(encoder.parameters()).device
-    # Each chunk draws from a generator of its own, so that one can be computed without those before it.
+    # Each chunk has its own generator, so that it can be computed without those before it.
     generator = torch.Generator(device).manual_seed(number)
     width, count = encoder.num_features, len(images)
-    # Views in half precision: the error is far below what two views of an image differ by.
+    # Views in half precision: the error is far smaller than the difference between two views of an image.
     made = {
         "plain": torch.zeros((count, width)),
         "weak": torch.zeros((views.weak, count, width), dtype=torch.float16),
@@ -168,19 +168,19 @@ def _embedded(encoder: Encoder, pictures: Tensor) -> Tensor:
     with torch.autocast(pictures.device.type, dtype=torch.bfloat16, enabled=pictures.is_cuda):
         features = encoder.embed(scale(pictures).contiguous(memory_format=torch.channels_last)).float()
     if not bool(features.isfinite().all()) or float(features.abs().max()) > torch.finfo(torch.float16).max:
-        raise ValueError(f"the encoder {encoder.name} gives features that are not finite numbers; take another one.")
+        raise ValueError(f"the encoder {encoder.name} returns features that are not finite numbers. Use another one.")
     return features.cpu()
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], dict[int, str]] | None:
     try:
         tensors, texts, _ = read_tensor_file(path)
-        # What could not be read is told the next time too.
+        # Files that could not be read are reported the next time too.
         told = parse_json(texts[SKIPPED])
         skipped = {int(position): str(reason) for position, reason in told.items()}
         return {name: tensors[name] for name in ("plain", "weak", "strong")}, skipped
     except (OSError, KeyError, TypeError, ValueError, AttributeError):
-        return None  # not there, damaged, or of an earlier version, which wrote no digest: computed anew
+        return None  # missing, damaged, or of an earlier version without a digest: computed again
 
 
 def _write(path: Path, tensors: dict[str, Tensor], skipped: dict[int, str]) -> None:

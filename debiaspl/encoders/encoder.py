@@ -1,4 +1,4 @@
-"""What every pretrained encoder here is: images in, one vector each out."""
+"""The base class of pretrained encoders: images in, one vector each out."""
 
 import hashlib
 import json
@@ -12,15 +12,15 @@ from torch import Tensor, nn
 
 
 class Encoder(nn.Module, ABC):
-    """``encoder.embed(images)`` are features, (N, num_features), of images as ``debiaspl.models.scale`` gives them.
+    """``encoder.embed(images)`` returns features, (N, num_features), of images scaled by ``debiaspl.models.scale``.
 
-    Images of another size than ``image_size`` are resized inside: a run can keep small photos small.
+    Images of another size than ``image_size`` are resized inside, so that small photos can stay small in a run.
     """
 
     gain: Tensor
     offset: Tensor
     any_size: bool = False
-    """Whether ``image_size`` may be another than it was trained with."""
+    """Whether ``image_size`` may differ from the training size."""
 
     def __init__(
         self, name: str, num_features: int, image_size: int, mean: Sequence[float], std: Sequence[float]
@@ -30,8 +30,8 @@ class Encoder(nn.Module, ABC):
             raise ValueError(f"image_size is {image_size}, expected at least 1.")
         self.name, self.num_features, self.image_size = name, num_features, image_size
         self.mean, self.std = tuple(map(float, mean)), tuple(map(float, std))
-        # Images come as -1..1, and the encoder was trained with (0..1 - mean) / std. Known from the architecture, so
-        # they are in no file of weights.
+        # Images come as -1..1, and the encoder was trained with (0..1 - mean) / std. These constants follow from the
+        # architecture, so they are not saved with the weights.
         gain, offset = 0.5 / torch.tensor(self.std), (0.5 - torch.tensor(self.mean)) / torch.tensor(self.std)
         self.register_buffer("gain", gain.reshape(1, 3, 1, 1), persistent=False)
         self.register_buffer("offset", offset.reshape(1, 3, 1, 1), persistent=False)
@@ -39,7 +39,7 @@ class Encoder(nn.Module, ABC):
     @property
     @abstractmethod
     def architecture(self) -> dict[str, Any]:
-        """Plain values from which ``build_encoder`` makes the same network, with other weights."""
+        """Plain values from which ``build_encoder`` makes the same network, with random weights."""
 
     @abstractmethod
     def features(self, images: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class Encoder(nn.Module, ABC):
 
 
 def fingerprint(encoder: Encoder) -> str:
-    """A short text that changes with the architecture, the image size and every weight."""
+    """A digest that changes with the architecture, the image size and every weight."""
     found = hashlib.sha256(json.dumps(encoder.architecture, sort_keys=True).encode())
     for name, value in sorted(encoder.state_dict().items()):
         found.update(name.encode())

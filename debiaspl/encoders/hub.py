@@ -1,6 +1,7 @@
-"""Vision models of the Hugging Face hub, or of a folder, through ``transformers``. No code of theirs is executed.
+"""Vision models of the Hugging Face hub, or of a folder, with ``transformers``. None of their code is executed.
 
-Without torchvision: the model classes alone, and mean, deviation and size from ``preprocessor_config.json``.
+It works without torchvision: it only uses the model classes, and mean, deviation and size from
+``preprocessor_config.json``.
 """
 
 import json
@@ -18,22 +19,22 @@ from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.reach import require_hub
 
 KIND = "transformers"
-# Models of images and texts, of which the part for images is taken.
+# Models for images and texts, of which the image part is used.
 TOWERS = {"clip": "CLIPVisionModelWithProjection", "siglip": "SiglipVisionModel", "siglip2": "Siglip2VisionModel"}
 TOWERS |= {f"{kind}_vision_model": name for kind, name in tuple(TOWERS.items())}
-# Convolutional ones take images of any size.
+# Convolutional models accept images of any size.
 ANY_SIZE = ("convnext", "convnextv2", "efficientnet", "mobilenet_v1", "mobilenet_v2", "regnet", "resnet")
-# What a configuration says of classes; a trunk has none, and a thousand names are long.
+# Entries about classes, which a feature extractor does not need; a thousand names are long.
 _ABOUT_CLASSES = ("id2label", "label2id", "num_labels", "problem_type", "_name_or_path", "transformers_version")
 
 
 class HubEncoder(Encoder):
-    """The features are the model's pooled output: of a transformer the class token, of CLIP the joint embedding."""
+    """Features are the model's pooled output: of a transformer the class token, of CLIP the joint embedding."""
 
     def __init__(
         self, name: str, model: nn.Module, config: dict[str, Any], image_size: int, mean: list[float], std: list[float]
     ) -> None:
-        # Many checkpoints leave out the dense pooler of a transformer, and then it is random; its input is not.
+        # Many checkpoints lack the dense pooler of a transformer, so that it would be random; its input is not.
         if hasattr(getattr(model, "pooler", None), "dense"):
             model.register_module("pooler", None)
         super().__init__(name, _width(model), image_size, mean, std)
@@ -63,7 +64,7 @@ class HubEncoder(Encoder):
 
 
 def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
-    """The network with random weights, from what a run has written down; no file is read and nothing is downloaded."""
+    """The network with random weights, from a run's description; no file is read and nothing is downloaded."""
     transformers = _transformers()
     values = dict(architecture["config"])
     kind = values.pop("model_type")
@@ -76,7 +77,7 @@ def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
     if kind in TOWERS:
         model = getattr(transformers, TOWERS[kind])(config)
     else:
-        # Unless it is told, transformers asks the user whether to execute what the configuration names.
+        # By default transformers asks the user whether to execute code that the configuration names.
         model = transformers.AutoModel.from_config(config, trust_remote_code=False)
     numbers = (architecture[key] for key in ("image_size", "mean", "std"))
     return HubEncoder(architecture["name"], model, architecture["config"], *numbers)
@@ -96,7 +97,7 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
             )
     except (ImportError, MemoryError):
         raise
-    except Exception as error:  # safetensors and the hub raise classes of their own for a file that is damaged
+    except Exception as error:  # safetensors and the hub have their own exceptions for damaged files
         raise ValueError(
             f"the encoder {name_or_folder} could not be loaded: {_first_line(error)} Expected efficientnet-lite0, the "
             "name of a vision model on the Hugging Face hub (which needs a network the first time), or a folder with "
@@ -107,28 +108,28 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
     if missing:
         raise ValueError(
             f"{name_or_folder} has no weights for {len(missing)} tensors of a {config.model_type}, such as "
-            f"{missing[0]}: it is not a whole model of images. Take another encoder."
+            f"{missing[0]}: it is not a complete image model. Use another encoder."
         )
     size, mean, std = _preprocessing(transformers, place, model.config)
     if image_size is not None and config.model_type not in ANY_SIZE and image_size != size:
-        raise ValueError(f"{name_or_folder} takes images of {size} x {size} only; found image_size {image_size}.")
+        raise ValueError(f"{name_or_folder} needs images of {size} x {size}, but image_size is {image_size}.")
     name = Path(name_or_folder).name
     return HubEncoder(name, model, _plain(model.config), image_size or size, mean, std).eval()
 
 
 def _config(transformers: Any, place: str) -> Any:
-    """Of a model of images and texts, the part for images."""
+    """The configuration; for a model of images and texts, that of the image part."""
     config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
     if config.model_type not in TOWERS or not hasattr(config, "vision_config"):
         return config
     if hasattr(config, "projection_dim"):
-        config.vision_config.projection_dim = config.projection_dim  # some checkpoints tell it once, for both parts
+        config.vision_config.projection_dim = config.projection_dim  # some checkpoints have it once, for both parts
     return config.vision_config
 
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:
-    """No bars and notes of transformers and of the hub, nor tables of weights that are left out; then as before."""
+    """Context without the progress bars and notes of transformers and the hub, and without lists of unused weights."""
     own, hub = transformers.utils.logging, logging.getLogger("huggingface_hub")
     level, hub_level, bars = own.get_verbosity(), hub.level, own.is_progress_bar_enabled()
     own.set_verbosity_error()
@@ -144,18 +145,18 @@ def quiet(transformers: Any) -> Iterator[None]:
 
 
 def _transformers() -> Any:
-    message = "encoders other than efficientnet-lite0 are read by transformers: pip install 'debiaspl[encoders]'"
+    message = "encoders other than efficientnet-lite0 need transformers: pip install 'debiaspl[encoders]'"
     return extra("transformers", message)
 
 
 def _place(name_or_folder: str) -> str:
-    """A folder is meant where one is written or found; a folder that is none is told before the hub is asked."""
+    """The folder or hub name. A path that is not a folder raises an error before the hub is asked."""
     folder = Path(name_or_folder).expanduser()
     looks_like_path = name_or_folder.startswith((".", "~", os.sep)) or name_or_folder.endswith(os.sep)
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise ValueError(
-                f"the encoder {folder} is a folder without config.json, expected one that save_pretrained has made, "
+                f"the encoder {folder} is a folder without config.json, expected one made by save_pretrained, "
                 "with config.json and model.safetensors."
             )
         return str(folder)
@@ -172,25 +173,25 @@ def _width(model: Any) -> int:
     hidden = getattr(config, "hidden_sizes", None)
     width = hidden[-1] if hidden else getattr(config, "hidden_size", None) or getattr(config, "hidden_dim", None)
     if width is None:
-        raise ValueError(f"a {config.model_type} does not say how wide its features are, expected a model of images.")
+        raise ValueError(f"a {config.model_type} has no known feature width, expected an image model.")
     return int(width)
 
 
 def _plain(config: Any) -> dict[str, Any]:
-    """The configuration as JSON gives it back."""
+    """The configuration after a round trip through JSON."""
     values = json.loads(json.dumps({**config.to_diff_dict(), "model_type": config.model_type}, default=str))
     return {key: value for key, value in values.items() if key not in _ABOUT_CLASSES}
 
 
 def _preprocessing(transformers: Any, place: str, config: Any) -> tuple[int, list[float], list[float]]:
-    """Side, mean and deviation that the model was trained with."""
+    """Image side, mean and deviation of the model's training."""
     try:
         values, _ = transformers.image_processing_utils.ImageProcessingMixin.get_image_processor_dict(place)
     except OSError:
         values = {}  # some checkpoints have none
     size: Any = values.get("crop_size") or values.get("size") or getattr(config, "image_size", None) or 224
     if isinstance(getattr(config, "image_size", None), int) and config.model_type not in ANY_SIZE:
-        size = config.image_size  # what its positions were made for
+        size = config.image_size  # the size of its position embeddings
     if isinstance(size, dict):
         size = size.get("height") or size.get("shortest_edge")
     if not values.get("do_normalize", True):

@@ -1,4 +1,4 @@
-"""Encoders by name."""
+"""Load encoders by name."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -13,10 +13,10 @@ def load_encoder(name_or_folder: str, weights: bool = True, image_size: int | No
     """An encoder in eval mode.
 
     Args:
-        name_or_folder: ``efficientnet-lite0`` (pip), a vision model on the Hugging Face hub, or a folder of one.
+        name_or_folder: ``efficientnet-lite0`` (pip), a vision model on the Hugging Face hub, or its folder.
         weights: False gives the same network with random weights.
-        image_size: side of the images it computes with; what it was trained with unless given. Convolutional ones take
-            any, and a smaller one costs less.
+        image_size: side of the images inside the encoder; by default its training size. Convolutional encoders accept
+            any size, and a smaller one is faster.
     """
     if name_or_folder == NAME:
         encoder = EfficientNetLite0(image_size or 224)
@@ -34,9 +34,9 @@ def build_encoder(architecture: Mapping[str, Any]) -> Encoder:
         return EfficientNetLite0(int(architecture["image_size"])).eval()
     if kind == KIND:
         return build_hub_encoder(dict(architecture)).eval()
-    raise ValueError(f"an encoder is of the kind {kind!r}, expected {NAME} or {KIND}: of another version of debiaspl?")
+    raise ValueError(f"the encoder kind is {kind!r}, expected {NAME} or {KIND}. Was it written by another version?")
 
 
 def lite0_is_installed() -> bool:
-    """Whether the weights of efficientnet-lite0 are there, without reading them."""
+    """Whether the weights of efficientnet-lite0 are installed, without reading them."""
     return find_spec(PACKAGE) is not None

@@ -1,4 +1,4 @@
-"""A pretrained encoder with a classifier of one's own: a network like any other."""
+"""A pretrained encoder with a new classifier, as a network."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,17 @@ from debiaspl.models import Network, Scaling
 
 
 class EncoderNetwork(Network):
-    """Built from its architecture alone, with random weights: those of a run are in the run's own file.
+    """It is built from its architecture, with random weights: those of a run are in the run's own file.
 
-    ``load_pretrained`` is what a training begins with.
+    ``load_pretrained`` loads the weights that training starts with.
 
     Args:
         num_classes: number of classes.
-        channels: of the images.
-        source: whose weights: efficientnet-lite0, a vision model of the hub, or a folder of one.
-        architecture: of the encoder, as ``encoder.architecture`` gives it; efficientnet-lite0's, if not given.
-        frozen: the encoder keeps its weights. Its features are computed once, centred and divided by their length, and
-            the classifier alone is trained.
+        channels: channels of the images.
+        source: source of the weights: efficientnet-lite0, a vision model of the hub, or a folder of one.
+        architecture: the encoder's ``architecture``; by default that of efficientnet-lite0.
+        frozen: keep the encoder's weights and train only the classifier. Features are computed once, centred and
+            divided by their length.
     """
 
     def __init__(
@@ -44,6 +44,6 @@ class EncoderNetwork(Network):
         return features if self.scaling is None else self.scaling(features)
 
     def load_pretrained(self) -> None:
-        """Take over the weights of the encoder's source."""
+        """Load the weights of the encoder's source."""
         trained = load_encoder(self.source, image_size=self.encoder.image_size)
         self.encoder.load_state_dict(trained.state_dict())

@@ -1,4 +1,4 @@
-"""Pretrained models of ``transformers``, by hub name or local folder. No code of theirs is executed."""
+"""Pretrained models of ``transformers``, by hub name or local folder. None of their code is executed."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Pretrained:
-    """A model by hub name or folder. Weights are read from safetensors alone, so that loading executes nothing."""
+    """A model by hub name or folder. Weights are read only from safetensors, so that loading executes no code."""
 
     def __init__(self, name_or_folder: str) -> None:
         self.name = name_or_folder
@@ -24,20 +24,20 @@ class Pretrained:
         self.place = str(Path(name_or_folder).expanduser()) if self.is_folder else name_or_folder
         looks_like_path = name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1
         if not self.is_folder and looks_like_path:
-            raise DataError(f"{name_or_folder} is no folder. Expected {_EXPECTED}, or a name on the hub.")
+            raise DataError(f"{name_or_folder} is not a folder. Expected {_EXPECTED}, or a name on the hub.")
         if self.is_folder and not (Path(self.place) / "config.json").is_file():
-            raise DataError(f"{name_or_folder} holds no config.json, so it is no model folder. Expected {_EXPECTED}.")
+            raise DataError(f"{name_or_folder} has no config.json, so it is not a model folder. Expected {_EXPECTED}.")
         self.transformers = extra(
-            "transformers", "zero-shot models are loaded with transformers: pip install 'debiaspl[zeroshot]'"
+            "transformers", "zero-shot models need transformers: pip install 'debiaspl[zeroshot]'"
         )
 
     def config(self) -> Any:
         self._load(lambda: require_hub(self.place))
-        # Unless it is told, transformers asks the user whether to execute what the model brings along.
+        # By default transformers asks the user whether to execute the model's code.
         return self._load(lambda: self.transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
 
     def model(self, kind: Any) -> Any:
-        """The weights, in eval mode and without gradients."""
+        """The model, in eval mode and without gradients."""
         loaded = self._load(lambda: kind.from_pretrained(self.place, use_safetensors=True))
         return loaded.eval().requires_grad_(False)
 
@@ -46,7 +46,7 @@ class Pretrained:
         return self._load(lambda: load(self.place, trust_remote_code=False))
 
     def preprocessing(self) -> dict[str, Any]:
-        """What ``preprocessor_config.json`` says; nothing where there is none."""
+        """The content of ``preprocessor_config.json``; empty if there is none."""
         from transformers.utils.hub import cached_file
 
         options = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
@@ -55,7 +55,7 @@ class Pretrained:
         return told
 
     def identity(self) -> str:
-        """Which weights these are: their commit on the hub, or a digest of the folder's files."""
+        """Identifies the weights: their commit on the hub, or a digest of the folder's files."""
         if not self.is_folder:
             return f"{self.name}@{getattr(self.config(), '_commit_hash', None)}"
         found = hashlib.sha256()
@@ -71,12 +71,12 @@ class Pretrained:
                 return load()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        except Exception as error:  # safetensors and tokenizers raise classes of their own
+        except Exception as error:  # safetensors and tokenizers have their own exceptions
             reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        where = "the folder" if self.is_folder else "the hub (and what was kept of it on this machine)"
+        where = "the folder" if self.is_folder else "the hub (or its cache on this machine)"
         raise DataError(
             f"{self.name} cannot be loaded from {where}: {reason.rstrip('.')}. Expected {_EXPECTED}, or a "
-            "name on the hub and a network to reach it."
+            "name on the hub and a network connection."
         )
 
 

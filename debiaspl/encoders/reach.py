@@ -1,6 +1,6 @@
-"""One quick question before the Hugging Face hub is asked for a model: does anybody answer there?
+"""Checks quickly whether the Hugging Face hub can be reached, before a model is requested.
 
-Without a network the hub's own client tries six times, and half a minute passes before its error.
+Without a network the hub's own client tries six times, and takes half a minute to fail.
 """
 
 import os
@@ -12,16 +12,16 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 PATIENCE = 5.0
-"""Seconds for an answer, unless HF_HUB_ETAG_TIMEOUT, which the hub's client waits by, is longer. A first packet that is
-lost twice is sent again after one and after three seconds."""
+"""Timeout in seconds, unless HF_HUB_ETAG_TIMEOUT, the timeout of the hub's client, is longer. A lost first packet is
+sent again after one and after three seconds."""
 
 
 def require_hub(name_or_folder: str) -> None:
-    """Raise ConnectionError if this is a name on the hub, nothing of it is kept on this machine, and the hub cannot be
-    reached. What only the hub's client can know, behind a proxy for one, is left to it."""
+    """Raise ConnectionError if this is a name on the hub, it is not cached on this machine, and the hub cannot be
+    reached. Cases that only the hub's client can handle, such as a proxy, are left to it."""
     from huggingface_hub import constants, try_to_load_from_cache
 
-    # Where transformers 4 keeps them, and the hub's client does not look.
+    # The cache of transformers 4, which the hub's client does not search.
     elsewhere = "TRANSFORMERS_CACHE" in os.environ
     if Path(name_or_folder).is_dir() or constants.HF_HUB_OFFLINE or elsewhere or set(getproxies()) - {"no"}:
         return
@@ -29,7 +29,7 @@ def require_hub(name_or_folder: str) -> None:
         if try_to_load_from_cache(name_or_folder, "config.json") is not None:
             return
     except ValueError:
-        return  # no name that the hub could have: its client has words for that
+        return  # not a valid hub name: the hub's client reports that
     place = urlsplit(constants.ENDPOINT)
     if place.hostname is not None:
         patience = max(PATIENCE, float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or 0))
@@ -37,7 +37,7 @@ def require_hub(name_or_folder: str) -> None:
 
 
 def _connect(host: str, port: int, patience: float) -> None:
-    """Twice, a second apart: a network that is just coming up deserves it."""
+    """Try to connect twice, a second apart, in case the network is just starting."""
     reason = f"no answer within {patience:g} s"
     answered = threading.Event()
 
@@ -53,9 +53,9 @@ def _connect(host: str, port: int, patience: float) -> None:
                 answered.set()
                 return
 
-    # A thread of its own, which nobody waits for: to look a name up may take longer than any limit.
+    # In a thread that is not joined: looking up a name may take longer than any timeout.
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     asking.join(patience)
     if not answered.is_set():
-        raise ConnectionError(f"{host} cannot be reached ({reason}), and the model is not kept on this machine")
+        raise ConnectionError(f"{host} cannot be reached ({reason}), and the model is not cached on this machine")

@@ -1,4 +1,4 @@
-"""Sentences that a class name is put into, so that a text model sees what a caption looks like."""
+"""Caption templates for class names, in the style that text models were trained on."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,36 +41,38 @@ TEMPLATES: dict[str, tuple[str, ...]] = {
         'the number "{}" in white on black.',
     ),
 }
-"""Our own sets by name."""
+"""Our own templates by name."""
 
 
 def read_templates(name_or_file: str) -> tuple[str, ...]:
-    """One of our sets by name, or a file with one template a line."""
+    """The templates of this name, or from a file with one template per line."""
     if name_or_file in TEMPLATES:
         return TEMPLATES[name_or_file]
     place = Path(name_or_file)
     if not place.is_file():
         raise DataError(
-            f"there are no templates named {name_or_file!r} and no such file. Expected one of "
-            f"{', '.join(TEMPLATES)}, or a file with one template a line, such as: a photo of {PLACE}."
+            f"there are no templates named {name_or_file!r}, and no such file. Expected one of "
+            f"{', '.join(TEMPLATES)}, or a file with one template per line, such as: a photo of {PLACE}."
         )
     try:
         lines = place.read_bytes().decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{place} is not UTF-8 (byte {error.start}). Save it as UTF-8, a template a line.") from error
+        raise DataError(
+            f"{place} is not UTF-8 (byte {error.start}). Save it as UTF-8, one template per line."
+        ) from error
     return check_templates([line.strip() for line in lines if line.strip()], str(place))
 
 
 def check_templates(templates: Sequence[str], where: str = "the list of templates") -> tuple[str, ...]:
     if isinstance(templates, str):
-        raise DataError(f"templates are the text {templates!r}, expected a list of such texts.")
+        raise DataError(f"templates are the text {templates!r}, expected a list of texts.")
     if not templates:
-        raise DataError(f"{where} is empty. Expected one template or more, such as: a photo of {PLACE}.")
+        raise DataError(f"{where} is empty. Expected at least one template, such as: a photo of {PLACE}.")
     for number, template in enumerate(templates, 1):
         if template.count(PLACE) != 1:
             raise DataError(
-                f"template {number} of {where} is {template!r}, expected {PLACE} in it once, where the class name "
-                f"goes: a photo of {PLACE}."
+                f"template {number} of {where} is {template!r}, expected {PLACE} once, in the place of the class name: "
+                f"a photo of {PLACE}."
             )
     return tuple(templates)
 

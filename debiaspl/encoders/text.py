@@ -1,4 +1,4 @@
-"""The text side of CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023): class names as directions."""
+"""The text part of CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023): class names as directions."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,11 +13,11 @@ from debiaspl.encoders.pretrained import Pretrained
 from debiaspl.encoders.templates import TEMPLATES, filled
 
 KINDS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
-"""Types of models that read texts too, and their classes in transformers."""
+"""Types of models for images and texts, and their classes in transformers."""
 
 
 class TextClassifier(NamedTuple):
-    """``scale * cos(features, direction)`` are the logits that the model itself gives an image."""
+    """``scale * cos(features, direction)`` are the model's own logits for an image."""
 
     directions: Tensor
     """(C, D), each of length 1."""
@@ -25,7 +25,7 @@ class TextClassifier(NamedTuple):
 
 
 def load_both_sides(source: Pretrained, model_type: str) -> Any:
-    """The whole model, of images and texts."""
+    """The whole model, with the image and the text part."""
     return source.model(getattr(source.transformers, KINDS[model_type]))
 
 
@@ -33,7 +33,7 @@ def load_both_sides(source: Pretrained, model_type: str) -> Any:
 def class_directions(
     model: Any, tokenizer: Any, config: Any, classes: Sequence[str], templates: Sequence[str]
 ) -> Tensor:
-    """(C, D), on the CPU or where the model is: of each class the mean of the normalised features of its templates,
+    """(C, D), on the device of the model: for each class, the mean of the normalised features of its templates,
     normalised again."""
     length, device = config.text_config.max_position_embeddings, next(model.parameters()).device
     # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
@@ -54,7 +54,7 @@ def class_directions(
 
 
 def has_text_side(name_or_folder: str) -> bool:
-    """Whether this encoder, which can be loaded, belongs to a model that reads texts too, with a tokenizer."""
+    """Whether this encoder belongs to a model for images and texts, with a tokenizer."""
     if name_or_folder == NAME:
         return False
     source = Pretrained(name_or_folder)
@@ -70,15 +70,15 @@ def has_text_side(name_or_folder: str) -> bool:
 def refuse_without_text(name_or_folder: str) -> None:
     if not has_text_side(name_or_folder):
         raise ValueError(
-            f"first_classifier is text, but the encoder {name_or_folder} reads no texts. Expected a model of type "
-            f"{' or '.join(KINDS)} with its tokenizer; with this one, use first_classifier=random, means or graph."
+            f"first_classifier is text, but the encoder {name_or_folder} cannot read text. Expected a model of type "
+            f"{' or '.join(KINDS)} with its tokenizer. With this one, use first_classifier=random, means or graph."
         )
 
 
 def text_classifier(
     name_or_folder: str, classes: Sequence[str], templates: Sequence[str] = TEMPLATES["general"]
 ) -> TextClassifier:
-    """What the text side of an encoder makes of the names of classes; of ``snow_owl`` it reads ``snow owl``."""
+    """A classifier from class names, by an encoder's text part; ``snow_owl`` is read as ``snow owl``."""
     refuse_without_text(name_or_folder)
     source = Pretrained(name_or_folder)
     config, tokenizer = source.config(), source.tokenizer()

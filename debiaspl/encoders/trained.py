@@ -1,4 +1,4 @@
-"""The network that a run has ended with, from its folder: tensors and JSON are read, and nothing is executed."""
+"""The final network of a run, from its folder: only tensors and JSON are read, and no code is executed."""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from debiaspl.models import ALGORITHM, MODELS, Network
 from debiaspl.models.start import WEIGHTS
 
 NETWORKS: dict[str, type[Network]] = {**MODELS, "encoder": EncoderNetwork}
-"""Networks that see pictures, by the names that recipes know."""
+"""Networks for images, by their names in recipes."""
 
 
 @dataclass(frozen=True)
 class NetworkFacts:
-    """What a run writes beside its weights: enough to build their network again."""
+    """Description of a run's network, saved with its weights: enough to build it again."""
 
     network: Mapping[str, Any]
     """Its name and its settings."""
@@ -29,13 +29,13 @@ class NetworkFacts:
     channels: int
     """1 or 3."""
     size: tuple[int, int]
-    """Height and width of the images it was trained with."""
+    """Height and width of its training images."""
     text: str
-    """All of this as the JSON that it was read from."""
+    """The JSON that all of this was read from."""
 
     @classmethod
     def of(cls, text: str, source: str) -> "NetworkFacts":
-        """From that JSON, if it is what it must be; ``source`` is where it was found, for the message."""
+        """Parse and check the JSON; ``source`` is its file, for the message."""
         try:
             facts = json.loads(text)
             classes, size, network = facts["classes"], facts["size"], facts["network"]
@@ -58,45 +58,45 @@ class NetworkFacts:
         return cls(network, tuple(classes), facts["channels"], (size[0], size[1]), text)
 
     def build(self, source: str) -> Network:
-        """A network of this kind, with random weights, in eval mode and without gradients."""
+        """A network of this kind with random weights, in eval mode and without gradients."""
         try:
             name, settings = self.network["name"], dict(self.network["settings"])
             if name not in NETWORKS:
                 raise ValueError(
-                    f"there is no network named {name!r} that sees pictures; there are {', '.join(sorted(NETWORKS))}."
+                    f"there is no network named {name!r} for images; there are {', '.join(sorted(NETWORKS))}."
                 )
             # JSON has no tuples, and no setting of a network is a list.
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
             known = {"num_classes": len(self.classes), "channels": self.channels}
-            # First weights are drawn from torch's global generator: the user's own is left alone.
+            # Initial weights use torch's global generator, whose state must not change for the user.
             with torch.random.fork_rng(devices=[]):
                 return NETWORKS[name](**known, **settings).eval().requires_grad_(False)
         except (ImportError, MemoryError):
             raise
-        except Exception as error:  # the file may be damaged or somebody else's: nearly anything can go wrong
+        except Exception as error:  # the file may be damaged or untrusted: many things can go wrong
             raise DataError(
                 f"{source} names a network that this version of debiaspl cannot build: {_told(error)} "
-                "Use the version that trained it, or train anew."
+                "Use the version that trained it, or train again."
             ) from error
 
 
 def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
-    """The network of a run that has ended, in eval mode, from ``model.safetensors`` alone."""
+    """The network of a finished run, in eval mode, from ``model.safetensors`` alone."""
     path = _find(folder)
     try:
-        weights, metadata, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote none
+        weights, metadata, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote no digest
     except (Damaged, OSError) as error:
-        raise DataError(f"{path} is damaged: {error}. Bring it back from a copy, or train anew.") from error
+        raise DataError(f"{path} is damaged: {error}. Restore it from a copy, or train again.") from error
     if "debiaspl" not in metadata:
         raise DataError(
-            f"{path} does not say which network and classes its weights belong to: another program wrote it. "
-            "Expected the file that debiaspl train has made."
+            f"{path} does not say which network and classes its weights belong to, so another program wrote it. "
+            "Expected a file made by debiaspl train."
         )
     facts = NetworkFacts.of(metadata["debiaspl"], str(path))
     if not facts.classes:
         raise DataError(
             f"the run in {folder} has learned features without labels: it has no classifier, so it cannot predict. "
-            f"Train one that begins with it, on photos with a few labels: debiaspl train PHOTOS --set start={folder}"
+            f"Train a run that starts from it, on photos with a few labels: debiaspl train PHOTOS --set start={folder}"
         )
     network = facts.build(str(path))
     _fill(network, weights, path)
@@ -104,39 +104,38 @@ def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
 
 
 def _find(folder: Path) -> Path:
-    """The file with the weights of a run; raises, with what to do, if there is none in this folder."""
+    """The file with the weights of a run; if there is none, raises an error that says what to do."""
     path = folder / WEIGHTS
     if not folder.is_dir():
         found = f"is a file; did you mean {folder.parent}?" if folder.exists() else "does not exist."
-        raise DataError(f"{folder} {found} Expected the folder of a run, which debiaspl train has made.")
+        raise DataError(f"{folder} {found} Expected the folder of a run made by debiaspl train.")
     if path.is_file():
         return path
     if (folder / "config.json").exists():
         if (folder / "results.json").exists():
             raise DataError(
-                f"the run in {folder} has ended, but its {WEIGHTS} is missing. Bring it back from a copy, or train "
-                "anew."
+                f"the run in {folder} has ended, but its {WEIGHTS} is missing. Restore it from a copy, or train again."
             )
         raise DataError(
-            f"the run in {folder} has not ended: it has no {WEIGHTS} yet. Go on with the command that began it and "
-            f"--resume; look at it meanwhile: debiaspl watch {folder}"
+            f"the run in {folder} has not ended: it has no {WEIGHTS} yet. Resume it with the command that started it "
+            f"and --resume, or watch it: debiaspl watch {folder}"
         )
     held = sorted(inner.parent.name for inner in folder.glob(f"*/{WEIGHTS}"))
-    hint = f" It holds runs, such as {folder / held[0]}." if held else ""
+    hint = f" It contains runs, such as {folder / held[0]}." if held else ""
     raise DataError(
-        f"{folder} is no run of debiaspl: it has no {WEIGHTS}, expected a folder that debiaspl train has made.{hint}"
+        f"{folder} is not a run of debiaspl: it has no {WEIGHTS}, expected a folder made by debiaspl train.{hint}"
     )
 
 
 def _damaged_facts(source: str, found: str) -> str:
     return (
-        f"what {source} says about its weights is damaged or of another version of debiaspl ({found}); expected JSON "
-        "with network, classes, channels and size. Bring it back from a copy, or train anew."
+        f"the description of the weights in {source} is damaged or of another version of debiaspl ({found}). Expected "
+        "JSON with network, classes, channels and size. Restore it from a copy, or train again."
     )
 
 
 def _told(error: Exception) -> str:
-    """Our own errors are sentences; a KeyError says no more than the key."""
+    """The error as a sentence: ours already are, a KeyError only has the key."""
     return str(error) if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {error}."
 
 
@@ -149,7 +148,7 @@ def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:
         named = ", ".join((wrong + extra)[:3])
         raise DataError(
             f"the weights in {path} belong to another network than the one it names: {len(wrong)} tensors are missing "
-            f"or have another shape, {len(extra)} are not expected ({named}). Bring the file back from a copy, or "
-            "train anew."
+            f"or have another shape, {len(extra)} are not expected ({named}). Restore the file from a copy, or "
+            "train again."
         )
     network.load_state_dict(weights)

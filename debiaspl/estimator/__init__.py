@@ -1,4 +1,4 @@
-"""The scikit-learn face."""
+"""The scikit-learn interface."""
 
 from debiaspl.estimator.classifier import DebiasedClassifier
 

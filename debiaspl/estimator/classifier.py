@@ -22,62 +22,62 @@ from debiaspl.models import LinearNetwork, Network, predict_set
 from debiaspl.training.vectors import fit_vectors, probabilities
 
 UNIT_FROM = 64
-"""Columns from which on features are taken for an embedding or for pixels, which have one unit."""
+"""From this number of columns on, features are treated as an embedding or pixels, whose columns have one unit."""
 
 
 class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Classifier that learns from few labels and many rows without, with the bias taken out of its pseudo-labels.
+    """Classifier for few labeled and many unlabeled rows, trained with debiased pseudo-labels.
 
-    DebiasPL (Wang et al., CVPR 2022) on top of FixMatch. Features get a linear classifier, which begins with labels
-    that spread over the graph of nearest neighbours; images get a small convolutional network.
+    DebiasPL (Wang et al., CVPR 2022) on top of FixMatch. For features it trains a linear classifier, which starts from
+    labels propagated over the graph of nearest neighbours; for images it trains a small convolutional network.
 
     Parameters
     ----------
     strength : float, default=0.5
-        How much of the bias is taken out of the pseudo-labels; 0 makes it FixMatch.
+        How much of the bias is removed from the pseudo-labels; with 0 it is FixMatch.
     momentum : float, default=0.99
-        How slowly the estimate of the bias follows the model, in [0, 1).
+        Momentum of the running estimate of the bias, in [0, 1).
     threshold : float, default=0.7
-        Pseudo-labels less confident than this are not learned from. The paper's 0.95 is for long training of large
-        networks; small ones are less sure of themselves.
+        Pseudo-labels less confident than this are not used. The paper's 0.95 is for long training of large networks;
+        small ones are less confident.
     max_iter : int, default=None
-        Training steps; chosen by the data, if not given.
+        Training steps; by default chosen from the data.
     network : {'auto', 'linear', 'small'} or str, default='auto'
         'linear' is for features. For images: 'small', or a wide ResNet by depth and width, such as 'wrn-28-2'.
     scaling : {'auto', 'unit', 'standard'}, default='auto'
-        For features: 'unit' takes the mean off and divides every row by its length, which suits embeddings and pixels;
-        'standard' divides every column by its deviation, which suits columns with units of their own. 'auto' is 'unit'
+        For features: 'unit' subtracts the mean and divides every row by its length, for embeddings and pixels;
+        'standard' divides every column by its standard deviation, for columns with different units. 'auto' is 'unit'
         from 64 columns on.
     flip : bool, default=False
-        For images: whether a mirrored image shows the same thing; True for most photos, not for digits.
+        For images: whether a mirrored image shows the same class; True for most photos, not for digits.
     random_state : int, RandomState instance or None, default=None
-        Decides first weights, order and views. The same number gives the same predictions, bit for bit.
+        Seed of initial weights, order and views. The same number gives the same predictions, bit for bit.
     device : str, default=None
-        'cuda' if there is one, else 'cpu', unless named.
+        'cuda' or 'cpu'; by default 'cuda' if available.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes that have labels.
     transduction_ : ndarray of shape (n_samples,)
-        A label for every row of fit: the given one, or the predicted one where there was none.
+        A label for every row of fit: the given one, or the predicted one for rows without a label.
     prior_ : ndarray of shape (n_classes,)
-        The bias: how often the model in training predicted each class, whatever its rows truly are.
+        The bias: how often the model predicted each class during training, whatever the true classes are.
     model_ : torch.nn.Module
-        The trained classifier: a linear one of raw features, or a network of images.
+        The trained classifier: a linear one for raw features, or a network for images.
     n_features_in_ : int
-        Features seen in fit; for images, the height.
+        Number of features in fit; for images, the height.
     n_iter_ : int
-        Training steps taken.
+        Number of training steps.
 
     Notes
     -----
-    A row has no label where y is -1 or, among labels of other types, None, NaN, an empty text or the text '-1'. If
-    nothing but -1 and 1 occurs in y, they are the two classes of a binary problem. ``score`` leaves rows without a
-    label out, so that a grid search over partly labeled data works.
+    A row has no label if y is -1 or, among labels of other types, None, NaN, an empty string or the string '-1'. If y
+    contains only -1 and 1, they are the two classes of a binary problem. ``score`` ignores rows without a label, so
+    that a grid search over partly labeled data works.
 
     Images are arrays of shape (n_samples, height, width) or (n_samples, height, width, channels), with 1 or 3
-    channels. uint8 is taken as it is; other numbers are stretched from the least to the largest one in fit.
+    channels. uint8 is used as it is; other numbers are scaled from the smallest to the largest value in fit.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.device = device
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from rows with and without labels; y is -1 where there is none."""
+        """Learn from rows with and without labels; y is -1 for rows without a label."""
         rows = self._rows(X, reset=True)
         labels = Labels.of(y)
         check_consistent_length(rows, labels.codes)
@@ -131,23 +131,23 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def predict_proba(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
-        """Probabilities of the classes, in the order of ``classes_``."""
+        """Class probabilities, in the order of ``classes_``."""
         check_is_fitted(self)
         return self._probabilities(self._rows(X, reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
-        """The most probable class of each row."""
+        """The most likely class of each row."""
         found: NDArray[Any] = self.predict_proba(X).argmax(1)
         return np.asarray(self.classes_[found])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803 - scikit-learn's name
-        """Accuracy over the rows of X that have a label in y."""
+        """Accuracy on the rows of X that have a label in y."""
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
         known = np.ones(len(rows), bool) if -1 in self.classes_.tolist() else ~unlabeled(y)
         check_consistent_length(rows, known, sample_weight)
         if not known.any():
-            raise ValueError("no row of y has a label, expected at least one to measure with.")
+            raise ValueError("no row of y has a label, expected at least one to compute the score.")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(super().score(rows[known], np.asarray(y)[known], weight))
 
@@ -228,6 +228,6 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         found = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device not in (None, "cpu", found):
             raise ValueError(
-                f"device is {self.device!r}, expected 'cuda' or 'cpu'; PyTorch finds a {found.upper()} here."
+                f"device is {self.device!r}, expected 'cuda' or 'cpu'. PyTorch finds a {found.upper()} here."
             )
         return torch.device(self.device or found)

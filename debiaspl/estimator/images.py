@@ -1,4 +1,4 @@
-"""For images: arrays become pictures, and a network is trained in memory by the same step that makes runs."""
+"""For images: converts arrays and trains a network in memory, with the same training step as runs."""
 
 import re
 from dataclasses import dataclass
@@ -20,21 +20,21 @@ STEPS = 600
 
 @dataclass(frozen=True)
 class Pictures:
-    """How arrays of images, as scikit-learn users have them, become uint8 (N, C, H, W).
+    """Converts arrays of images, in scikit-learn's layout, into uint8 (N, C, H, W).
 
-    Learned from the training images, so that others are treated alike.
+    The scale is learned from the training images, so that later images are converted in the same way.
     """
 
     shape: tuple[int, ...]
     """(H, W) or (H, W, C)."""
     low: float
-    """What becomes 0."""
+    """The value that becomes 0."""
     high: float
-    """What becomes 255."""
+    """The value that becomes 255."""
 
     @classmethod
     def of(cls, images: NDArray[Any]) -> "Pictures":
-        """uint8 stays as it is; other numbers are stretched, from the least to the largest."""
+        """Learn the scale: uint8 does not change; other numbers are scaled from the smallest to the largest."""
         if images.ndim > 4 or (images.ndim == 4 and images.shape[3] not in (1, 3)):
             channels_first = images.ndim == 4 and images.shape[1] in (1, 3)
             hint = " Channels come last: X.transpose(0, 2, 3, 1)." if channels_first else ""
@@ -49,7 +49,7 @@ class Pictures:
 
     def __call__(self, images: NDArray[Any]) -> Tensor:
         if images.shape[1:] != self.shape:
-            raise ValueError(f"images of X have shape {images.shape[1:]}, expected {self.shape}, as in fit.")
+            raise ValueError(f"images in X have shape {images.shape[1:]}, expected {self.shape}, as in fit.")
         if images.dtype != np.uint8 or (self.low, self.high) != (0.0, 255.0):
             span = (self.high - self.low) or 1.0
             images = np.rint(np.clip((images - self.low) * (255 / span), 0, 255)).astype(np.uint8)
@@ -58,7 +58,7 @@ class Pictures:
 
 
 def choice_of(network: str) -> Choice:
-    """``auto``, ``small``, or a wide ResNet such as ``wrn-28-2``."""
+    """The recipe's network for ``auto``, ``small``, or a wide ResNet such as ``wrn-28-2``."""
     wide = re.fullmatch(r"wrn-(\d+)-(\d+)", network)
     if wide:
         return Choice("wrn", {"depth": int(wide[1]), "width": int(wide[2]), "norm_momentum": 0.1})
@@ -72,7 +72,7 @@ def choice_of(network: str) -> Choice:
 def recipe_of(
     network: str, strength: float, momentum: float, threshold: float, flip: bool, steps: int, seed: int
 ) -> Recipe:
-    """Settings that suit small images and a CPU."""
+    """A recipe for small images and a CPU."""
     return Recipe(
         name="estimator",
         network=choice_of(network),
@@ -84,7 +84,7 @@ def recipe_of(
         labeled_batch=32,
         unlabeled_batch=96,
         learning_rate=0.2,
-        average_decay=max(0.0, 1 - 6 / steps),  # over the last sixth of the training, however short that is
+        average_decay=max(0.0, 1 - 6 / steps),  # over the last sixth of the training
         average_statistics=True,
     )
 
@@ -92,11 +92,11 @@ def recipe_of(
 def train_network(
     pixels: Tensor, codes: Tensor, num_classes: int, recipe: Recipe, device: torch.device
 ) -> tuple[Network, Tensor]:
-    """A network in eval mode, on the CPU; its prior. Every image also serves as an unlabeled one, as in FixMatch."""
+    """A network in eval mode on the CPU, and its prior. Every image is also an unlabeled one, as in FixMatch."""
     everything = ImageSet(pixels, codes, tuple(map(str, range(num_classes))))
     labeled = everything.select((codes >= 0).nonzero().flatten())
     step = fit(recipe, Task(labeled, everything.without_labels(), test=labeled), device)
-    # A network of its own: the weights of the trained one are views of one memory, which pickle would store for each.
+    # A new network: the weights of the trained one are views of one tensor, which pickle would store once for each.
     network: Network = recipe.network.build("network", num_classes=num_classes, channels=pixels.shape[1])
     network.load_state_dict(step.finished().state_dict())
     correction = step.algorithm.correction

@@ -1,4 +1,4 @@
-"""From what scikit-learn calls y to class numbers, with -1 where there is no label."""
+"""Converts scikit-learn's y into class numbers, with -1 for no label."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,12 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 UNLABELED_TEXT = ("", "-1")
-"""NumPy turns ``["cat", -1]`` into texts."""
+"""NumPy turns ``["cat", -1]`` into strings."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """``classes[codes]`` are the labels; codes are -1 where there is none."""
+    """``classes[codes]`` are the labels; codes are -1 for no label."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int64]
@@ -36,11 +36,11 @@ class Labels:
             classes, codes_known = np.unique(known, return_inverse=True)
         except TypeError:
             kinds = sorted({type(label).__name__ for label in known})
-            raise ValueError(f"y mixes labels of the types {', '.join(kinds)}; expected labels of one type.") from None
+            raise ValueError(f"y mixes labels of the types {', '.join(kinds)}, expected labels of one type.") from None
         if len(classes) < 2:
             there = f"only one class, {classes.tolist()[0]!r}, has labels" if len(classes) else "no row has a label"
             raise ValueError(
-                f"{there}, expected labels of at least two classes; -1 in y is a row without a label. "
+                f"{there}, expected labels of at least two classes; -1 in y means no label. "
                 "Label a few rows of every class first."
             )
         codes = np.full(len(given), -1, dtype=np.int64)
@@ -49,7 +49,7 @@ class Labels:
 
 
 def unlabeled(y: Any) -> NDArray[np.bool_]:
-    """Which rows have no label: -1, None, NaN or, among texts, an empty one."""
+    """Which rows have no label: -1, None, NaN or, among strings, an empty one."""
     y = np.asarray(y)
     if y.dtype.kind in "US":
         return np.asarray(np.isin(y.astype(str), UNLABELED_TEXT), dtype=np.bool_)
@@ -57,7 +57,7 @@ def unlabeled(y: Any) -> NDArray[np.bool_]:
         return np.fromiter((_is_missing(label) for label in y), dtype=bool, count=len(y))
     if y.dtype.kind == "f":
         if np.isinf(y).any():
-            raise ValueError("Input y contains infinity, expected labels, and -1 or NaN where there is none.")
+            raise ValueError("Input y contains infinity, expected labels, and -1 or NaN for no label.")
         return np.asarray(np.isnan(y) | (y == -1), dtype=np.bool_)
     return np.asarray(y == -1, dtype=np.bool_)
 
@@ -69,12 +69,12 @@ def _is_missing(label: Any) -> bool:
 
 
 def _is_binary(given: NDArray[Any]) -> bool:
-    """-1 and 1 alone are two classes, as scikit-learn writes binary problems: with one class there is none to learn."""
+    """Whether y contains only -1 and 1, scikit-learn's binary classes: a single class could not be learned anyway."""
     return given.dtype.kind in "if" and np.unique(given).tolist() == [-1, 1]
 
 
 def _plain(y: Any) -> Any:
-    """pandas' own NA compares with nothing: None stands for it."""
+    """Replace pandas' NA, which cannot be compared, by None."""
     if hasattr(y, "isna") and hasattr(y, "to_numpy"):
         absent = np.asarray(y.isna())
         if absent.any():

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, locks and digests. Imports the standard library alone, so that all may use it."""
+"""Atomic file writes, locks and digests. Imports only the standard library, so every other package can use it."""
 
 from debiaspl.files.digest import digest_if_there, digest_of_file
 from debiaspl.files.formulas import guarded, unguarded

@@ -1,8 +1,8 @@
-"""Text in a table that a spreadsheet would take for a formula, and run.
+"""Guard table cells against spreadsheets that would run them as formulas.
 
-A cell that begins with = + - or @ gets an apostrophe in front, which spreadsheets take for the mark of text. Reading
-takes it away again. Numbers are left as they are, and cells that already begin so get one apostrophe more: whatever is
-written is read back unchanged.
+A cell that begins with = + - or @ gets an apostrophe in front, which spreadsheets read as the mark of text. Reading
+removes it again. Numbers do not change, and cells that already begin with an apostrophe and such a sign get one more:
+whatever is written is read back unchanged.
 """
 
 import re
@@ -11,12 +11,12 @@ _FORMULA = re.compile(r"'*[=+\-@]")
 
 
 def guarded(text: str) -> str:
-    """As it is written into a cell."""
+    """The text as it is written into a cell."""
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
 
 
 def unguarded(text: str) -> str:
-    """As it was before it was written."""
+    """The original text of a cell."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 

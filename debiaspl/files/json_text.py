@@ -1,12 +1,12 @@
-"""JSON that may come from anywhere."""
+"""Parse JSON from untrusted sources."""
 
 import json
 from typing import Any
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What it says. Raises ValueError, also where it is nested so deep that Python gives up."""
+    """The parsed value. Raises ValueError, also if it is nested too deep for Python."""
     try:
         return json.loads(text)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None

@@ -1,4 +1,4 @@
-"""Locks on files. The kernel frees a lock with its process, however that ends."""
+"""File locks. The kernel releases a lock when its process ends, however it ends."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-# A name that somebody else has put there may be a link to a file that is not ours to change, or a pipe that blocks.
+# A name made by another user may be a link to a file that we must not change, or a pipe that blocks.
 _CAREFULLY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW if hasattr(os, "O_NOFOLLOW") else 0
 
 
@@ -16,18 +16,18 @@ class FileError(ValueError):
     """A file cannot be written or locked; the message says what was found, what was expected and what to do."""
 
 
-class Busy(FileError):  # noqa: N818 - nothing is wrong: somebody else is at work
+class Busy(FileError):  # noqa: N818 - not an error: another process is working
     """Another process holds the lock."""
 
     def __init__(self, message: str, process: int | None = None) -> None:
         super().__init__(message)
         self.process = process
-        """Its number, where the file tells."""
+        """Its process number, if the file contains it."""
 
 
 def try_lock(descriptor: int, wait: bool = False) -> bool | None:
-    """Lock an open file or folder for this process alone; False if another one holds it, None where there are no
-    locks."""
+    """Lock an open file or folder for this process. Returns False if another process holds the lock, None if the file
+    system has no locks."""
     try:
         import fcntl
     except ImportError:
@@ -40,7 +40,7 @@ def try_lock(descriptor: int, wait: bool = False) -> bool | None:
 
 
 def open_locked(path: Path) -> BinaryIO:
-    """The file for appending, made if it is not there, locked until it is closed. Raises Busy, or OSError."""
+    """Open a file for appending, create it if needed, and lock it until it is closed. Raises Busy or OSError."""
     while True:
         file = open(open_own(path), "a+b")  # noqa: SIM115 - the caller closes it
         if try_lock(file.fileno()) is False:
@@ -48,7 +48,7 @@ def open_locked(path: Path) -> BinaryIO:
             process = file.read(20).decode(errors="replace").strip()
             file.close()
             raise Busy(f"another process is using {path}.", int(process) if process.isdecimal() else None)
-        # Whoever was just ending has removed the file that this lock is on: another one may hold a new file.
+        # A process that was just ending may have removed the file with this lock: another may hold a new file.
         if is_at(path, file.fileno()):
             return file
         file.close()
@@ -56,7 +56,7 @@ def open_locked(path: Path) -> BinaryIO:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, which names this process and is removed at the end. Raises Busy, or OSError."""
+    """Hold a lock file, which contains this process number and is removed at the end. Raises Busy or OSError."""
     with open_locked(path) as file:
         try:
             file.seek(0)
@@ -76,16 +76,18 @@ def is_at(path: Path, descriptor: int) -> bool:
 
 
 def open_own(path: Path) -> int:
-    """A descriptor for appending; the file is made if it is not there. Raises FileError for what is a link, a pipe or
-    another name of a file, and OSError."""
+    """A descriptor for appending; the file is created if needed. Raises OSError, or FileError if the path is a link, a
+    pipe or a second name of a file."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _CAREFULLY, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP and path.is_symlink():
-            raise FileError(f"{path} is a link, expected a file of its own. Look at it, and remove it.") from None
+            raise FileError(
+                f"{path} is a link, expected a regular file. Check where it leads, and remove it."
+            ) from None
         raise
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(descriptor)
-        raise FileError(f"{path} is no file of its own (a pipe or a second name), expected one. Remove it.")
+        raise FileError(f"{path} is a pipe or a hard link, expected a regular file. Remove it.")
     return descriptor

@@ -1,27 +1,27 @@
-"""How much memory is left. Files from anywhere may claim, or unpack to, any size."""
+"""How much memory is free. Untrusted files may claim, or unpack to, any size."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
 SHARE = 0.8
-"""Of what is free, that one thing may take."""
+"""Share of the free memory that one object may use."""
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int:
-    """Bytes that this process can still use: what the machine has free, or its container, or its own limit."""
+    """Bytes that this process can still use: free on the machine, in its container, or below its own limit."""
     found = [_of_machine(), _of_container(_CGROUP), _of_process()]
     return max(min(amount for amount in found if amount is not None), 0)
 
 
 def fits(size: float) -> bool:
-    """Whether so many bytes leave some for everybody else."""
+    """Whether so many bytes fit and leave some memory for other programs."""
     return size <= SHARE * free_memory()
 
 
 def gigabytes(size: float) -> str:
-    """For messages."""
+    """A size as text for messages."""
     return f"{size / 1e9:,.1f} GB" if size >= 5e7 else f"{size / 1e6:,.1f} MB"
 
 
@@ -32,12 +32,12 @@ def _of_machine() -> int:
                 return 1024 * int(line.split()[1])
     with suppress(OSError, ValueError, AttributeError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    return 4 * 2**30  # a system that does not tell
+    return 4 * 2**30  # a system that does not report it
 
 
 def _of_container(folder: Path) -> int | None:
     with suppress(OSError, ValueError):
-        limit = int((folder / "memory.max").read_text())  # "max" where there is none
+        limit = int((folder / "memory.max").read_text())  # "max" means no limit
         used = int((folder / "memory.current").read_text())
         kept = [
             line.split()[1] for line in (folder / "memory.stat").read_text().splitlines() if "inactive_file" in line

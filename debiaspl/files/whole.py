@@ -1,8 +1,8 @@
-"""Files and folders that are either whole or absent.
+"""Write files and folders atomically: they are complete or absent.
 
-What is being written has a random hidden name in the folder of its target, so that two commands never share it and no
-link can be planted in its place. It is locked while its process lives: what a killed process has left is recognised by
-the missing lock, and removed by the next one that writes the same target.
+Data is first written under a random hidden name in the same folder, so that two commands never share it and nobody can
+put a link in its place. It is locked while its process runs: leftovers of a killed process have no lock, and the next
+process that writes the same target removes them.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from typing import Any, BinaryIO
 from debiaspl.files.lock import FileError, is_at, try_lock
 
 LONGEST_NAME = 200
-"""Bytes of a name that fit into a hidden one; file systems allow 255."""
+"""Longest name, in bytes, that fits into a hidden name; file systems allow 255."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Let ``write`` fill a file beside ``path``, bring it to the disk, and only then give it its name.
+    """Call ``write`` on a new file beside ``path``, sync it to disk, and then rename it to ``path``.
 
-    A kill at any moment leaves the old file or the new one; a failure leaves the old one and nothing else.
+    A kill at any moment leaves the old file or the new one; an error leaves the old one and nothing else.
     """
     try:
         with _beside(path, _new_file) as (partial, descriptor):
@@ -42,20 +42,20 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which gets its name at the end; after a failure it is gone. OSErrors are the caller's."""
+    """A new folder to fill, which is renamed to ``path`` at the end and removed on error. Raises OSError."""
     with _beside(path, _new_folder) as (partial, _):
         yield partial
         put_in_place(partial, path)
 
 
 def remove_folder(path: Path) -> None:
-    """Remove it as if at once: a kill in the middle leaves nothing under its name."""
+    """Remove a folder as if atomically: a kill in between leaves nothing under its name."""
     with _beside(path, _new_folder) as (hidden, _):
         put_in_place(path, hidden / path.name)
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Bring what lies at ``partial`` to the disk, and give it the name ``path``, instead of what had it before."""
+    """Sync ``partial`` to disk, and rename it to ``path``, replacing what was there."""
     _bring_to_disk(partial)
     partial.replace(path)
     _bring_to_disk(path.parent)
@@ -66,7 +66,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    # File names that are no UTF-8 come as surrogates, and go back to the bytes they were.
+    # File names that are not UTF-8 contain surrogates, which become the original bytes again.
     write_bytes(path, text.encode(errors="surrogateescape"))
 
 
@@ -75,17 +75,17 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def refuse_missing_folder(path: Path) -> None:
-    """Raise where a file that a user has named would lie in a folder that is not there. A slip in a name must not make
-    folders; those of runs are made, for they are what is asked for."""
+    """Raise if the folder of a file named by the user does not exist. A typo must not create folders. Folders of runs
+    are created, because they are the output."""
     folder = path.parent
     if folder.is_dir():
         return
     if folder.exists():
-        raise FileError(f"{path} cannot be made: {folder} is a file, expected a folder.")
+        raise FileError(f"{path} cannot be written: {folder} is a file, expected a folder.")
     highest = [above for above in folder.parents if not above.exists()][-1:]
     neither = "".join(f", nor does {above}" for above in highest)
     raise FileError(
-        f"{path} cannot be made: the folder {folder} does not exist{neither}. Mend the name, or make the folder: "
+        f"{path} cannot be written: the folder {folder} does not exist{neither}. Fix the name, or create the folder: "
         f"mkdir -p {shlex.quote(str(folder))}"
     )
 
@@ -95,8 +95,8 @@ def exists_already(path: Path, holds: str = "", resume: bool = False, other: str
 
     ``holds`` says what a folder holds; ``resume``: it can also be resumed.
     """
-    found = f"{path} exists already" + (f" and holds {holds}" if holds else "")
-    return f"{found}.{' Resume it: --resume.' if resume else ''} Overwrite it: --overwrite. Or choose {other}."
+    found = f"{path} already contains {holds}" if holds else f"{path} exists already"
+    return f"{found}. Use {'--resume to resume it, ' if resume else ''}--overwrite to replace it, or choose {other}."
 
 
 def refuse_existing(path: Path, overwrite: bool) -> None:
@@ -111,7 +111,7 @@ def refuse_existing(path: Path, overwrite: bool) -> None:
 
 @contextmanager
 def _beside(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
-    """A hidden new file or folder beside ``path``, open and locked; removed at the end, unless it was renamed."""
+    """A new hidden file or folder beside ``path``, open and locked; removed at the end, unless it was renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
     while True:
@@ -120,7 +120,7 @@ def _beside(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int
         try:
             with suppress(OSError):  # a file system without locks
                 try_lock(descriptor, wait=True)
-            # Before it was locked, another process may have taken it for a leftover.
+            # Before it was locked, another process may have removed it as a leftover.
             if is_at(partial, descriptor):
                 yield partial, descriptor
                 return
@@ -144,15 +144,15 @@ def _beginning(name: str) -> str:
     return f".{name if fits else hashlib.sha256(os.fsencode(name)).hexdigest()}."
 
 
-@cache  # once for each target: labels.csv is written at every answer, into a folder of perhaps 100,000 photos
+@cache  # once per target: labels.csv is written at every answer, into a folder of perhaps 100,000 photos
 def remove_leftovers(path: Path) -> None:
-    """What a killed process has left of this target. One that lives holds its lock."""
+    """Remove what a killed process has left of this target. A running process holds its lock."""
     left = re.compile(re.escape(_beginning(path.name)) + r"[0-9a-f]{16}\.partial")
     names: list[str] = []
-    with suppress(OSError):  # a folder that may be written and not be listed
+    with suppress(OSError):  # a folder that is writable but cannot be listed
         names = os.listdir(path.parent)
     for name in filter(left.fullmatch, names):
-        with suppress(OSError):  # gone meanwhile, a link, or not ours
+        with suppress(OSError):  # gone in the meantime, a link, or owned by another user
             descriptor = os.open(path.with_name(name), os.O_RDONLY | _NO_LINK)
             try:
                 if try_lock(descriptor):
@@ -170,7 +170,7 @@ def _bring_to_disk(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # the folder itself is gone or forbidden: there is nothing to clean up
+    with suppress(OSError):  # the folder is gone or not accessible: nothing to clean up
         if stat.S_ISDIR(os.lstat(path).st_mode):
             shutil.rmtree(path)
         else:

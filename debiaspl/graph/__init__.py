@@ -1,4 +1,4 @@
-"""Labels that spread over the nearest neighbours of feature vectors."""
+"""Label propagation over the nearest neighbours of feature vectors."""
 
 from debiaspl.graph.neighbours import Nearest, directions, nearest
 from debiaspl.graph.ridge import ridge_weights

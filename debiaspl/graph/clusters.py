@@ -1,4 +1,4 @@
-"""k-means on the sphere: groups of vectors that point the same way."""
+"""Spherical k-means: groups of vectors with similar directions."""
 
 import torch
 import torch.nn.functional as F
@@ -9,18 +9,18 @@ ROUNDS = 20
 
 @torch.no_grad()
 def clusters(units: Tensor, count: int, seed: int = 0, rounds: int = ROUNDS) -> Tensor:
-    """The number of the cluster of each row of ``units``, (N, D), which have length 1: int64, (N,), below ``count``.
+    """Cluster number of each row of ``units``, (N, D), which have length 1: int64, (N,), below ``count``.
 
-    The first centres are drawn by k-means++ (Arthur and Vassilvitskii, 2007): each with a probability that grows with
-    the squared distance to those before it. A cluster that loses all members keeps its centre.
+    The first centres are drawn by k-means++ (Arthur and Vassilvitskii, 2007), with a probability that grows with the
+    squared distance to the centres drawn before. A cluster that loses all members keeps its centre.
     """
     if not 1 <= count <= len(units):
-        raise ValueError(f"{count} clusters of {len(units)} vectors, expected 1 to {len(units)}.")
+        raise ValueError(f"count is {count} clusters, expected 1 to {len(units)}: there are {len(units)} vectors.")
     generator = torch.Generator().manual_seed(seed)
     centres = units[torch.randint(len(units), (1,), generator=generator)]
     for _ in range(count - 1):
         distance = (2 - 2 * (units @ centres.T).amax(-1)).clamp_min(0).cpu().double()
-        distance = distance if float(distance.sum()) > 0 else torch.ones_like(distance)  # all vectors are alike
+        distance = distance if float(distance.sum()) > 0 else torch.ones_like(distance)  # all vectors are equal
         centres = torch.cat((centres, units[torch.multinomial(distance, 1, generator=generator)]))
     home = (units @ centres.T).argmax(-1)
     for _ in range(rounds):

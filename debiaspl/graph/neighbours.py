@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine, in blocks: there is never a matrix of all pairs."""
+"""Nearest neighbours by cosine similarity, computed in blocks: the matrix of all pairs is never in memory."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,15 +8,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 EXACT = {"cpu": 20_000, "cuda": 200_000}
-"""Vectors up to which every pair is compared. Beyond, a vector is compared with those of the nearest cells."""
+"""Largest number of vectors for which every pair is compared. Above it, a vector is compared with the nearest cells."""
 PROBED = 16
-"""Cells that a vector is compared with, its own among them."""
+"""Cells that a vector is compared with, including its own."""
 ROUNDS = 5
-"""Of k-means, which makes the cells."""
+"""Iterations of k-means, which makes the cells."""
 SAMPLED = 64
-"""Vectors per cell that k-means looks at."""
-ROOM = {"cpu": 2**24, "cuda": 2**28}
-"""Similarities that are held at once."""
+"""Vectors per cell that k-means uses."""
+MOST_SIMILARITIES = {"cpu": 2**24, "cuda": 2**28}
+"""Similarities in memory at the same time."""
 
 
 class Nearest(NamedTuple):
@@ -29,21 +29,21 @@ class Nearest(NamedTuple):
 
 
 def directions(vectors: Tensor, mean: Tensor) -> Tensor:
-    """Unit vectors, float32, seen from the mean: what all have in common says nothing about who is near whom."""
+    """Unit vectors, float32, relative to the mean: what all vectors share says nothing about distances."""
     return F.normalize(vectors.float() - mean, dim=-1)
 
 
 def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool | None = None) -> Nearest:
-    """The ``count`` nearest of each row of ``units``, (N, D), which have length 1: in ``among``, (M, D), or, where that
-    is not given, among the other rows.
+    """The ``count`` nearest rows for each row of ``units``, (N, D), which have length 1. Searches ``among``, (M, D), or
+    by default the other rows.
 
-    Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact`` says which. A row that
-    finds fewer than ``count`` others, which cells can cause, has a similarity of -1 in what is left.
+    Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact`` is given. With cells, a
+    row may find fewer than ``count`` others; the remaining places then have a similarity of -1.
     """
     others = units if among is None else among
     there = len(others) - (among is None)
     if not 1 <= count <= there:
-        raise ValueError(f"{count} neighbours are asked for among {there} vectors, expected 1 to {there}.")
+        raise ValueError(f"count is {count} neighbours, expected 1 to {there}: there are {there} vectors.")
     if exact is None:
         exact = len(others) <= EXACT["cuda" if units.is_cuda else "cpu"]
     places = torch.zeros((len(units), count), dtype=torch.int64, device=units.device)
@@ -61,13 +61,16 @@ def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool 
 
 
 def _pairs(units: Tensor, others: Tensor, exact: bool) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Rows, and whom they are compared with: everybody (None), or the members of the cells near them."""
-    everyone, room = torch.arange(len(units), device=units.device), ROOM["cuda" if units.is_cuda else "cpu"]
+    """Rows, and what they are compared with: all vectors (None), or the members of the cells near them."""
+    everyone, most = (
+        torch.arange(len(units), device=units.device),
+        MOST_SIMILARITIES["cuda" if units.is_cuda else "cpu"],
+    )
     if exact:
-        yield from ((rows, None) for rows in torch.split(everyone, max(room // len(others), 1)))
+        yield from ((rows, None) for rows in torch.split(everyone, max(most // len(others), 1)))
         return
     centres = _centres(others)
-    # Vectors that are alike make centres that are alike, of which the first has all members. The others are dropped.
+    # Equal vectors make equal centres, of which the first gets all members. The others are dropped.
     centres = centres[torch.bincount(_nearest_centre(others, centres), minlength=len(centres)) > 0]
     home = _nearest_centre(others, centres)
     order = home.argsort(stable=True)
@@ -78,16 +81,16 @@ def _pairs(units: Tensor, others: Tensor, exact: bool) -> Iterator[tuple[Tensor,
     for rows, cells in zip(visitors, near, strict=True):
         if len(rows):
             candidates = torch.cat([members[cell] for cell in cells]).sort().values
-            yield from ((part, candidates) for part in torch.split(rows, max(room // len(candidates), 1)))
+            yield from ((part, candidates) for part in torch.split(rows, max(most // len(candidates), 1)))
 
 
 def _place_of(rows: Tensor, candidates: Tensor) -> Tensor:
-    """Where each row stands among the candidates, which are sorted and hold it."""
+    """Position of each row among the candidates, which are sorted and contain it."""
     return torch.searchsorted(candidates, rows)
 
 
 def _centres(units: Tensor) -> Tensor:
-    """Means of as many cells as the root of the number of vectors, by k-means on the sphere."""
+    """Cell centres by spherical k-means; the number of cells is the square root of the number of vectors."""
     cells = max(int(len(units) ** 0.5), 1)
     some = units[:: max(len(units) // (SAMPLED * cells), 1)]
     centres = some[:: max(len(some) // cells, 1)][:cells].clone()
@@ -101,5 +104,5 @@ def _centres(units: Tensor) -> Tensor:
 
 
 def _nearest_centre(units: Tensor, centres: Tensor) -> Tensor:
-    rows = max(ROOM["cuda" if units.is_cuda else "cpu"] // len(centres), 1)
+    rows = max(MOST_SIMILARITIES["cuda" if units.is_cuda else "cpu"] // len(centres), 1)
     return torch.cat([(part @ centres.T).argmax(-1) for part in torch.split(units, rows)])

@@ -1,12 +1,12 @@
-"""A linear classifier of graph labels, in closed form: it smooths over their mistakes."""
+"""A linear classifier of propagated labels, in closed form: it smooths out their errors."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 DECAY = 0.003
-"""Ridge, relative to the number of labels: within 0.3 points of the best of five on three sets of features, four labels
-a class (results/graph/search.json)."""
+"""Ridge penalty, relative to the number of labels: within 0.3 points of the best of five on three sets of features with
+four labels per class (results/graph/search.json)."""
 CHUNK = 8192
 
 
@@ -14,20 +14,20 @@ CHUNK = 8192
 def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float = DECAY) -> Tensor:
     """Weights, float32, (C, D): ``units @ weights.T`` is near 1 - 1/C for the class of a row and near -1/C elsewhere.
 
-    Minimises the squared error over rows, where every class counts alike however many rows it has, plus ``decay`` times
-    the number of rows times the squared weights.
+    Minimises the squared error over rows, with equal weight for every class, plus ``decay`` times the number of rows
+    times the squared weights.
 
     Args:
-        units: rows of about length 1, seen from their mean, (N, D).
+        units: rows of about length 1, relative to their mean, (N, D).
         label: int64, (N,); rows of -1 are left out.
-        num_classes: a class without a row has weights of which no row makes the largest.
-        decay: how much weights are held back.
+        num_classes: number of classes; one without a row is never predicted.
+        decay: strength of the penalty on the weights.
     """
     rows = (label >= 0).nonzero().flatten()
     counts = torch.bincount(label[rows], minlength=num_classes)
     present = int((counts > 0).sum())
     if present == 0:
-        raise ValueError("no row has a label, expected one or more.")
+        raise ValueError("no row has a label, expected at least one.")
     share = len(rows) / (present * counts.clamp_min(1))
     square = torch.zeros((units.shape[1],) * 2, dtype=torch.float64, device=units.device)
     target = torch.zeros((units.shape[1], num_classes), dtype=torch.float64, device=units.device)

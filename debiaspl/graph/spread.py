@@ -1,4 +1,4 @@
-"""Labels spread over a graph of neighbours (Zhou et al., 2004): the first labels of images that nobody has labeled."""
+"""Label propagation over a graph of neighbours (Zhou et al., 2004): first labels for unlabeled images."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,26 +10,26 @@ from torch import Tensor
 from debiaspl.graph.neighbours import directions, nearest
 
 COLUMNS = 16
-"""Classes that are spread at once."""
+"""Classes that are propagated at the same time."""
 MOST_ROUNDS = 500
 CLOSE = 1e-5
-"""What is left of the error when the rounds end, relative to the labels."""
+"""Relative error at which the iterations stop."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Who is near whom among feature vectors.
+    """A graph of nearest neighbours among feature vectors.
 
-    An edge goes to each of the ``neighbours`` nearest vectors, by cosine after the mean is taken off. It weighs its
-    similarity to the third power, and both directions count alike.
+    Each vector has an edge to its ``neighbours`` nearest vectors, by cosine similarity after subtracting the mean. The
+    weight of an edge is the third power of the similarity, and the graph is symmetric.
     """
 
     mean: Tensor
-    """Of the vectors, (D,)."""
+    """Mean of the vectors, (D,)."""
     units: Tensor
-    """The vectors seen from the mean, of length 1, (N, D)."""
+    """The vectors minus the mean, scaled to length 1, (N, D)."""
     weights: Any
-    """A sparse symmetric matrix of scipy, (N, N), divided by the roots of the sums of its rows and columns."""
+    """Sparse symmetric scipy matrix, (N, N), divided by the square roots of its row and column sums."""
     neighbours: int
     power: float
 
@@ -55,21 +55,21 @@ class Graph:
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:
-        """Probabilities of every class for every vector, float32, (N, C), on the CPU.
+        """Class probabilities for every vector, float32, (N, C), on the CPU.
 
-        Solves (I - alpha S) F = Y, where S are the weights and the labels of each class in Y sum to one, so that a
-        class with many labels does not flood the graph. A vector that no label reaches has even probabilities.
+        Solves (I - alpha S) F = Y, where S are the weights. The labels of each class in Y sum to one, so that a class
+        with many labels does not dominate the graph. A vector that no label reaches gets uniform probabilities.
 
         Args:
-            labels: int64, (N,); -1 where there is none.
-            num_classes: how many classes there are; those without a label are never chosen.
-            alpha: how far labels spread: each step along the graph keeps this share.
+            labels: int64, (N,); -1 for no label.
+            num_classes: number of classes; those without a label are never predicted.
+            alpha: how far labels spread: the share that is kept at each step along the graph.
         """
         known = labels.cpu().numpy()
         if known.shape != (len(self.units),) or known.max(initial=-1) >= num_classes:
             raise ValueError(
-                f"{known.shape} labels up to {known.max(initial=-1)}, expected one for each of {len(self.units)} "
-                f"vectors, below {num_classes}, or -1 where there is none."
+                f"labels have shape {known.shape} and values up to {known.max(initial=-1)}, expected one for each of "
+                f"{len(self.units)} vectors, below {num_classes}, or -1 for no label."
             )
         if not 0 <= alpha < 1:
             raise ValueError(f"alpha is {alpha}, expected a share in [0, 1).")
@@ -83,14 +83,14 @@ class Graph:
 
     @torch.no_grad()
     def carried(self, probabilities: Tensor, vectors: Tensor) -> Tensor:
-        """Probabilities of other vectors, (M, C): of their nearest neighbours here, by the same weights."""
+        """Probabilities for other vectors, (M, C): weighted means over their nearest neighbours in the graph."""
         found = nearest(directions(vectors.to(self.units.device), self.mean), self.neighbours, self.units)
         weight = found.similarity.clamp_min(0).pow(self.power).cpu()
         return _shares(torch.einsum("nk,nkc->nc", weight, probabilities[found.places.cpu()]))
 
 
 def _solved(weights: Any, given: Any, alpha: float) -> Any:
-    """Conjugate gradients for (I - alpha W) F = given, a column for each class."""
+    """Conjugate gradients for (I - alpha W) F = given, one column per class."""
     found = np.zeros_like(given)
     rest, ahead = given.copy(), given.copy()
     size = first = np.square(rest).sum(0)
@@ -98,7 +98,7 @@ def _solved(weights: Any, given: Any, alpha: float) -> Any:
         if (size <= CLOSE**2 * first).all():
             break
         bent = ahead - alpha * (weights @ ahead)
-        # A column that is solved, or has no labels, moves no more.
+        # A column that is solved or has no labels no longer changes.
         step = np.divide(size, (ahead * bent).sum(0), out=np.zeros_like(size), where=size > 0)
         found += step * ahead
         rest -= step * bent
@@ -108,7 +108,7 @@ def _solved(weights: Any, given: Any, alpha: float) -> Any:
 
 
 def _shares(scores: Tensor) -> Tensor:
-    """Rows that sum to one; even ones where there is nothing."""
+    """Rows normalised to sum 1; uniform where all scores are 0."""
     scores = scores.clamp_min(0)
     total = scores.sum(-1, keepdim=True)
     return torch.where(total > 0, scores / total.clamp_min(torch.finfo(scores.dtype).tiny), 1 / scores.shape[-1])

@@ -1,4 +1,4 @@
-"""Batch norm between a sum and a leaky ReLU, as pre-activation residual networks have it."""
+"""Batch norm between a sum and a leaky ReLU, for pre-activation residual networks."""
 
 import torch
 import torch.nn.functional as F
@@ -9,16 +9,16 @@ from debiaspl.kernels import triton_works
 from debiaspl.kernels.norm_ranks import joint_norm
 
 WIDEST = 2048
-"""Channels that a tile of the kernel holds."""
+"""Largest number of channels in a tile of the kernel."""
 
 
 class NormActivate(nn.Module):
     """``total, active = norm(features, inner)``: total is their sum, active the normalised and activated total.
 
-    On a GPU the three are two passes over memory each way instead of eight. State and settings are those of
-    ``nn.BatchNorm2d``, but for its count of batches: nobody asks for it when the momentum is given.
+    On a GPU the three operations take two passes over memory in each direction instead of eight. State and settings are
+    those of ``nn.BatchNorm2d``, without its count of batches, which is not needed with a given momentum.
 
-    Where ``synchronised`` is set, statistics are those of the batches of all ranks, in plain torch.
+    If ``synchronised`` is set, the statistics are over the batches of all ranks, in plain torch.
     """
 
     synchronised = False
@@ -39,7 +39,7 @@ class NormActivate(nn.Module):
         return self.fused(features, inner) if self._fits(features) else self.plain(features, inner)
 
     def plain(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The twin."""
+        """The version in plain torch."""
         total = features if inner is None else features + inner
         learned = self.running_mean, self.running_var, self.weight, self.bias
         normalised = F.batch_norm(total, *learned, self.training, self.momentum, self.eps)

@@ -1,4 +1,4 @@
-"""The kernels of batch norm as one operation that gradients pass through."""
+"""The batch norm kernels as one differentiable operation."""
 
 from dataclasses import dataclass
 
@@ -9,30 +9,30 @@ from torch import Tensor
 from debiaspl.kernels import norm_triton as kernels
 
 PROGRAMS = 264
-"""That sum, two for each multiprocessor of a Hopper GPU; fewer where there is little to sum."""
+"""Programs in a pass that sums: two per multiprocessor of a Hopper GPU; fewer for small inputs."""
 TILE = 8192
-"""Elements of a program at a time: 32 of a thread."""
+"""Elements per program at a time: 32 per thread."""
 WARPS = 8
 SOME = 8
-"""Channels whose parts one program adds."""
+"""Channels whose partial sums one program adds."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a tensor is cut into tiles."""
+    """How a tensor is divided into tiles."""
 
     rows: int
     channels: int
     programs: int
-    """Of a pass that sums."""
+    """Programs in a pass that sums."""
     tiles: int
-    """Programs of a pass that does not."""
+    """Programs in a pass that does not sum."""
     known: dict[str, int]
     finish: dict[str, int]
 
     @property
     def groups(self) -> int:
-        """Programs of the kernel that adds the parts."""
+        """Programs of the kernel that adds the partial sums."""
         return triton.cdiv(self.channels, SOME)
 
 
@@ -48,7 +48,7 @@ def _plan(x: Tensor) -> _Plan:
 
 
 class NormActivate(torch.autograd.Function):
-    """``(total, active)`` from ``features`` and, if given, ``inner``; running statistics move in place."""
+    """``(total, active)`` from ``features`` and, if given, ``inner``; running statistics are updated in place."""
 
     @staticmethod
     def forward(ctx, features, inner, weight, bias, running_mean, running_var, momentum, eps, slope):

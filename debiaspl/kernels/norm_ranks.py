@@ -1,4 +1,4 @@
-"""Batch norm over the batches of all ranks, in plain torch: torch's own takes no tensors of a CPU."""
+"""Batch norm over the batches of all ranks, in plain torch: torch's own version does not support CPU tensors."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ def joint_norm(
     momentum: float | Tensor,
     eps: float,
 ) -> Tensor:
-    """(N, C, H, W), normalised over all but the channels and over all ranks, each of which has as many rows.
+    """(N, C, H, W), normalised over all dimensions but the channels and over all ranks, which have as many rows each.
 
-    Running statistics move in place. Gradients are those of the mean loss, once they are averaged over ranks.
+    Running statistics are updated in place. After averaging over ranks, gradients are those of the mean loss.
     """
     count = ranks.count() * images.numel() // images.shape[1]
     mean, variance = _statistics(at_least_float32(images.detach()))
@@ -34,7 +34,7 @@ def joint_norm(
 
 
 def _statistics(images: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance of each channel over all ranks, from one message; no difference of two large sums."""
+    """Mean and variance of each channel over all ranks, from one message, without subtracting two large sums."""
     variance, mean = torch.var_mean(images, (0, 2, 3), correction=0)
     means, variances = ranks.gathered(torch.stack([mean, variance])[None]).unbind(1)
     joint = means.mean(0)
@@ -46,7 +46,7 @@ def _per_channel(values: Tensor) -> Tensor:
 
 
 class _Normalised(torch.autograd.Function):
-    """Batch norm with a given mean and variance, for gradients made of the images of all ranks."""
+    """Batch norm with given mean and variance; its gradients include the images of all ranks."""
 
     @staticmethod
     def forward(
@@ -67,7 +67,7 @@ class _Normalised(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         images, mean, variance, weight = ctx.saved_tensors
         fixed = (images, weight, mean, variance, None, None, False, ctx.eps, (True, True, True))
-        # As if mean and variance were constants; then what they owe to the images, a line in each channel.
+        # As if mean and variance were constants; then their dependence on the images, linear in each channel.
         found, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(gradient, *fixed)
         level, slope = ranks.summed(torch.stack([of_bias, of_weight])) / ctx.count
         scale = (variance + ctx.eps).rsqrt()

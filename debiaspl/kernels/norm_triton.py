@@ -1,8 +1,8 @@
-"""Batch norm with its neighbours in Triton: the sum before it and the activation after it, forward and backward.
+"""Batch norm in Triton, fused with the sum before it and the activation after it, forward and backward.
 
-A channels-last tensor is a matrix here, a row per pixel and a column per channel. Each direction takes two passes: one
-sums over the rows, in as many parts as there are programs, the other does the rest, and a tiny kernel between them adds
-the parts. No atomics: they are added in the same order every time, so the same inputs give the same bits.
+A channels-last tensor is a matrix here, with a row per pixel and a column per channel. Each direction takes two passes:
+one computes partial sums over the rows, one per program, the other does the rest, and a small kernel between them adds
+the partial sums. Without atomics they are added in the same order every time, so the same inputs give the same bits.
 """
 
 import triton
@@ -11,7 +11,7 @@ import triton.language as tl
 
 @triton.jit
 def _add_parts(parts, programs, channels: tl.constexpr, some: tl.constexpr, many: tl.constexpr):
-    """The two sums over rows of a few channels, from what each program has summed."""
+    """The two sums over rows for a few channels, from the partial sums of all programs."""
     column = tl.program_id(0) * some + tl.arange(0, some)
     row = tl.arange(0, many)[:, None]
     there = (row < programs) & (column[None, :] < channels)
@@ -34,7 +34,7 @@ def statistics(
     height: tl.constexpr,
     adds: tl.constexpr,
 ):
-    """Sums of x and of x^2; x is features, or features + inner, which is then kept."""
+    """Sums of x and of x^2; x is features, or features + inner, which is then stored."""
     row, column = tl.arange(0, height)[:, None], tl.arange(0, width)[None, :]
     sums = tl.zeros((height, width), tl.float32)
     squares = tl.zeros((height, width), tl.float32)
@@ -125,7 +125,7 @@ def gradient_sums(
     width: tl.constexpr,
     height: tl.constexpr,
 ):
-    """Sums of dz and dz x-hat, where z is what the activation saw."""
+    """Sums of dz and dz x-hat, where z is the input of the activation."""
     row, column = tl.arange(0, height)[:, None], tl.arange(0, width)[None, :]
     flat = tl.arange(0, width)
     fits = flat < channels
@@ -150,7 +150,7 @@ def gradient_sums(
 def finish_gradient(
     parts, weight_gradient, bias_gradient, programs, channels: tl.constexpr, some: tl.constexpr, many: tl.constexpr
 ):
-    """The sums are the gradients of bias and weight."""
+    """Final sums: the gradients of bias and weight."""
     column, first, second = _add_parts(parts, programs, channels, some, many)
     tl.store(bias_gradient + column, first, mask=column < channels)
     tl.store(weight_gradient + column, second, mask=column < channels)
@@ -175,7 +175,7 @@ def gradient(
     height: tl.constexpr,
     adds: tl.constexpr,
 ):
-    """dx = w scale (dz - mean dz - x-hat mean(dz x-hat)), and what reached x on its other way."""
+    """dx = w scale (dz - mean dz - x-hat mean(dz x-hat)), plus the gradient of x from its other use."""
     flat, row = tl.arange(0, width), tl.program_id(0) * height + tl.arange(0, height)[:, None]
     fits = flat < channels
     mean, scale = tl.load(mean_kept + flat, mask=fits), tl.load(scale_kept + flat, mask=fits)
@@ -211,7 +211,7 @@ def apply(
     height: tl.constexpr,
     adds: tl.constexpr,
 ):
-    """In eval mode: one pass with the statistics that were learned."""
+    """Eval mode: one pass with the running statistics."""
     flat, row = tl.arange(0, width), tl.program_id(0) * height + tl.arange(0, height)[:, None]
     fits = flat < channels
     factor = tl.load(weight + flat, mask=fits) / tl.sqrt(tl.load(running_var + flat, mask=fits, other=1.0) + eps)

@@ -1,4 +1,4 @@
-"""The maximum of every two by two pixels, as networks halve an image with."""
+"""Max-pooling of two by two pixels."""
 
 import torch
 import torch.nn.functional as F
@@ -7,20 +7,20 @@ from torch import Tensor
 from debiaspl.kernels import triton_works
 
 HELD = (torch.bfloat16, torch.float16, torch.float32)
-"""What the kernel compares as float32, which keeps the order of all three."""
+"""Dtypes that the kernel compares as float32, which keeps the order of all three."""
 
 
 def max_pool(features: Tensor) -> Tensor:
     """``F.max_pool2d(features, 2)`` and its gradient, bit for bit as on a CPU.
 
-    On a GPU a byte an output remembers which pixel it was, where torch keeps an index of eight bytes and the features
-    too; the way back writes every gradient once instead of clearing all of them first. It has no second derivative.
+    On a GPU one byte per output stores which pixel it was, while torch stores an index of eight bytes and the features.
+    The backward pass writes every gradient once instead of clearing all of them first. It has no second derivative.
     """
     return fused(features) if _fits(features) else plain(features)
 
 
 def plain(features: Tensor) -> Tensor:
-    """The twin."""
+    """The version in plain torch."""
     return F.max_pool2d(features, 2)
 
 
@@ -43,5 +43,5 @@ def _fits(features: Tensor) -> bool:
         and features.shape[2] % 2 == 0
         and features.shape[3] % 2 == 0
         and features.is_contiguous(memory_format=torch.channels_last)
-        and not features.is_contiguous()  # one channel is both: torch then answers with the usual order
+        and not features.is_contiguous()  # one channel is both: torch then returns the usual layout
     )

@@ -1,4 +1,4 @@
-"""The kernels of max-pooling as one operation that gradients pass through."""
+"""The max-pooling kernels as one differentiable operation."""
 
 import torch
 import triton
@@ -9,14 +9,14 @@ from debiaspl.kernels import pool_triton as kernels
 
 WARPS = 8
 TILE = 16 * 32 * WARPS
-"""Bytes of a program's outputs: 16 of a thread, the most that one load takes. With more, Triton gives a thread as many
-outputs as 16 bytes of choices are, and sorts them into another order for each store."""
+"""Bytes of a program's outputs: 16 per thread, the most that one load can take. With more, Triton would give a thread
+as many outputs as fit in 16 bytes of choices, and reorder them for each store."""
 WIDEST = 512
-"""Channels of a tile; more are cut."""
+"""Channels in a tile; more are split."""
 
 
 def _plan(pooled: Tensor) -> tuple[tuple[int, int], tuple[int, int], dict[str, int]]:
-    """Programs, sizes, and what the compiler knows."""
+    """Number of programs, sizes, and compile-time constants."""
     images, channels, rows, columns = pooled.shape
     pixels, width = images * rows * columns, min(triton.next_power_of_2(channels), WIDEST)
     height = TILE // (pooled.element_size() * width)
@@ -35,7 +35,7 @@ def _pool(features: Tensor, keeps: bool) -> tuple[Tensor, Tensor | None]:
 
 
 class MaxPool(torch.autograd.Function):
-    """Keeps a byte an output for the way back, and not the features."""
+    """Stores one byte per output for the backward pass, and not the features."""
 
     @staticmethod
     def forward(ctx, features):
@@ -57,5 +57,5 @@ class MaxPool(torch.autograd.Function):
 
 
 def apply(features: Tensor) -> Tensor:
-    """Without gradients."""
+    """Max-pooling without gradients."""
     return _pool(features, keeps=False)[0]

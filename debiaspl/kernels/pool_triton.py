@@ -1,10 +1,9 @@
 """Max-pooling of two by two pixels in Triton, forward and backward.
 
-A channels-last tensor is a matrix here, a row per pixel and a column per channel. A program takes a run of pixels of
-the output and some channels: the channels of a pixel lie side by side, so neighbouring threads read and write
-neighbouring bytes, and the two pixels of a window that lie beside each other are neighbouring rows: together they use
-all that is fetched. Windows do not overlap: each pixel has one, and its gradient is written by one program, without
-atomics.
+A channels-last tensor is a matrix here, with a row per pixel and a column per channel. A program takes a range of
+output pixels and some channels. The channels of a pixel are adjacent in memory, so neighbouring threads read and write
+neighbouring bytes, and the two adjacent pixels of a window are neighbouring rows: together they use all fetched data.
+Windows do not overlap: each pixel has one, and its gradient is written by one program, without atomics.
 """
 
 import triton
@@ -13,10 +12,10 @@ import triton.language as tl
 
 @triton.jit
 def _places(pixels, columns, channels: tl.constexpr, width: tl.constexpr, height: tl.constexpr):
-    """Of a program's outputs, and of the upper left pixels of their windows; columns are those of the output."""
+    """Positions of a program's outputs, and of the upper left pixels of their windows; columns are of the output."""
     pixel = tl.program_id(0) * height + tl.arange(0, height)[:, None]
     channel = tl.program_id(1) * width + tl.arange(0, width)[None, :]
-    # Every row of the output stands for two of twice its width: 4 columns * row + 2 column.
+    # Every output row corresponds to two rows of twice its width: 4 columns * row + 2 column.
     corner = 2 * (pixel + pixel // columns * columns).to(tl.int64)
     there = (pixel < pixels) & (channel < channels)
     return pixel.to(tl.int64) * channels + channel, corner * channels + channel, there
@@ -24,10 +23,10 @@ def _places(pixels, columns, channels: tl.constexpr, width: tl.constexpr, height
 
 @triton.jit
 def _compare(largest, choice, value, number: tl.constexpr):
-    """As torch does, pixel by pixel: of equal ones the first, of NaNs the last.
+    """Compare pixels as torch does: of equal ones the first is chosen, of NaNs the last.
 
-    Four times minus infinity is the first one's too, as on a CPU; torch's own channels-last kernel for a GPU then gives
-    the gradient to none of them.
+    Of four times minus infinity the first is chosen too, as on a CPU; torch's own channels-last kernel for a GPU then
+    gives the gradient to none of them.
     """
     new = value.to(tl.float32)
     wins = (new > largest.to(tl.float32)) | (new != new)
@@ -46,7 +45,7 @@ def pool(
     height: tl.constexpr,
     keeps: tl.constexpr,
 ):
-    """The largest of four, as it was read, and, if kept, which of them it is: 0 to 3, row by row."""
+    """The largest of four pixels and, if stored, which of them it is: 0 to 3, row by row."""
     place, corner, there = _places(pixels, columns, channels, width, height)
     below = corner + 2 * columns * channels
     largest = tl.load(features + corner, mask=there, other=0.0)
@@ -73,7 +72,7 @@ def gradient(
     width: tl.constexpr,
     height: tl.constexpr,
 ):
-    """The chosen pixel gets what its window got, the other three get zero."""
+    """The chosen pixel gets the gradient of its window, the other three get zero."""
     place, corner, there = _places(pixels, columns, channels, width, height)
     below = corner + 2 * columns * channels
     value = tl.load(gradients + place, mask=there, other=0.0)

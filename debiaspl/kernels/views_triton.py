@@ -1,7 +1,7 @@
-"""Views of a batch in Triton: crops, RandAugment's operations and the way to floats, a program for each image.
+"""Views of a batch in Triton: crops, RandAugment's operations and conversion to floats, with one program per image.
 
-The same bits as the plain versions in ``debiaspl.augment``: the same integers, and floats rounded in the same places,
-which is why products and sums must not be fused into one instruction (``enable_fp_fusion=False``).
+The results have the same bits as the plain versions in ``debiaspl.augment``: the same integers, and floats rounded in
+the same places. So products and sums must not be fused into one instruction (``enable_fp_fusion=False``).
 """
 
 import math
@@ -13,7 +13,7 @@ from torch import Tensor
 
 _RADIANS = tl.constexpr(-math.pi / 180)
 _ROUND = tl.constexpr(6755399441055744.0)
-"""1.5 * 2^52: what is added to it is rounded to a whole number, halves to even."""
+"""1.5 * 2^52: adding it rounds to an integer, halves to even."""
 _FIFTEEN = tl.constexpr(1e15)
 
 
@@ -53,7 +53,7 @@ def _crop(
 
 @triton.jit
 def _to_byte(level):
-    """Clipped and cut off."""
+    """Clip and truncate."""
     return tl.minimum(tl.maximum(level, 0.0), 255.0).to(tl.int32)
 
 
@@ -84,14 +84,14 @@ def _autocontrast(image, pixel, inside):
 
 @triton.jit
 def _towards(level, dull, factor):
-    """Between a duller level and the level, in float32."""
+    """Blend of a duller level and the level, in float32."""
     return _to_byte((level.to(tl.float32) - dull) * factor + dull)
 
 
 @triton.jit
 def _equalize(image, pixel, inside, area: tl.constexpr):
     level = _level(image, pixel, inside)
-    # Pixels that are only there to fill the block count in a bin that no level has.
+    # Padding pixels of the block are counted in a bin that no level has.
     histogram = tl.histogram(tl.where(inside, level, 256), 512)
     bins = tl.arange(0, 512)
     lightest = tl.sum(tl.where(bins == tl.max(level, 0), histogram, 0), 0)
@@ -115,7 +115,7 @@ def _sharpness(image, pixel, inside, factor, height: tl.constexpr, width: tl.con
 
 @triton.jit
 def _fixed(number):
-    """16.16 fixed point."""
+    """Convert to 16.16 fixed point."""
     return tl.floor(number * 65536.0 + 0.5).to(tl.int32)
 
 
@@ -176,7 +176,7 @@ def _operate(
         left, right = tl.load(boxes + 2 * count + number), tl.load(boxes + 3 * count + number)
         hidden = (y >= top) & (y < bottom) & (x >= left) & (x < right)
 
-    # What is the same for all channels; an operation that does not need it does not pay for it.
+    # Shared by all channels; computed only by the operations that need it.
     dull = tl.zeros((block,), tl.float32)
     source, seen = pixel, inside
     if (code == 3) | (code == 4):
@@ -230,7 +230,7 @@ def _known(images: Tensor) -> dict[str, int | bool]:
 def crop(
     images: Tensor, positions: Tensor | None, flip: Tensor, top: Tensor, left: Tensor, down: int, across: int
 ) -> Tensor:
-    """Mirrored and cropped from a reflected border, of the images at these positions or of all."""
+    """Flip and crop from a reflected border; the images at these positions, or all."""
     channels, height, width = images.shape[1:]
     result = torch.empty((len(top), channels, height, width), dtype=torch.uint8, device=images.device)
     shape = {"channels": channels, "height": height, "width": width, "chosen": positions is not None}
@@ -241,7 +241,7 @@ def crop(
 
 
 def operate(images: Tensor, codes: Tensor, values: Tensor, box: Tensor, grey: int) -> Tensor:
-    """``OPERATIONS[codes[d, i]]`` with ``values[d, i]`` for image i, one d after the other, then the grey square."""
+    """Apply ``OPERATIONS[codes[d, i]]`` with ``values[d, i]`` to image i, one d after the other; then the square."""
     channels, height, width = images.shape[1:]
     shape = {"channels": channels, "height": height, "width": width, "grey": grey}
     codes, values, box = codes.contiguous(), values.contiguous(), box.contiguous()
@@ -255,7 +255,7 @@ def operate(images: Tensor, codes: Tensor, values: Tensor, box: Tensor, grey: in
 
 
 def scale(images: Tensor, dtype: torch.dtype) -> Tensor:
-    """uint8 to -1..1, channels last."""
+    """Convert uint8 to -1..1, channels last."""
     channels, height, width = images.shape[1:]
     result = torch.empty(images.shape, dtype=dtype, device=images.device, memory_format=torch.channels_last)
     _scale[(images.shape[0],)](images, result, channels=channels, area=height * width, **_known(images))

@@ -51,4 +51,4 @@ MODELS: dict[str, type[Network]] = {
     "small": SmallNet,
     "wrn": WideResNet,
 }
-"""By the names that recipes know."""
+"""Networks by their names in recipes."""

@@ -1,4 +1,4 @@
-"""Averages over training steps: of a network, and of a classifier that is trained beside the network's own."""
+"""Moving averages over training steps: of a network, and of an additional classifier."""
 
 from copy import deepcopy
 from typing import TypeVar
@@ -15,32 +15,32 @@ Trained = TypeVar("Trained", bound=nn.Module)
 class Average(nn.Module):
     """An exponential moving average of a network: ``average.model``, in eval mode and without gradients.
 
-    The weights are averaged: ``average <- decay * average + (1 - decay) * weights``. What else the network keeps, the
-    statistics of batch norm, is taken over as it is (EMA, what FixMatch evaluates) or, with ``statistics=True``,
-    averaged too (EMAN: Cai et al., 2021), which makes the average a teacher that agrees with itself.
+    The weights are averaged: ``average <- decay * average + (1 - decay) * weights``. The statistics of batch norm are
+    copied (EMA, which FixMatch evaluates) or, with ``statistics=True``, averaged too (EMAN: Cai et al., 2021), which
+    makes the average a consistent teacher.
 
-    EMAN's statistics lag twice, behind the norm's own moving average and behind this one: give the network a
-    ``norm_momentum`` near 0.1 with it.
+    EMAN's statistics lag twice, behind the norm's own moving average and behind this one: set the network's
+    ``norm_momentum`` to about 0.1 with it.
     """
 
     def __init__(self, model: Network, decay: float = 0.999, statistics: bool = False) -> None:
         super().__init__()
         if not 0 <= decay < 1:
-            raise ValueError(f"decay is {decay!r}, expected a number in [0, 1): 0 is no averaging, 1 would never move.")
+            raise ValueError(f"decay is {decay!r}, expected a number in [0, 1): 0 is no averaging, 1 never changes.")
         self.decay, self.statistics = decay, statistics
         self.model: Network = deepcopy(model).eval().requires_grad_(False)
 
     def train(self, mode: bool = True) -> "Average":
-        """Stays in eval mode: the average is never trained."""
+        """Stay in eval mode: the average is never trained."""
         return super().train(False)
 
 
 class FurtherHead(nn.Module):
     """A linear classifier that an algorithm trains beside the network's own, on the same features, and its average.
 
-    ``further(features)`` are the logits of the one that is trained. Its average moves after every step together with
-    that of the network, with the same decay: the two belong together, and are what is evaluated. It is a buffer, so
-    that it is saved with the algorithm and never trained.
+    ``further(features)`` are the logits of the trained one. Its average is updated after every step together with the
+    network's, with the same decay; the two averages are evaluated together. It is a buffer, so that it is saved with
+    the algorithm and never trained.
     """
 
     def __init__(self, num_features: int, num_classes: int) -> None:
@@ -61,14 +61,14 @@ class FurtherHead(nn.Module):
 
     @torch.no_grad()
     def begin_with(self, head: nn.Linear) -> None:
-        """Take over the weights of a classifier, before the first step."""
+        """Copy the weights of a classifier, before the first step."""
         for own in (self.head, self.average):
             own.weight.copy_(head.weight)
             own.bias.copy_(head.bias)
 
     @torch.no_grad()
     def finished(self, like: nn.Linear) -> nn.Linear:
-        """The average as a classifier of the same kind as ``like``, to stand in its place."""
+        """The average as a classifier of the same type as ``like``, to replace it."""
         head = deepcopy(like)
         head.weight.copy_(self.average.weight)
         head.bias.copy_(self.average.bias)
@@ -80,12 +80,12 @@ class FurtherHead(nn.Module):
 
 
 def further_heads(module: nn.Module) -> list[FurtherHead]:
-    """Those that an algorithm trains, at any depth."""
+    """All further heads inside an algorithm, at any depth."""
     return [part for part in module.modules() if isinstance(part, FurtherHead)]
 
 
 def as_buffers(module: Trained) -> Trained:
-    """The same module, whose weights are buffers from now on: they are saved and moved with it, and never trained."""
+    """The same module with its weights turned into buffers: saved and moved with it, but never trained."""
     for part in module.modules():
         for name, value in list(part.named_parameters(recurse=False)):
             delattr(part, name)

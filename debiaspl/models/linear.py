@@ -1,4 +1,4 @@
-"""The network of vectors that are features already."""
+"""The network for vectors that are features already."""
 
 from torch import Tensor, nn
 
@@ -7,9 +7,9 @@ from debiaspl.models.scaling import Scaling
 
 
 class LinearNetwork(Network):
-    """A linear classifier that begins with zeros: the first predictions favour nobody, and nothing is drawn.
+    """A linear classifier that starts at zero: the first predictions are uniform, and no random numbers are drawn.
 
-    It is trained with vectors that have been scaled before. Given that ``scaling``, it takes them as they came.
+    It is trained with scaled vectors. After its ``scaling`` is set, it takes raw vectors.
     """
 
     scaling: Scaling | None
@@ -18,7 +18,7 @@ class LinearNetwork(Network):
         super().__init__()
         self.num_features = num_features
         self.scaling = None
-        # Its first weights are not drawn, which would take numbers from the user's own generator.
+        # No random initial weights, which would use numbers of the user's generator.
         self.head: nn.Linear = nn.Linear(num_features, num_classes, device="meta").to_empty(device="cpu")
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)

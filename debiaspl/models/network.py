@@ -1,4 +1,4 @@
-"""What every network here is: features, then a linear classifier; and the first weights of convolutional ones."""
+"""The base class of all networks: features, then a linear classifier; and the initial weights of convolutions."""
 
 from abc import ABC, abstractmethod
 
@@ -6,13 +6,13 @@ from torch import Tensor, nn
 
 
 class Network(nn.Module, ABC):
-    """``network(images)`` are logits, (N, classes); ``network.embed(images)`` the features they are made of, (N, D)."""
+    """``network(images)`` returns logits, (N, classes); ``network.embed(images)`` returns their features, (N, D)."""
 
     num_features: int
     """Width of the features (D)."""
     head: nn.Linear
     least_side: int = 1
-    """Pixels a side of the smallest images that it can take."""
+    """Smallest side of an image, in pixels."""
 
     @abstractmethod
     def embed(self, images: Tensor) -> Tensor:
@@ -23,12 +23,12 @@ class Network(nn.Module, ABC):
         return logits
 
     def load_pretrained(self) -> None:
-        """Take over the weights that a training begins with, where they are not random. A network that is built for
-        weights of its own, those of a run, does without: its file may be gone."""
+        """Load the weights that training starts with, if they are not random. Not called for a network that gets the
+        weights of a run: the file may be gone."""
 
 
 def initialise(network: Network) -> None:
-    """As FixMatch does it: convolutions after He et al. (2015), the classifier after Glorot and Bengio (2010)."""
+    """Initialise as in FixMatch: convolutions after He et al. (2015), the classifier after Glorot and Bengio (2010)."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

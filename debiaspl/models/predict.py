@@ -1,4 +1,4 @@
-"""What a network says of a set of images: the one way through a set, for whoever wants to know."""
+"""Predictions of a network for a set of images: the only loop over a set in the package."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,31 +11,31 @@ from debiaspl.models.network import Network
 from debiaspl.models.scaling import scale
 
 BATCH = 500
-"""Images that a network sees at once. Ranks take whole batches in turn: in a batch of another size a picture might have
-other last bits."""
+"""Images per batch. Ranks take whole batches in turn: in a batch of another size, an image's result might differ in the
+last bits."""
 
 
 class Seen(NamedTuple):
-    """Of one batch, on the device of the network."""
+    """Results for one batch, on the device of the network."""
 
     positions: Tensor
-    """Which images these are, on the CPU; without those that cannot be read."""
+    """Indices of these images, on the CPU, without those that cannot be read."""
     features: Tensor
     """(N, D)."""
     probabilities: Tensor
     """float32, (N, C)."""
     skipped: dict[int, str]
-    """Position -> why an image of this batch cannot be read."""
+    """Index -> why an image of this batch cannot be read."""
 
 
 @torch.no_grad()
 def predict_set(
     network: Network, images: ImageSet, batch: int = BATCH, first: int = 0, every: int = 1, workers: int | None = None
 ) -> Iterator[Seen]:
-    """All images once, in their order, by a network in eval mode, in float32.
+    """Predict all images once, in order, with a network in eval mode, in float32.
 
-    For one of several that share them: of all batches, number ``first`` and then each so many further on. ``workers``
-    are the threads that read images from files.
+    To share the work, pass ``first`` and ``every``: it then predicts batch number ``first`` and every ``every``-th one
+    after it. ``workers`` is the number of threads that read images from files.
     """
     where = next(network.parameters(), images.labels).device
     for drawn in in_order(images, batch, first, every, workers):

@@ -1,4 +1,4 @@
-"""Residual network (He et al., 2016) for photos; its parameters are named as in the checkpoints people share."""
+"""Residual network (He et al., 2016) for photos; its parameters have the names of common checkpoints."""
 
 import torch
 import torch.nn.functional as F
@@ -7,20 +7,20 @@ from torch import Tensor, nn
 from debiaspl.models.network import Network, initialise
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-"""Of the colours of ImageNet: what published checkpoints were trained with."""
+"""Of ImageNet's colours, with which published checkpoints were trained."""
 
 
 class ResNet(Network):
     """ResNet-50 has 25.6 M parameters for 1,000 classes, ResNet-18 has 11.7 M.
 
-    The stride of a bottleneck is in its 3x3 convolution (v1.5), as in MoCo and EMAN. The last norm of a block begins
-    at 1, as there, not at 0.
+    The stride of a bottleneck is in its 3x3 convolution (v1.5), as in MoCo and EMAN. The last norm of a block starts at
+    1, as there, not at 0.
 
     Args:
-        num_classes: classes.
-        channels: of the images.
+        num_classes: number of classes.
+        channels: channels of the images.
         depth: 18 or 50 layers.
-        norm_momentum: how fast the statistics of batch norm move.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
     gain: Tensor
@@ -31,7 +31,7 @@ class ResNet(Network):
         if depth not in BLOCKS:
             raise ValueError(f"depth is {depth}, expected {' or '.join(map(str, BLOCKS))}.")
         block, counts = BLOCKS[depth]
-        # Images come as -1..1. What they become is known without a file of weights, so it is in none.
+        # Images come as -1..1. These constants are known without a file of weights, so they are not saved.
         colour = channels == 3
         mean, deviation = (torch.tensor(values if colour else (0.5,)) for values in (MEAN, DEVIATION))
         self.register_buffer("gain", (0.5 / deviation).reshape(1, -1, 1, 1), persistent=False)
@@ -63,7 +63,7 @@ class ResNet(Network):
 
 
 class Basic(nn.Module):
-    """Two 3x3 convolutions beside a shortcut."""
+    """Two 3x3 convolutions and a shortcut."""
 
     widening = 1
 
@@ -81,7 +81,7 @@ class Basic(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A 3x3 convolution between two 1x1 ones that narrow and widen, beside a shortcut."""
+    """A 3x3 convolution between two 1x1 ones that reduce and expand the width, and a shortcut."""
 
     widening = 4
 
@@ -113,4 +113,4 @@ BLOCKS: dict[int, tuple[type[Basic | Bottleneck], tuple[int, ...]]] = {
     18: (Basic, (2, 2, 2, 2)),
     50: (Bottleneck, (3, 4, 6, 3)),
 }
-"""Depth: kind of block, and how many in each of the four stages."""
+"""Depth -> type of block, and number of blocks in each of the four stages."""

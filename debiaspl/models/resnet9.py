@@ -1,4 +1,4 @@
-"""A residual network of nine layers, for runs of minutes."""
+"""A residual network with nine layers, for runs of minutes."""
 
 from torch import Tensor, nn
 
@@ -9,19 +9,19 @@ from debiaspl.models.wrn import EPS, SLOPE
 
 
 class ResNet9(Network):
-    """Few wide layers instead of many narrow ones: on a GPU it learns several times as much a second as WRN-28-2.
+    """A few wide layers instead of many narrow ones: on a GPU it learns several times as fast as WRN-28-2.
 
-    A stem, then three stages that each halve the image with a convolution and a maximum; the first and the last have a
-    residual block. The idea is that of the fast entries in the DAWNBench competition (Coleman et al., 2017).
+    A stem, then three stages that each halve the image with a convolution and max-pooling; the first and the last have
+    a residual block. The idea comes from the fast entries in the DAWNBench competition (Coleman et al., 2017).
 
     Args:
-        num_classes: classes.
-        channels: of the images.
+        num_classes: number of classes.
+        channels: channels of the images.
         widths: channels of the stem and of the three stages.
-        norm_momentum: how fast the statistics of batch norm move.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
-    least_side = 8  # halved three times, and one pixel is left
+    least_side = 8  # halved three times, one pixel is left
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class ResNet9(Network):
     ) -> None:
         super().__init__()
         if len(widths) != 4 or min(widths) < 1:
-            raise ValueError(f"widths are {widths}, expected four: of the stem and of three stages.")
+            raise ValueError(f"widths are {widths}, expected four numbers: for the stem and three stages.")
         stem, first, second, third = widths
         self.stem = nn.Conv2d(channels, stem, 3, padding=1, bias=False)
         self.norm = NormActivate(stem, norm_momentum, EPS, SLOPE)
@@ -46,8 +46,8 @@ class ResNet9(Network):
         height, width = images.shape[2:]
         if height < self.least_side or width < self.least_side:
             raise ValueError(
-                f"images are {width} x {height} pixels, expected {self.least_side} or more a side: resnet9 halves them "
-                f"three times. Use --set image_size={self.least_side} where images are read from files, or another "
+                f"images are {width} x {height} pixels, expected {self.least_side} or more on each side: resnet9 "
+                f"halves them three times. Use --set image_size={self.least_side} for images in files, or another "
                 "network."
             )
         _, active = self.norm(self.stem(images))
@@ -58,7 +58,7 @@ class ResNet9(Network):
 
 
 class Stage(nn.Module):
-    """A convolution, the maximum of every four pixels, norm and activation; then, maybe, two more beside a shortcut."""
+    """A convolution, max-pooling, norm and activation; with ``residual``, two more convolutions and a shortcut."""
 
     def __init__(self, incoming: int, outgoing: int, residual: bool, norm_momentum: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Images and vectors brought to the scale that a network takes."""
+"""Scales images and vectors for a network."""
 
 import torch
 import torch.nn.functional as F
@@ -8,12 +8,12 @@ from debiaspl.kernels import holds
 
 CHUNK = 8192
 SAMPLE = 1000
-"""Rows that the largest eigenvalue is measured with."""
+"""Rows for measuring the largest eigenvalue."""
 
 
 def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """uint8 0..255 to -1..1, as FixMatch scales its images, in torch's default precision unless another is named;
-    channels last, the layout convolutions prefer. Of vectors, (N, V, D), the first: the picture as it is."""
+    """Scale uint8 0..255 to -1..1, as FixMatch does, in torch's default precision or ``dtype``; channels last, the
+    layout that convolutions prefer. Of vectors, (N, V, D), return the first: the original image."""
     if images.is_floating_point():
         return images[:, 0]
     dtype = dtype or torch.get_default_dtype()
@@ -25,14 +25,14 @@ def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
 
 
 class Scaling(nn.Module):
-    """Vectors of any unit brought to one scale, so that one learning rate fits all of them.
+    """Scales vectors of any unit, so that one learning rate fits all of them.
 
-    ``scaling(vectors)``: centred, then either every feature divided by its deviation or, with ``unit``, every vector
-    divided by its length; and all of them multiplied by one number, so that the loss of a linear classifier bends by
-    the same amount along its steepest direction, whatever the vectors are.
+    ``scaling(vectors)``: subtracts the mean, then divides every feature by its deviation or, with ``unit``, every
+    vector by its length. Finally it multiplies all by one number, so that the largest curvature of a linear
+    classifier's loss is the same for all data.
 
-    Vectors of a pretrained encoder are told apart by their direction: divide by their length. The columns of a table
-    have units of their own: divide by their deviations.
+    Vectors of a pretrained encoder differ by their direction: divide by their length. Columns of a table have different
+    units: divide by their deviations.
     """
 
     mean: Tensor
@@ -49,18 +49,18 @@ class Scaling(nn.Module):
     @classmethod
     @torch.no_grad()
     def of(cls, vectors: Tensor, unit: bool = False) -> "Scaling":
-        """From all rows of (N, D)."""
+        """Learn the scale from all rows of (N, D)."""
         made = cls(vectors.shape[1], unit).to(vectors.device)
         dtype = torch.promote_types(vectors.dtype, torch.float32)
-        # Sums of a part in the vectors' own precision, which is fast; sums of parts in float64, which is exact.
+        # Sums within a part in the vectors' own precision, which is fast; sums of parts in float64, which is exact.
         parts = [part.to(dtype) for part in torch.split(vectors, CHUNK)]
         mean = torch.stack([part.sum(0) for part in parts]).double().sum(0) / len(vectors)
         made.mean = mean.to(dtype)
         if not unit:
-            # Around the mean: the difference of two large sums would lose what varies beside a large offset.
+            # Around the mean: the difference of two large sums would lose small variations beside a large offset.
             squares = torch.stack([(part - made.mean).square_().sum(0) for part in parts]).double().sum(0)
             deviation = (squares / len(vectors)).sqrt()
-            # A feature that never changes can tell nothing.
+            # A feature that never changes carries no information.
             varies = deviation > 10 * torch.finfo(dtype).eps * mean.abs()
             made.factor = torch.where(varies, 1 / deviation, 0.0).to(dtype)
         some = vectors[:: max(len(vectors) // SAMPLE, 1)]
@@ -73,7 +73,7 @@ class Scaling(nn.Module):
 
 
 def _steepest(vectors: Tensor) -> Tensor:
-    """The root of the largest eigenvalue of the mean of x x^T: the loss bends by its square, but for a factor."""
+    """The square root of the largest eigenvalue of the mean of x x^T; its square is the curvature, up to a factor."""
     direction = vectors.norm(dim=1) @ vectors
     for _ in range(20):
         direction = (vectors @ (direction / direction.norm().clamp_min(1e-12))) @ vectors

@@ -6,13 +6,13 @@ from debiaspl.models.network import Network
 
 
 class SmallNet(Network):
-    """Four convolutions that halve the image twice, then the mean; made for 8x8 to 32x32 images, quick on a CPU.
+    """Four convolutions that halve the image twice, then the mean; for 8x8 to 32x32 images, fast on a CPU.
 
     Args:
-        num_classes: classes.
-        channels: of the images.
+        num_classes: number of classes.
+        channels: channels of the images.
         width: channels of the first convolution; the last has four times as many.
-        norm_momentum: how fast the statistics of batch norm move.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
     def __init__(self, num_classes: int, channels: int = 1, width: int = 16, norm_momentum: float = 0.1) -> None:

@@ -1,19 +1,19 @@
-"""How the features of a set of images lie: numbers that tell, without labels, whether features say anything."""
+"""Measures of how features are distributed, without labels: they show whether features carry information."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 ROUNDING = 1e-9
-"""Of a sum of squared distances: less is no distance."""
+"""Smallest sum of squared distances that counts as a distance."""
 
 
 def effective_rank(features: Tensor) -> float:
-    """How many directions the features use: exp(H(p)), where p are the singular values of the centred features over
-    their sum, and H is the entropy in nats (Roy and Vetterli, 2007). At most the smaller of N - 1 and D for features
-    (N, D), and 0 where all are alike."""
+    """Number of directions that the features use: exp(H(p)), where p are the singular values of the centred features
+    over their sum, and H is the entropy in nats (Roy and Vetterli, 2007). At most the smaller of N - 1 and D for
+    features (N, D), and 0 if all are equal."""
     centred = features.double() - features.double().mean(0)
-    # The squares of the singular values, from the smaller of the two products: much faster than the values themselves.
+    # Squares of the singular values, from the smaller of the two products: much faster than the singular values.
     product = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
     values = torch.linalg.eigvalsh(product).clamp_min(0).sqrt()
     if not bool(values.any()):
@@ -22,21 +22,21 @@ def effective_rank(features: Tensor) -> float:
 
 
 def spread(features: Tensor) -> float:
-    """Standard deviation of features of length 1, the mean over dimensions times sqrt(D) (Chen and He, 2021): 1 where
-    they lie evenly in all directions, 0 where all are alike."""
+    """Standard deviation of features of length 1, averaged over dimensions, times sqrt(D) (Chen and He, 2021): 1 if
+    they are spread evenly in all directions, 0 if all are equal."""
     unit = _unit(features)
     return float(unit.std(0, correction=0).mean() * unit.shape[1] ** 0.5)
 
 
 def alignment(first: Tensor, second: Tensor) -> float:
-    """Mean squared distance of the features of two views of each image, at length 1 (Wang and Isola, 2020): 0 where
-    the views cannot be told apart."""
+    """Mean squared distance of the features of two views of each image, at length 1 (Wang and Isola, 2020): 0 if the
+    views have equal features."""
     return float((_unit(first) - _unit(second)).square().sum(-1).mean())
 
 
 def overlap(first: Tensor, second: Tensor) -> float:
-    """Mean squared distance of two views of one image, over that of views of two images, at length 1: 0 where features
-    depend on the image alone, 1 where views of one image are as far apart as views of two."""
+    """Mean squared distance of two views of one image, relative to that of views of two images, at length 1: 0 if
+    features depend only on the image, 1 if views of one image are as far apart as views of two."""
     one, other = _unit(first), _unit(second)
     distance = (2 - 2 * one @ other.T).clamp_min(0)
     own, count = distance.diagonal().sum(), len(one)
@@ -45,8 +45,8 @@ def overlap(first: Tensor, second: Tensor) -> float:
 
 
 def uniformity(features: Tensor) -> float:
-    """log of the mean of exp(-2 d^2) over all pairs of different images, d being the distance of their features at
-    length 1 (Wang and Isola, 2020): 0 where all are alike, lower where they are spread."""
+    """Log of the mean of exp(-2 d^2) over all pairs of different images, where d is the distance of their features at
+    length 1 (Wang and Isola, 2020): 0 if all are equal, lower if they are spread."""
     unit = _unit(features)
     count = len(unit)
     if count < 2:
@@ -56,8 +56,8 @@ def uniformity(features: Tensor) -> float:
 
 
 def nearest_neighbour_accuracy(features: Tensor, labels: Tensor) -> float | None:
-    """Share of the images whose nearest other image, by cosine, has their label. Images that are alone in their class
-    are neighbours, and are not asked for theirs; None where all are."""
+    """Share of the images whose nearest other image, by cosine, has the same label. Images that are alone in their
+    class can be neighbours but are not counted; None if all are alone."""
     known = (labels[:, None] == labels).sum(1) > 1
     if not bool(known.any()):
         return None

@@ -1,10 +1,10 @@
-"""First weights from a checkpoint on the disk. Tensors and plain values are read; nothing in a file is executed.
+"""Initial weights from a checkpoint file. Only tensors and plain values are read; no code in a file is executed.
 
-Checkpoints differ in how deep the weights lie and in what stands before their names: ``module.encoder_q.conv1.weight``
-(MoCo), ``module.main.backbone.conv1.weight`` (FixMatch with EMAN), ``conv1.weight``. A ResNet is recognised by the
-names of its first layers, and what stands before them is taken off.
+Checkpoints differ in where the weights are and in the prefix of their names: ``module.encoder_q.conv1.weight`` (MoCo),
+``module.main.backbone.conv1.weight`` (FixMatch with EMAN), ``conv1.weight``. A ResNet is recognised by the names of its
+first layers, and the prefix before them is removed.
 
-A run of debiaspl is a start as well, for a network like its own, whatever that is.
+A run of debiaspl is a start too, for a network of the same type as its own.
 """
 
 import json
@@ -24,20 +24,20 @@ from debiaspl.files import digest_if_there
 
 NESTED = ("state_dict", "model")
 AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
-"""Names of averages beside the network that was trained. That network is taken: its own average begins as its copy."""
+"""Names of averages beside the trained network. The trained network is used: its own average starts as its copy."""
 SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
 ALGORITHM = "algorithm."
-"""Before the names of what an algorithm has trained beside the network, such as a projector, in a run's weights."""
+"""Prefix of tensors that an algorithm trained beside the network, such as a projector, in a run's weights."""
 WEIGHTS = "model.safetensors"
-"""Of a run, in its folder."""
+"""Weights of a run, in its folder."""
 _DAMAGED = (SafetensorError, OSError, EOFError, RuntimeError, LookupError, TypeError, AttributeError, ValueError)
-"""What readers raise at a file that is damaged or something else."""
+"""Exceptions that readers raise if a file is damaged or of another type."""
 
 
 def find_start(start: str) -> Path:
-    """The file: at its path, or by its name in a data folder; of a run's folder, its weights."""
-    path = Path(os.path.expanduser(start))  # a user that does not exist stays as it is written
+    """The file: at its path, or by its name in a data folder; for a run's folder, its weights."""
+    path = Path(os.path.expanduser(start))  # an unknown user name does not change
     places = [path, *([] if path.is_absolute() else (folder / path for folder in data_folders()))]
     for place in places:
         if place.is_file():
@@ -49,13 +49,13 @@ def find_start(start: str) -> Path:
     found = "is a folder without a run" if path.is_dir() else "was not found"
     raise ValueError(
         f"the start {start} {found}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a run, "
-        "or a checkpoint, .pth, .pt, .pth.tar or .safetensors; give its path with --set start=PATH, or begin with "
+        "or a checkpoint, .pth, .pt, .pth.tar or .safetensors. Give its path with --set start=PATH, or use "
         "random weights: --set start="
     )
 
 
 def start_digest(start: str) -> str:
-    """Which file this is, by its content; nothing, where there is none or it is not there."""
+    """Digest of the file; empty if there is no start or no file."""
     if not start:
         return ""
     try:
@@ -65,9 +65,9 @@ def start_digest(start: str) -> str:
 
 
 def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What the checkpoint holds for a network whose ``state_dict`` is ``own``. The classifier is left out, so that it
-    stays new, where it has another shape or is the projection head of a contrastive method; of a run it always is: what
-    that run knew of labels may be more than this one is to be told."""
+    """Weights in the checkpoint for a network whose ``state_dict`` is ``own``. The classifier is left out, and stays
+    random, if it has another shape or is the projection head of a contrastive method. That of a run is always left
+    out, because it may have learned from labels that this run must not use."""
     path = find_start(start)
     network = _network_of_run(path)
     if network is not None:
@@ -76,7 +76,7 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     prefix = _prefix(tensors, path)
     found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     contrastive = "encoder_q" in prefix or any(name.endswith("queue") for name in tensors)
-    # EMAN keeps its classifier beside the backbone, not in it.
+    # EMAN stores its classifier beside the backbone, not in it.
     beside = prefix.removesuffix("backbone.")
     last = {} if contrastive else {f"{HEAD}{key}": tensors.get(f"{beside}fc.{key}") for key in ("weight", "bias")}
     found = {name: value for name, value in found.items() if not name.startswith("fc.")}
@@ -87,8 +87,8 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def first_heads(start: str, own: Mapping[str, Tensor], heads: tuple[str, ...]) -> dict[str, Tensor]:
     """What the algorithm of another run has trained beside its network, for an algorithm whose ``state_dict`` is
-    ``own``: of those of its names that begin with one of ``heads``, all, or nothing where some are missing or have
-    another shape."""
+    ``own``: all tensors whose names begin with one of ``heads``, or nothing if some are missing or have another
+    shape."""
     path = find_start(start)
     if not heads or _network_of_run(path) is None:
         return {}
@@ -99,21 +99,21 @@ def first_heads(start: str, own: Mapping[str, Tensor], heads: tuple[str, ...]) -
 
 
 class TrainedNetwork(NamedTuple):
-    """What a run of debiaspl says of its weights."""
+    """The network of a run of debiaspl, from its weights file."""
 
     name: str
     settings: Mapping[str, Any]
     channels: int
-    """Of the images that it was trained with."""
+    """Channels of its training images."""
     side: int
-    """Their height."""
+    """Height of its training images."""
 
     def __str__(self) -> str:
         return " ".join((self.name, *(f"{key}={value}" for key, value in self.settings.items())))
 
 
 def trained_network(start: str) -> TrainedNetwork | None:
-    """Which network a start has trained; None where it is no run of debiaspl."""
+    """The network that a start has trained; None if it is not a run of debiaspl."""
     return _network_of_run(find_start(start))
 
 
@@ -141,7 +141,7 @@ def _of_run(
     if names or shapes:
         raise ValueError(
             f"{path.parent} does not fit this network: it has trained {network}. {len(names)} tensors have other names "
-            f"and {len(shapes)} another shape, such as {_short([*shapes, *names], 2)}. Choose the start's network, "
+            f"and {len(shapes)} another shape, such as {_short([*shapes, *names], 2)}. Use the network of the start, "
             "with its settings: --set network=..."
         )
     return found
@@ -163,41 +163,41 @@ def _read(path: Path) -> Any:
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
-            f"{path} is no checkpoint of torch, or it holds more than tensors and plain values, which is not loaded: "
-            "loading it could run code of whoever made it. Where you trust that, save its tensors alone, as "
+            f"{path} is not a torch checkpoint, or it contains more than tensors and plain values. It was not loaded, "
+            "because that could run code of whoever made it. If you trust it, save only its tensors, as "
             "safetensors, with the program that made it."
         ) from error
     except _DAMAGED as error:
         raise ValueError(
             f"{path} cannot be read as a checkpoint ({str(error).splitlines()[0] if str(error) else 'it ends early'}). "
-            "It is damaged or something else; get it again."
+            "It is damaged or a file of another type. Get it again."
         ) from error
 
 
 def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
-    """What stands before the names of the network that was trained."""
+    """Prefix of the tensor names of the trained network."""
     first = SIGNS[0]
     found = [name.removesuffix(first) for name in tensors if name.endswith(first)]
     found = [prefix for prefix in found if f"{prefix}{SIGNS[1]}" in tensors]
     if not found:
         named = ", ".join(list(tensors)[:3]) or "no tensor at all"
         raise ValueError(
-            f"{path} holds no ResNet: expected tensors named {' and '.join(SIGNS)}, found {len(tensors)}, such as "
+            f"{path} contains no ResNet: expected tensors named {' and '.join(SIGNS)}, found {len(tensors)}, such as "
             f"{named}."
         )
     trained = [prefix for prefix in found if not AVERAGED & set(prefix.split("."))]
     chosen = trained or found
     if len(chosen) > 1:
         raise ValueError(
-            f"{path} holds {len(chosen)} networks, expected one: {', '.join(sorted(chosen))}. Save the one that is "
-            "meant in a file of its own."
+            f"{path} contains {len(chosen)} networks, expected one: {', '.join(sorted(chosen))}. Save the right one "
+            "in a separate file."
         )
     return chosen[0]
 
 
 def _check(found: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
-    # Counters of batch norm, which older checkpoints do not have, change nothing that is computed.
+    # Counters of batch norm, which older checkpoints lack, do not affect any result.
     missing = [name for name in expected if name not in found and not name.endswith("num_batches_tracked")]
     unexpected = [name for name in found if name not in expected]
     shapes = [
@@ -216,7 +216,7 @@ def _short(names: list[str], most: int = 3) -> str:
 
 
 def _blocks(tensors: Mapping[str, Tensor]) -> str:
-    """What a reader recognises an architecture by."""
+    """A short description of the architecture."""
     layers = {tuple(name.split(".")[:2]) for name in tensors if name.startswith("layer")}
     counts = [sum(layer == f"layer{number}" for layer, *_ in layers) for number in range(1, 5)]
     kind = "three" if "layer1.0.conv3.weight" in tensors else "two"

@@ -1,4 +1,4 @@
-"""Batch norm that sees the batches of all ranks."""
+"""Batch norm over the batches of all ranks."""
 
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -9,14 +9,14 @@ from debiaspl.kernels.norm_ranks import joint_norm
 
 
 def synchronise_norms(network: nn.Module) -> None:
-    """From now on, what batch norm learns and normalises with is that of the joint batch of all ranks.
+    """Make batch norm use the joint batch of all ranks, in training.
 
     In place, with the same parameters, buffers and names. In eval mode and in one process nothing changes.
     """
     for name, module in network.named_modules():
         if isinstance(module, _BatchNorm) and type(module) not in (nn.BatchNorm2d, JointBatchNorm2d):
             raise ValueError(
-                f"{name} is a {type(module).__name__}, expected nn.BatchNorm2d: no other can be synchronised. "
+                f"{name} is a {type(module).__name__}, but only nn.BatchNorm2d can be synchronised. "
                 "Use the statistics of each rank for this network."
             )
     for module in list(network.modules()):
@@ -28,7 +28,7 @@ def synchronise_norms(network: nn.Module) -> None:
 
 
 class JointBatchNorm2d(nn.BatchNorm2d):
-    """``nn.BatchNorm2d`` over all ranks, with the parameters and buffers of one that exists."""
+    """``nn.BatchNorm2d`` over all ranks, with the parameters and buffers of an existing one."""
 
     def __init__(self, norm: nn.BatchNorm2d) -> None:
         super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
@@ -43,7 +43,7 @@ class JointBatchNorm2d(nn.BatchNorm2d):
         momentum: float | Tensor = 0.0 if self.momentum is None else self.momentum
         if self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # every batch weighs the same
+            if self.momentum is None:  # every batch has the same weight
                 momentum = 1 / self.num_batches_tracked
         learned = self.weight, self.bias, self.running_mean, self.running_var
         return joint_norm(images, *learned, momentum, self.eps)

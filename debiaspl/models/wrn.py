@@ -1,4 +1,4 @@
-"""Residual networks with pre-activation (He et al., 2016b) for small images: that of FixMatch, and ResNet-18."""
+"""Pre-activation residual networks (He et al., 2016b) for small images: that of FixMatch, and ResNet-18."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ EPS = 1e-3
 
 
 class PreActivation(Network):
-    """A stem, stages of residual blocks, of which each but the first halves the image, a last norm, and the mean.
+    """A stem, stages of residual blocks (each stage but the first halves the image), a last norm, and the mean.
 
-    Leaky ReLU; the shortcut of the very first block alone starts from the activated input, as in FixMatch.
+    Leaky ReLU; only the shortcut of the first block starts from the activated input, as in FixMatch.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class PreActivation(Network):
 class WideResNet(PreActivation):
     """WRN-depth-width (Zagoruyko and Komodakis, 2016) for 32x32 images; WRN-28-2 has 1.47 M parameters for ten classes.
 
-    As in FixMatch: leaky ReLU, and batch norm that remembers 999 parts in 1,000.
+    As in FixMatch: leaky ReLU, and batch norm with a momentum of 0.001.
 
     Args:
-        num_classes: classes.
-        channels: of the images.
-        depth: layers, 6 n + 4 for three stages of n blocks.
-        width: how many times as many channels as the original ResNet has.
-        norm_momentum: how fast the statistics of batch norm move.
+        num_classes: number of classes.
+        channels: channels of the images.
+        depth: number of layers, 6 n + 4 for three stages of n blocks.
+        width: factor on the channels of the original ResNet.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
     def __init__(
@@ -75,17 +75,17 @@ class WideResNet(PreActivation):
 
 
 class ResNet18(PreActivation):
-    """The usual network of self-supervised learning on CIFAR-10: 11.2 M parameters for ten classes.
+    """The usual network for self-supervised learning on CIFAR-10: 11.2 M parameters for ten classes.
 
-    Its first convolution is 3x3 with stride 1, and no max-pool follows: an image of 32x32 pixels keeps its size in the
-    first stage. For photos of 100 pixels and more, ``resnet`` is the network.
+    Its first convolution is 3x3 with stride 1, without max-pooling: an image of 32x32 pixels keeps its size in the
+    first stage. For photos of 100 pixels and more, use ``resnet``.
 
     Args:
-        num_classes: classes.
-        channels: of the images.
+        num_classes: number of classes.
+        channels: channels of the images.
         widths: channels of the four stages; each but the first halves the image.
-        blocks: residual blocks of each stage.
-        norm_momentum: how fast the statistics of batch norm move.
+        blocks: residual blocks in each stage.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
     def __init__(
@@ -97,12 +97,12 @@ class ResNet18(PreActivation):
         norm_momentum: float = 0.1,
     ) -> None:
         if not widths or len(widths) != len(blocks) or min(*widths, *blocks) < 1:
-            raise ValueError(f"widths are {widths} and blocks {blocks}, expected as many of each, all at least 1.")
+            raise ValueError(f"widths are {widths} and blocks are {blocks}, expected equally many, all at least 1.")
         super().__init__(num_classes, channels, widths[0], widths, blocks, norm_momentum)
 
 
 class Block(nn.Module):
-    """Norm, activation, convolution, twice, beside a shortcut. The two are not added here: the next norm does that."""
+    """Norm, activation, convolution, twice, and a shortcut. Their sum is computed in the next norm, not here."""
 
     def __init__(
         self, incoming: int, outgoing: int, stride: int, activate_shortcut: bool, norm_momentum: float

@@ -1,4 +1,4 @@
-"""Predictions of any origin: a file somebody brings, or the folder of a run."""
+"""Read predictions from any source: a file, or the folder of a run."""
 
 from debiaspl.predictions.classes import parse_classes
 from debiaspl.predictions.predictions import Predictions, predictions_from

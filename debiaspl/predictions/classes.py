@@ -1,4 +1,4 @@
-"""Which classes there are, and the number of each."""
+"""The classes of predictions, and the number of each."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +10,15 @@ from debiaspl.predictions.raw import PredictionsError, Raw, listed, repeated, ro
 
 UNKNOWN = -1
 NO_VALUE = ("", "-1", "nan", "None")
-"""How tables say that nobody knows the truth, unless a class is called so."""
+"""Values in tables that mean an unknown truth, unless a class has this name."""
 
 Texts = list[str]
 
 
 def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Texts:
-    """Class names or class numbers, as text; a whole number in floating point is that number, NaN is no value.
+    """Class names or class numbers, as text. A whole number in floating point becomes that number, NaN means no value.
 
-    ``named`` are the classes where they are told: one of them may be a negative number.
+    ``named`` are the classes if they are given: one of them may be a negative number.
     """
     if np.issubdtype(column.dtype, np.number):
         _refuse_no_class_numbers(column, what, named)
@@ -34,24 +34,24 @@ def _refuse_no_class_numbers(column: NDArray[Any], what: str, named: Sequence[st
         raise PredictionsError(
             f"the {what} in {rows_named(broken.tolist())} is not a whole number (the first is {column[broken[0]]}), "
             "expected the number of a class, or its name as text. Scores belong in 'confidence', 'probabilities' or "
-            f"'logits'. Another array: --{what}-column."
+            f"'logits'. For another array, use --{what}-column."
         )
     allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
     allowed += [float(UNKNOWN)] if what == "truth" else []
     strange = np.flatnonzero((column < 0) & ~np.isin(column, allowed))
     if len(strange):
-        unless = ", or -1 where nobody knows it" if what == "truth" else ""
+        unless = ", or -1 if it is not known" if what == "truth" else ""
         raise PredictionsError(
             f"the {what} in {rows_named(strange.tolist())} is negative (the first is {column[strange[0]]}), expected "
-            f"class numbers from 0{unless}. Leave images without a prediction out; if a class is called so, name all "
-            "classes: --classes."
+            f"class numbers from 0{unless}. Leave out images without a prediction; if it is the name of a class, name "
+            "all classes: --classes."
         )
 
 
 def class_names(
     raw: Raw, columns: int | None, given: Sequence[str] | None, label: Texts | None, truth: Texts | None
 ) -> tuple[str, ...]:
-    """The classes as given, as the file names them, as its scores count them, or as they are seen in it."""
+    """The classes as given, as the file names them, from the number of its scores, or as they occur in it."""
     names = tuple(given) if given is not None else raw.classes
     if names is None and columns is not None:
         names = tuple(str(number) for number in range(columns))
@@ -59,28 +59,28 @@ def class_names(
         names = _seen(label or [], truth)
     if columns is not None and len(names) != columns:
         raise PredictionsError(
-            f"there are {len(names):,} class names and {columns:,} columns of scores, expected one each."
+            f"there are {len(names):,} class names and {columns:,} columns of scores, expected the same number."
         )
     if twice := repeated(names):
         raise PredictionsError(f"class names occur twice ({listed(twice)}), expected different ones.")
     if len(names) < 2:
         only = f"one class, {names[0]!r}" if names else "no class"
         raise PredictionsError(
-            f"{raw.origin} shows {only}, expected two or more: a single one cannot be favoured over others. "
-            "If there are classes that were never predicted, name them all: --classes."
+            f"{raw.origin} has {only}, expected two or more: bias is a preference between classes. "
+            "If some classes were never predicted, name all of them: --classes."
         )
     return names
 
 
 def _seen(label: Texts, truth: Texts | None) -> tuple[str, ...]:
-    """Classes that occur, sorted: as numbers, if all are."""
+    """Classes that occur, sorted; in numeric order if all are numbers."""
     seen = set(label)
     if truth is not None:
         real = set(truth) - (set(NO_VALUE) - seen)
         if real and not real & seen:
             raise PredictionsError(
-                f"truth holds {listed(sorted(real), 3)}, label holds {listed(sorted(seen), 3)}, no class is in both, "
-                "expected the same names for the same classes. Another column: --truth-column."
+                f"truth contains {listed(sorted(real), 3)}, label contains {listed(sorted(seen), 3)}, and no class is "
+                "in both. Expected the same names for the same classes. For another column, use --truth-column."
             )
         seen |= real
     seen -= {""}
@@ -88,7 +88,7 @@ def _seen(label: Texts, truth: Texts | None) -> tuple[str, ...]:
 
 
 def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.int64]:
-    """The place of each value in the list of classes; class numbers stand for places where no class is called so."""
+    """The index of each value in the list of classes; class numbers are indices if no class has that name."""
     places = {name: place for place, name in enumerate(classes)}
     none = {value: UNKNOWN for value in NO_VALUE if value not in places}
     strange = sorted(set(values) - set(places) - set(none))
@@ -96,9 +96,9 @@ def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.i
         places, strange = {str(place): place for place in range(len(classes))}, []
     if strange:
         raise PredictionsError(
-            f"{what} names {len(strange):,} class{'es' if len(strange) > 1 else ''} that the predictions do not know: "
-            f"{listed(strange, 5)}. They know {len(classes):,}: {listed(classes, 5)}. Give all classes the same names "
-            f"in both, or leave the {what} of such images empty."
+            f"{what} names {len(strange):,} class{'es' if len(strange) > 1 else ''} that the predictions do not have: "
+            f"{listed(strange, 5)}. They have {len(classes):,}: {listed(classes, 5)}. Use the same class names in "
+            f"both, or leave the {what} of such images empty."
             if what == "truth"
             else f"{what} names classes that are not in the list: {listed(strange, 5)}. The list has {len(classes):,}: "
             f"{listed(classes, 5)}. Name them all: --classes."
@@ -112,9 +112,9 @@ def _is_place(value: str, classes: int) -> bool:
 
 
 def parse_classes(text: str) -> tuple[str, ...]:
-    """What was typed as ``--classes``: a number of classes, names with commas between, or a file of names."""
+    """Parse ``--classes``: a number of classes, names separated by commas, or a file of names."""
     if text.isascii() and text.isdecimal():
         return tuple(str(number) for number in range(int(text)))
-    from debiaspl.data.class_names import read_class_names  # with torch, which labels alone do without
+    from debiaspl.data.class_names import read_class_names  # imports torch, which other cases do not need
 
     return read_class_names(text)

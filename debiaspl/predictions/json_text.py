@@ -1,5 +1,5 @@
-"""JSON lines, an object per prediction, and tasks of Label Studio: as ``debiaspl predict`` writes them, or, of tasks,
-exported with what people have chosen since."""
+"""Reads JSON lines, with one object per prediction, and tasks of Label Studio: as ``debiaspl predict`` writes them or,
+for tasks, exported again with people's answers."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from debiaspl.predictions.raw import MATRICES, ColumnGroups, Names, PredictionsE
 
 
 def read_jsonl(path: Path, names: Names) -> Raw:
-    """Keys as the columns of CSV; a matrix may also be one key with a list, or an object with a number per class."""
+    """Keys are the columns of CSV; a matrix may also be one key with a list, or an object with a number per class."""
     rows = _rows(path)
     first = next(rows, None)
     if first is None:
@@ -46,19 +46,19 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise PredictionsError(
-                    f"line {number:,} of {path} is not JSON: {reason(error)}. Expected one whole object per line."
+                    f"line {number:,} of {path} is not JSON: {reason(error)}. Expected one complete object per line."
                 ) from error
             if not isinstance(row, dict):
-                raise PredictionsError(f"line {number:,} of {path} is no object, expected one prediction per line.")
+                raise PredictionsError(f"line {number:,} of {path} is not an object, expected one prediction per line.")
             yield row
 
 
 def _text(value: Any, key: str, row: int) -> str:
-    """A value as CSV would hold it; null is empty."""
+    """A value as CSV would store it; null is empty."""
     if isinstance(value, dict | list):
         raise PredictionsError(
             f"row {row:,} has {'an object' if isinstance(value, dict) else 'a list'} in {key!r}, expected text or a "
-            f"number. If these are scores of every class: --probabilities {key} or --logits {key}."
+            f"number. For the scores of every class, use --probabilities {key} or --logits {key}."
         )
     if value is None:
         return ""
@@ -68,7 +68,7 @@ def _text(value: Any, key: str, row: int) -> str:
 
 
 class _Matrix:
-    """Numbers of one kind, row by row: under one key as a list or an object, or with a key for each."""
+    """Numbers of one kind, row by row: under one key as a list or an object, or with one key each."""
 
     def __init__(self, name: str, key: str | None, places: Sequence[Any], classes: tuple[str, ...] | None) -> None:
         self.name, self.classes = name, classes
@@ -88,7 +88,7 @@ class _Matrix:
             or (self._key and len(found) > len(self._known))
         ):
             raise PredictionsError(
-                f"row {number:,} does not have the {self.name} that row 1 has, expected {len(self._places):,} numbers "
+                f"row {number:,} lacks the {self.name} that row 1 has, expected {len(self._places):,} numbers "
                 f"in every row: those of {listed(self._places, 3)}."
             )
         for place in self._places:
@@ -109,7 +109,7 @@ class _Matrix:
 
 
 def _matrices(first: dict[str, Any], names: Names) -> list[_Matrix]:
-    """What the first row shows to be one."""
+    """The matrices in the first row."""
     found: dict[str, _Matrix] = {}
     for name in MATRICES:
         key = getattr(names, name) or name
@@ -127,26 +127,26 @@ def _matrices(first: dict[str, Any], names: Names) -> list[_Matrix]:
 
 
 def read_tasks(path: Path, names: Names) -> Raw:
-    """The first prediction of each task; what a person has chosen is the truth."""
+    """The first prediction of each task; a person's choice is the truth."""
     try:
         tasks = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise PredictionsError(f"{path} cannot be read as JSON: {reason(error)}.") from error
     if isinstance(tasks, dict) and "source" in tasks and "counts" in tasks:
         raise PredictionsError(
-            f"{path} is what an audit has counted, not the predictions themselves, expected these. Audit what it was "
+            f"{path} contains the results of an audit, expected predictions. Audit the file that it was "
             f"made from: {tasks['source']}"
         )
     if not isinstance(tasks, list) or not all(isinstance(task, dict) and "data" in task for task in tasks):
         raise PredictionsError(
-            f"{path} holds no tasks of Label Studio, expected a list of them. An object per prediction belongs on a "
-            "line of its own, in a file that ends in .jsonl."
+            f"{path} contains no Label Studio tasks, expected a list of them. Write one object per prediction on a "
+            "separate line, in a file that ends in .jsonl."
         )
     if not tasks:
         raise PredictionsError(f"{path} has no tasks, expected one per image.")
     rows = [_row(task, number, path) for number, task in enumerate(tasks, 1)]
     columns = dict(zip(("file_name", "label", "confidence", "truth"), zip(*rows, strict=True), strict=True))
-    if not all(columns["confidence"]):  # it is of use for all or none
+    if not all(columns["confidence"]):  # it can only be used for all rows
         del columns["confidence"]
     if not any(columns["truth"]):
         del columns["truth"]
@@ -159,15 +159,15 @@ def _row(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str, 
     if not label:
         raise PredictionsError(
             f"task {number:,} of {path} has no prediction with a choice, expected one in every task. "
-            "debiaspl predict --format label-studio writes them."
+            "debiaspl predict --format label-studio writes such tasks."
         )
     name = data.get("file_name") or data.get("image") or ""
     return str(name), label, score, _chosen(task.get("annotations"))[1]
 
 
 def _chosen(entries: Any) -> tuple[str, str]:
-    """Score and choice of the first entry that has one and was not cancelled; empty without."""
-    from debiaspl.data.label_studio import choices_of  # with torch, which other formats do without
+    """Score and choice of the first entry that has one and was not cancelled; empty if there is none."""
+    from debiaspl.data.label_studio import choices_of  # imports torch, which other formats do not need
 
     for entry, _, choices in choices_of(entries):
         if len(choices) == 1:

@@ -1,4 +1,4 @@
-"""``.npz`` and ``.npy``: arrays. Nothing in the file is executed: arrays of Python objects are refused."""
+"""Reads ``.npz`` and ``.npy`` arrays. No code in the file is executed: arrays of Python objects raise an error."""
 
 import lzma
 import struct
@@ -21,7 +21,7 @@ from debiaspl.predictions.raw import (
     refuse_other_kinds,
 )
 
-# RuntimeError is zipfile's word for a member that is encrypted or compressed in an unknown way.
+# zipfile raises RuntimeError for a member that is encrypted or has an unknown compression.
 _DAMAGED = (
     *(OSError, ValueError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError, SyntaxError),
     *(zipfile.BadZipFile, zlib.error, struct.error, lzma.LZMAError),
@@ -29,7 +29,7 @@ _DAMAGED = (
 
 
 def read_npz(path: Path, names: Names) -> Raw:
-    """Read ``label``, ``truth``, ``confidence``, ``file_name``, ``classes`` and matrices, or what ``names`` says."""
+    """Read ``label``, ``truth``, ``confidence``, ``file_name``, ``classes`` and matrices, or those in ``names``."""
     arrays = arrays_in(path)
     classes = arrays.pop("classes", None)
     if classes is not None and classes.ndim != 1:
@@ -43,7 +43,7 @@ def read_npz(path: Path, names: Names) -> Raw:
         if (asked or matrix) in arrays:
             matrices[matrix] = arrays.pop(asked or matrix)
             if matrices[matrix].ndim == 0:
-                raise PredictionsError(f"{path} has a single value for the {matrix}, expected a row per image.")
+                raise PredictionsError(f"{path} has a single value for the {matrix}, expected one row per image.")
     fields = {name: values for name, values in arrays.items() if values.ndim == 1}
     _refuse_unnamed(path, arrays, matrices)
     return Raw(str(path), fields, matrices, None if classes is None else tuple(map(str, classes.tolist())))
@@ -53,7 +53,7 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of the file, by name."""
     try:
         if not zipfile.is_zipfile(path):
-            raise ValueError("it is not an archive of arrays, or is cut short")
+            raise ValueError("it is not an archive of arrays, or it is truncated")
         with zipfile.ZipFile(path) as pack:
             refuse_larger_than_memory(path, sum(member.file_size for member in pack.infolist()))
         with np.load(path, allow_pickle=False) as stored:
@@ -63,36 +63,36 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
     except _DAMAGED as error:
         raise PredictionsError(
             f"{path} cannot be read as .npz: {reason(error)}. Write it with numpy.savez(path, label=..., "
-            "probabilities=...); text as an array of strings, not of objects."
+            "probabilities=...), and text as an array of strings, not of objects."
         ) from error
 
 
 def _array(stored: Any, name: str) -> NDArray[Any]:
-    """One of the arrays; numpy's own words for Python objects would advise to run them."""
+    """One of the arrays; numpy's own message about Python objects would advise to run them."""
     try:
         values = stored[name]
     except MemoryError as error:
-        raise ValueError(f"{name!r} claims more numbers than there is memory for") from error
+        raise ValueError(f"{name!r} claims more numbers than fit in memory") from error
     except _DAMAGED as error:
         objects = "allow_pickle" in str(error)
-        raise ValueError(f"{name!r} holds Python objects" if objects else f"{name!r}: {reason(error)}") from error
+        raise ValueError(f"{name!r} contains Python objects" if objects else f"{name!r}: {reason(error)}") from error
     if not isinstance(values, np.ndarray):
         raise ValueError(f"{name!r} is not an array")
     return values
 
 
 def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[str, NDArray[Any]]) -> None:
-    """A matrix under another name is surely meant; which kind it is cannot be guessed."""
+    """Raise for a matrix with another name: it is needed, but its kind cannot be guessed."""
     others = [name for name, values in arrays.items() if values.ndim == 2]
     if others and not {"probabilities", "logits"} & set(matrices) and "label" not in arrays:
         raise PredictionsError(
-            f"{path} has a matrix {others[0]!r}, expected 'probabilities' or 'logits'. Say which it is: "
+            f"{path} has a matrix {others[0]!r}, expected 'probabilities' or 'logits'. Name its kind: "
             f"--probabilities {others[0]} or --logits {others[0]}."
         )
 
 
 def load_npy(path: Path, what: str) -> NDArray[Any]:
-    """The one array of a ``.npy`` file."""
+    """The array of a ``.npy`` file."""
     try:
         refuse_larger_than_memory(path, path.stat().st_size)
         with path.open("rb") as file:
@@ -103,6 +103,6 @@ def load_npy(path: Path, what: str) -> NDArray[Any]:
         raise PredictionsError(f"the {what} in {path} cannot be read: {error.strerror or error}.") from error
     except (*_DAMAGED, MemoryError) as error:
         raise PredictionsError(
-            f"the {what} in {path} cannot be read: it is no whole .npy file of numbers. Write it with "
-            "numpy.save(path, array), a row per image."
+            f"the {what} in {path} cannot be read: it is not a complete .npy file of numbers. Write it with "
+            "numpy.save(path, array), one row per image."
         ) from error

@@ -1,4 +1,4 @@
-"""Parquet, and large CSV files, by way of pyarrow."""
+"""Reads Parquet, and large CSV files, with pyarrow."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,13 +25,13 @@ from debiaspl.predictions.raw import (
 
 BYTES_OF_NUMBER = 4
 BATCH_NUMBERS = 4_000_000
-"""Numbers read in one go, so that no second copy of the whole is ever in memory."""
+"""Numbers read at a time, so that there is never a second copy of the whole in memory."""
 
 
 def read_parquet(path: Path, names: Names) -> Raw:
     """Columns as in CSV; a matrix may also be one column of lists."""
     if find_spec("pyarrow") is None:
-        raise PredictionsError(f"{path}: Parquet is read with pyarrow: pip install 'debiaspl[parquet]'.")
+        raise PredictionsError(f"{path}: reading Parquet needs pyarrow: pip install 'debiaspl[parquet]'.")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -57,7 +57,7 @@ def read_parquet(path: Path, names: Names) -> Raw:
 
 
 def read_large_csv(path: Path, header: list[str], layout: ColumnGroups) -> Raw | None:
-    """The same as ``read_small_csv`` by pyarrow, which uses all cores; None for a file that it does not understand."""
+    """The same as ``read_small_csv`` with pyarrow, which uses all cores; None for a file that pyarrow cannot read."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -76,7 +76,7 @@ def read_large_csv(path: Path, header: list[str], layout: ColumnGroups) -> Raw |
 
 
 def _list_columns(schema: Any, names: Names) -> dict[str, str]:
-    """Columns of lists, by the matrix they are."""
+    """Columns of lists -> their matrix."""
     import pyarrow.types as kinds
 
     lists = [item.name for item in schema if kinds.is_list(item.type) or kinds.is_fixed_size_list(item.type)]
@@ -85,14 +85,14 @@ def _list_columns(schema: Any, names: Names) -> dict[str, str]:
     unknown = [name for name in lists if name not in found.values()]
     if unknown and not found:
         raise PredictionsError(
-            f"the columns {listed(unknown)} hold lists, expected 'probabilities', 'logits' or 'embeddings'. Say which "
-            f"it is: --probabilities {unknown[0]} or --logits {unknown[0]}."
+            f"the columns {listed(unknown)} contain lists, expected 'probabilities', 'logits' or 'embeddings'. Name "
+            f"their kind: --probabilities {unknown[0]} or --logits {unknown[0]}."
         )
     return found
 
 
 def _refuse_no_numbers(schema: Any, layout: ColumnGroups, lists: Iterable[str]) -> None:
-    """Scores and embeddings are numbers; text, times and decimals would have to be guessed at."""
+    """Raise if scores or embeddings are not numbers: text, times and decimals would have to be guessed."""
     import pyarrow.types as kinds
 
     columns = [schema.field(place) for places in layout.groups.values() for place in places]
@@ -101,12 +101,12 @@ def _refuse_no_numbers(schema: Any, layout: ColumnGroups, lists: Iterable[str]) 
     for name, (of, kind) in found.items():
         if not (kinds.is_integer(kind) or kinds.is_floating(kind)):
             raise PredictionsError(
-                f"the column {name!r} holds {of}{kind}, expected floating-point numbers. Convert it, or leave it out."
+                f"the column {name!r} contains {of}{kind}, expected floating-point numbers. Convert it or leave it out."
             )
 
 
 def _width(file: Any, list_columns: dict[str, str]) -> int:
-    """Numbers in a row, from the first row."""
+    """Numbers per row, from the first row."""
     width = len(file.schema_arrow.names)
     for batch in file.iter_batches(batch_size=1, columns=list(list_columns.values())):
         return width + sum(len(column.to_pylist()[0] or ()) for column in batch.columns)
@@ -121,7 +121,7 @@ def _gather(
     batches: Iterable[Any],
     rows: int | None = None,
 ) -> Raw:
-    """Join batches; where the number of ``rows`` is known, without a second copy of the matrices."""
+    """Join batches; if the number of ``rows`` is known, without a second copy of the matrices."""
     single: dict[str, list[Any]] = {header[place]: [] for place in layout.single if header[place] not in lists.values()}
     joined = {matrix: _Joined(rows) for matrix in (*layout.groups, *lists)}
     for batch in batches:
@@ -144,7 +144,7 @@ class _Joined:
         self._parts: list[NDArray[Any]] = []
 
     def add(self, part: NDArray[Any]) -> None:
-        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, and is refused as that
+        with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, which is rejected later
             part = part.astype(np.float32, copy=False)
         if self.rows is None:
             self._parts.append(part)
@@ -159,7 +159,7 @@ class _Joined:
 
 
 def _unlisted(column: Any, name: str) -> NDArray[Any]:
-    """A column of lists of one length as a matrix."""
+    """A column of lists of equal length as a matrix."""
     rows = len(column)
     numbers = column.flatten().to_numpy(zero_copy_only=False)
     lengths = set(column.value_lengths().unique().to_pylist()) if rows else {0}

@@ -1,4 +1,4 @@
-"""Predictions, checked: what the audit works with."""
+"""Checked predictions, the input of the audit."""
 
 import difflib
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from debiaspl.predictions.raw import Names, PredictionsError, Raw, is_number, li
 from debiaspl.predictions.scores import Scores
 
 USUAL_LABELS = ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output")
-"""What others call the predicted class."""
+"""Other common names of the predicted class."""
 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One class per image, and whatever else is known."""
+    """One class per image, and optional truth, scores and embeddings."""
 
     origin: str
-    """Where they come from, for people."""
+    """Where they come from, for messages."""
     classes: tuple[str, ...]
     label: NDArray[np.int64]
     """The predicted class of every image."""
@@ -29,7 +29,7 @@ class Predictions:
     confidence: NDArray[np.float64] | None = None
     """The probability of the predicted class."""
     truth: NDArray[np.int64] | None = None
-    """The true class; -1 where it is not known."""
+    """The true class; -1 if it is not known."""
     scores: Scores | None = None
     """Probabilities or logits of every class."""
     embeddings: NDArray[Any] | None = None
@@ -39,12 +39,12 @@ class Predictions:
         return len(self.label)
 
     def name(self, row: int) -> str:
-        """The image, for people."""
+        """The name of the image, for messages."""
         return f"row {row + 1:,}" if self.file_names is None else self.file_names[row]
 
 
 def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
-    """Check what was read, and give every class a number."""
+    """Check raw predictions, and give every class a number."""
     names = names or Names()
     if raw.rows == 0:
         raise PredictionsError(f"{raw.origin} has no rows, expected one prediction per row.")
@@ -82,7 +82,7 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
 
 
 def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
-    """The column of this meaning; one that was asked for by name must be there."""
+    """The column of this meaning; raises if a column was requested by name and is missing."""
     asked: str | None = getattr(names, what)
     if asked is not None and asked not in raw.fields:
         close = difflib.get_close_matches(asked, raw.fields, n=1)
@@ -105,7 +105,7 @@ def _no_label(raw: Raw) -> str:
     return (
         f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit for "
         f"each class (columns probability:CLASS or logit:CLASS, arrays probabilities or logits). {hint}"
-        "Other names: --label-column, --probabilities, --logits."
+        "For other names, use --label-column, --probabilities or --logits."
     )
 
 
@@ -137,7 +137,7 @@ def _scores(raw: Raw) -> Scores | None:
 def _from_scores(
     scores: Scores, label: NDArray[np.int64] | None, confidence: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Labels and confidences that the file does not give."""
+    """Labels and confidences, from the scores if the file has none."""
     labels = np.empty(len(scores), np.int64) if label is None else label
     sure = np.empty(len(scores), np.float64)
     for rows in scores.parts():
@@ -159,13 +159,13 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
         first = repr(str(column[wrong[0]])) if str(column[wrong[0]]).strip() else "empty"
         raise PredictionsError(
             f"the confidence in {rows_named(wrong)} is not a number (the first is {first}), expected 0 to 1 in every "
-            "row. Fill it in, or leave the column out. Another column: --confidence-column."
+            "row. Fill it in, or leave the column out. For another column, use --confidence-column."
         ) from error
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise PredictionsError(
             f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}), "
-            "expected the probability of the predicted class. Percentages: divide by 100. Another column: "
+            "expected the probability of the predicted class. Divide percentages by 100, or use another column: "
             "--confidence-column."
         )
     return values

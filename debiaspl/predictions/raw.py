@@ -1,4 +1,4 @@
-"""What a file holds, by its own names and unchecked; what a user may call it; and what it may be refused with."""
+"""The unchecked content of a file of predictions, the names of its columns, and its errors."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,34 +20,34 @@ class PredictionsError(ValueError):
 
 
 def refuse_larger_than_memory(path: Path, size: float) -> None:
-    """A small file may unpack to anything."""
+    """Raise if the content does not fit in memory: a small file may unpack to any size."""
     if not memory.fits(size):
         raise PredictionsError(
-            f"{path} needs {memory.gigabytes(size)} of memory, and {memory.gigabytes(memory.free_memory())} are free. "
-            "Expected a file that fits: cut it in parts, or use a machine with more memory."
+            f"{path} needs {memory.gigabytes(size)} of memory, but only {memory.gigabytes(memory.free_memory())} are "
+            "free. Split the file, or use a machine with more memory."
         )
 
 
 def listed(values: Iterable[object], most: int = 8) -> str:
-    """A few of the values, quoted, and how many more there are."""
+    """A few of the values, quoted, and the number of the others."""
     return _first([repr(str(value)) for value in values], most)
 
 
 def reason(error: Exception) -> str:
-    """Why something failed, for the middle of a sentence: libraries end theirs with a full stop, or do not."""
-    return (str(error).strip().splitlines() or ["it is cut short"])[0].rstrip(". ")
+    """The reason of an error, for the middle of a sentence: without a full stop at its end."""
+    return (str(error).strip().splitlines() or ["it is truncated"])[0].rstrip(". ")
 
 
 def refuse_other_kinds(name: str, values: NDArray[Any] | None) -> None:
-    """Times, complex numbers and records are no classes and no numbers."""
+    """Raise for times, complex numbers and records, which are neither classes nor numbers."""
     if values is not None and values.dtype.kind not in "biufOSU":
         raise PredictionsError(
-            f"{name!r} holds values of type {values.dtype}, expected numbers, or names as text. Convert it."
+            f"{name!r} contains values of type {values.dtype}, expected numbers, or names as text. Convert it."
         )
 
 
 def rows_named(rows: Iterable[int], most: int = 3) -> str:
-    """Positions from 0, as a person counts the rows of data."""
+    """Row numbers for a message: positions from 0 become numbers from 1."""
     numbers = [f"{row + 1:,}" for row in rows]
     return f"row{'s' if len(numbers) > 1 else ''} {_first(numbers, most)}"
 
@@ -58,25 +58,25 @@ def _first(words: list[str], most: int) -> str:
 
 @dataclass(frozen=True)
 class Names:
-    """What the columns or arrays of a file are called; None: the usual name, if it is there."""
+    """Names of the columns or arrays of a file; None: the default name, if it is there."""
 
     label: str | None = None
-    """The predicted class; usually ``label``."""
+    """The predicted class; by default ``label``."""
     truth: str | None = None
-    """The true class; usually ``truth``."""
+    """The true class; by default ``truth``."""
     confidence: str | None = None
-    """The probability of the predicted class; usually ``confidence``."""
+    """The probability of the predicted class; by default ``confidence``."""
     file_name: str | None = None
-    """The image; usually ``file_name``."""
+    """The image; by default ``file_name``."""
     probabilities: str | None = None
-    """An array; in a table of one column per class, how these columns begin: usually ``probability:``."""
+    """An array; in a table with one column per class, their prefix: by default ``probability:``."""
     logits: str | None = None
-    """The same for logits; usually ``logit:``."""
+    """The same for logits; by default ``logit:``."""
     embeddings: str | None = None
-    """The same for embeddings; usually ``embedding:``. Also a ``.npy`` file with a row per prediction."""
+    """The same for embeddings; by default ``embedding:``. Or a ``.npy`` file with a row per prediction."""
 
     def beginnings(self, matrix: str) -> tuple[str, ...]:
-        """How the columns of a matrix begin in a table."""
+        """Prefixes of the columns of a matrix in a table."""
         given: str | None = getattr(self, matrix)
         return (f"{STEMS[matrix]}:", f"{STEMS[matrix]}_") if given is None else (given,)
 
@@ -86,13 +86,13 @@ class Raw:
     """A table of predictions as it was read."""
 
     origin: str
-    """Where it was read from, for people."""
+    """Where it was read from, for messages."""
     fields: Mapping[str, NDArray[Any]]
     """Columns with one value per prediction."""
     matrices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """``probabilities``, ``logits`` and ``embeddings``: one row per prediction."""
     classes: tuple[str, ...] | None = None
-    """Names of the classes in the order of the scores, where the file tells."""
+    """Names of the classes in the order of the scores, if the file has them."""
 
     @property
     def rows(self) -> int:
@@ -101,7 +101,7 @@ class Raw:
 
 @dataclass(frozen=True)
 class ColumnGroups:
-    """Which columns of a table are single values, and which stand together as a matrix."""
+    """Which columns of a table are single values, and which belong to a matrix."""
 
     single: tuple[int, ...]
     groups: Mapping[str, tuple[int, ...]]
@@ -109,7 +109,7 @@ class ColumnGroups:
 
     @classmethod
     def of(cls, header: list[str], names: Names) -> "ColumnGroups":
-        """Sort the columns of a table by how they begin."""
+        """Group the columns of a table by their prefix."""
         groups: dict[str, tuple[int, ...]] = {}
         classes: tuple[str, ...] | None = None
         wanted = {getattr(names, item) for item in ("label", "truth", "confidence", "file_name")}
@@ -127,7 +127,7 @@ class ColumnGroups:
 
 
 def repeated(names: Iterable[str]) -> list[str]:
-    """Those that occur more than once."""
+    """Values that occur more than once."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 

@@ -1,4 +1,4 @@
-"""A file or a run folder -> predictions."""
+"""Read predictions from a file or a run folder."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,12 +27,12 @@ READ = "a .csv, .jsonl, .npz or .parquet file, tasks of Label Studio (.json)"
 
 
 def read_predictions(path: Path, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
-    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, tasks of Label Studio, or the folder of a run that has ended.
+    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, tasks of Label Studio, or the folder of a finished run.
 
     Args:
         path: the file or folder.
-        names: what its columns are called, where they are not called as usual.
-        classes: all class names, in order, where the file does not tell them.
+        names: names of its columns, if they are not the default ones.
+        classes: all class names, in order, if the file does not contain them.
     """
     names = names or Names()
     embeddings = names.embeddings if (names.embeddings or "").endswith(".npy") else None
@@ -47,8 +47,8 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         given = getattr(names, matrix)
         if given is not None and matrix not in raw.matrices:
             raise PredictionsError(
-                f"{raw.origin} has no {matrix} called {given!r}, expected an array, or two or more columns that begin "
-                f"so. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
+                f"{raw.origin} has no {matrix} named {given!r}, expected an array, or two or more columns with this "
+                f"prefix. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
             )
     if embeddings is not None:
         raw = replace(raw, matrices={**raw.matrices, "embeddings": load_npy(Path(embeddings), "embeddings")})
@@ -57,46 +57,46 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
 
 def _read_file(path: Path, names: Names) -> Raw:
     if not path.exists():
-        raise PredictionsError(f"there is no {path}, expected {READ}, or the folder of a run.")
+        raise PredictionsError(f"{path} does not exist, expected {READ}, or the folder of a run.")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise PredictionsError(
             f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run. "
-            "docs/audit.md says what such a file holds."
+            "docs/audit.md describes these files."
         )
     refuse_larger_than_memory(path, path.stat().st_size)
     return reader(path, names)
 
 
 def _predictions_of_run(folder: Path) -> Path:
-    """``predictions.csv`` of a run that has ended."""
+    """``predictions.csv`` of a finished run."""
     path = folder / "predictions.csv"
     if path.exists():
         return path
     if held := [] if (folder / "config.json").exists() else sorted(folder.glob("*/predictions.csv")):
-        raise PredictionsError(f"{folder} holds runs, expected one of them: debiaspl audit {held[0].parent}")
+        raise PredictionsError(f"{folder} contains runs, expected one of them: debiaspl audit {held[0].parent}")
     if classes_of_run(folder) == ():
         raise PredictionsError(
-            f"the run in {folder} has learned features without labels, and predicts nothing. Expected a run that began "
-            f"with it and has learned from labels: debiaspl train PHOTOS --set start={folder}"
+            f"the run in {folder} has learned features without labels, so it predicts nothing. Expected a run that "
+            f"started from it and learned from labels: debiaspl train PHOTOS --set start={folder}"
         )
     if (folder / "results.json").exists():
         raise PredictionsError(
-            f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Bring "
-            f"it back from a copy, or train anew. What else the run shows: debiaspl report {folder}"
+            f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Restore "
+            f"it from a copy, or train again. For the rest of the run: debiaspl report {folder}"
         )
     if (folder / "config.json").exists():
         raise PredictionsError(
-            f"the run in {folder} has not ended: it has no predictions.csv yet. Look at it meanwhile: "
+            f"the run in {folder} has not ended: it has no predictions.csv yet. Watch it meanwhile: "
             f"debiaspl watch {folder}"
         )
     raise PredictionsError(
-        f"{folder} is no run of debiaspl: it has neither config.json nor predictions.csv, expected a run or a file."
+        f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv. Expected a run or a file."
     )
 
 
 def classes_of_run(folder: Path) -> tuple[str, ...] | None:
-    """All class names, also of classes never predicted, from the header of ``model.safetensors``; None without it."""
+    """All class names, including classes never predicted, from the header of ``model.safetensors``; None without it."""
     try:
         with safe_open(folder / "model.safetensors", "np") as file:  # no tensor is read
             facts = parse_json((file.metadata() or {}).get("debiaspl", "{}"))

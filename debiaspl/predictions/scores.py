@@ -1,4 +1,4 @@
-"""Probabilities or logits of every class, read in parts: the whole may be far larger than what is made of it."""
+"""Probabilities or logits of every class, read in parts: the whole may be far larger than its results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from debiaspl.predictions.raw import PredictionsError, rows_named
 
 PART_NUMBERS = 2_000_000
-"""Scores looked at in one go: 8 MB of float32, which stays in reach of the processor."""
+"""Scores processed at a time: 8 MB of float32, which fit in the processor's cache."""
 SUM_TOLERANCE = 0.02
-"""Probabilities written with four digits, a thousand of them, are this far from a sum of 1."""
+"""Largest deviation of a sum from 1, for a thousand probabilities written with four digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """A row per prediction, a column per class."""
+    """Scores with a row per prediction and a column per class."""
 
     values: NDArray[Any]
     are_logits: bool
@@ -30,13 +30,13 @@ class Scores:
         return int(self.values.shape[1])
 
     def parts(self) -> Iterator[slice]:
-        """Rows, part by part."""
+        """Slices of rows, part by part."""
         size = max(1, PART_NUMBERS // self.num_classes)
         for start in range(0, len(self), size):
             yield slice(start, min(start + size, len(self)))
 
     def logits(self, rows: slice) -> NDArray[np.float32]:
-        """Logits of some rows; of probabilities, their logarithm, with the smallest normal number for 0."""
+        """Logits of some rows; for probabilities, their logarithm, with the smallest normal number for 0."""
         values = self.values[rows].astype(np.float32)
         return values if self.are_logits else np.log(np.maximum(values, np.finfo(np.float32).tiny))
 
@@ -50,11 +50,11 @@ class Scores:
         return values
 
     def check(self) -> None:
-        """Refuse what are no scores."""
+        """Raise if these are not valid scores."""
         if self.num_classes < 2:
             raise PredictionsError(
                 f"the scores have {self.num_classes} column, expected one for each of two or more classes. "
-                "With one probability for two classes, write p and 1 - p."
+                "For one probability of two classes, write p and 1 - p."
             )
         for rows in self.parts():
             values = self.values[rows]
@@ -69,8 +69,8 @@ class Scores:
             kind = "logits" if self.are_logits else "probabilities"
             what = "NaN" if np.isnan(values[bad[0] - start]).any() else "an infinite number"
             raise PredictionsError(
-                f"the {kind} hold {what} in {rows_named(bad)}, expected finite numbers. A model that has "
-                "diverged predicts nothing: leave these rows out, or predict them anew."
+                f"the {kind} contain {what} in {rows_named(bad)}, expected finite numbers. Perhaps the model has "
+                "diverged. Leave these rows out, or predict them again."
             )
 
     def _refuse_no_probabilities(self, values: NDArray[Any], start: int) -> None:
@@ -79,10 +79,10 @@ class Scores:
         bad = np.flatnonzero(negative | (np.abs(sums - 1) > SUM_TOLERANCE))
         if len(bad):
             first = bad[0]
-            found = "hold negative numbers" if negative[first] else "do not sum to 1"
+            found = "contain negative numbers" if negative[first] else "do not sum to 1"
             example = f"row {first + start + 1:,} sums to {sums[first]:.4g}"
             raise PredictionsError(
                 f"the probabilities {found} in {rows_named((bad + start).tolist())} ({example}), expected numbers from "
-                "0 to 1 that sum to 1 in every row. If they are logits, say so: name the columns logit:CLASS or the "
-                "array logits, or use --logits. If columns are missing, add them."
+                "0 to 1 that sum to 1 in every row. If they are logits, name the columns logit:CLASS or the array "
+                "logits, or use --logits. If columns are missing, add them."
             )

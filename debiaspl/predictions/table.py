@@ -1,4 +1,4 @@
-"""CSV: a header, and a row per prediction."""
+"""Reads CSV: a header, and a row per prediction."""
 
 import csv
 from array import array
@@ -23,14 +23,14 @@ from debiaspl.predictions.raw import (
 )
 
 LARGE_FILE = 64 * 2**20
-"""Bytes from which on a CSV file is better read by pyarrow, if it is there: on two cores, several times as fast."""
+"""Size in bytes from which on CSV is read with pyarrow, if installed: several times as fast on two cores."""
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What other programs put between columns."""
+"""Separators of other programs."""
 
 
 def read_csv(path: Path, names: Names) -> Raw:
-    """Read a table. Numbers of a matrix are kept as float32; all else stays text."""
+    """Read a table. Numbers of a matrix are float32; everything else stays text."""
     with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         rows = _rows(csv.reader(file), path)
         header = _checked(next(rows, []), path, names)
@@ -45,7 +45,7 @@ def read_csv(path: Path, names: Names) -> Raw:
 
 
 def read_small_csv(path: Path, header: list[str], layout: ColumnGroups, rows: Iterator[list[str]]) -> Raw:
-    """Row by row; what is wrong is told with the number of its row."""
+    """Read row by row; errors name the row."""
     single: dict[int, list[str]] = {place: [] for place in layout.single}
     groups = {matrix: array("f") for matrix in layout.groups}
     count = 0
@@ -53,7 +53,7 @@ def read_small_csv(path: Path, header: list[str], layout: ColumnGroups, rows: It
         if len(row) != len(header):
             raise PredictionsError(
                 f"row {count:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
-                "Text that holds a comma must stand in double quotes."
+                "Put text with a comma in double quotes."
             )
         for place, cells in single.items():
             cells.append(unguarded(row[place]))
@@ -72,14 +72,14 @@ def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
 
 
 def _checked(header: list[str], path: Path, names: Names) -> list[str]:
-    """Column names, each once, with commas between them."""
+    """The column names, after checking that they are different and separated by commas."""
     if not header:
         raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
     other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
     if other is not None and header[0] != names.label:
         raise PredictionsError(
-            f"{path} has one column, {header[0]!r}, expected columns with commas between them. These seem to have "
-            f"{SEPARATORS[other]} between them: save the table anew with commas (pandas: to_csv(path, sep=','))."
+            f"{path} has one column, {header[0]!r}, expected columns separated by commas. These seem to be separated "
+            f"by {SEPARATORS[other]}: save the table again with commas (pandas: to_csv(path, sep=','))."
         )
     if twice := repeated(header):
         raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")

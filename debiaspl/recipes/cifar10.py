@@ -10,7 +10,7 @@
     debiaspl train --recipe cifar10-40-start
 
 Those named after their cell alone are the paper's: 2^19 steps of 64 + 448 images. *minutes* is our own, one recipe for
-all cells: what it changed, and why, is in docs/debiasing.md. *start* begins with the features of *pretrain*, which has
+all cells: docs/lab/debiasing.md says what it changed and why. *start* begins with the features of *pretrain*, which has
 looked at no label: docs/start.md. A fold is a seed, and the paper reports the mean of five.
 Numbers in the recipes are the paper's, top-1 % on the balanced test set. The set: debiaspl data get cifar10.
 """
@@ -45,7 +45,7 @@ FAST = replace(
     teacher="average",
     average_statistics=True,
 )
-"""What differs from the paper, and what that costs and brings: docs/performance.md."""
+"""What differs from the paper, and what that costs and brings: docs/lab/performance.md."""
 
 MINUTES = Recipe(
     name="minutes",
@@ -79,7 +79,7 @@ MINUTES = Recipe(
     evaluate_every=2500,
     checkpoint_every=5000,
 )
-"""Our best in minutes, and the same for every cell; docs/debiasing.md. Its settings were chosen on fold 100."""
+"""Our best in minutes, and the same for every cell; docs/lab/debiasing.md. Its settings were chosen on fold 100."""
 
 START = Recipe(
     name="start",

@@ -9,7 +9,7 @@ the threshold is 0.7. *multiview* has two weak and two strong views, each strong
 and CLD. *scripts* is multi-view as the released scripts run it: strength 0.4, threshold 0.8, a tenth of the learning
 rate, three label sets. What else differs from the scripts, and why, is in docs/imagenet.md. Numbers in the recipes are
 the paper's, top-1 % on the validation images. No run of them has been made here: what one should cost is in
-docs/scaling.md.
+docs/lab/scaling.md.
 """
 
 import math
@@ -26,7 +26,7 @@ START = "res50_moco_eman_800ep.pth.tar"
 PAPER = Recipe(
     name="imagenet",
     data="imagenet",
-    cost="not measured: 50 epochs; predicted by docs/scaling.md",
+    cost="not measured: 50 epochs; predicted by docs/lab/scaling.md",
     image_size=224,
     stream=True,
     network=Choice("resnet", {"depth": 50}),

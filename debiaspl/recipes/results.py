@@ -189,7 +189,7 @@ def _computed(found: Recipe) -> Recipe:
 
 
 def _cells() -> dict[str, dict[str, float]]:
-    """Every cell with the paper's numbers, those of docs/debiasing.md first."""
+    """Every cell with the paper's numbers, those of docs/lab/debiasing.md first."""
     papers = {name: {"FixMatch": fixmatch, "DebiasPL": debiaspl} for name, _, _, fixmatch, debiaspl in CELLS}
     first = ("cifar10-lt100-10pct", "cifar10-40", "cifar10-250", "cifar10-lt200-10pct-balanced")
     return {name: papers[name] for name in first} | {"eurosat-40": {}} | papers
@@ -207,7 +207,7 @@ def accuracy_by_recipe() -> dict[str, float]:
 
 
 def table(found: list[MeasuredRow]) -> Iterator[tuple[str, ...]]:
-    """Rows of docs/debiasing.md: cell, method, recipe, accuracy, seconds, the paper's number and the standing."""
+    """Rows of docs/lab/debiasing.md: cell, method, recipe, accuracy, seconds, the paper's number and the standing."""
     for row in found:
         paper = "-" if row.paper is None else f"{row.paper:.1f}"
         if not row.accuracy:

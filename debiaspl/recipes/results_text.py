@@ -42,8 +42,9 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
         "## Recipes\n",
         "".join(f"* **{name}**: {words}\n" for name, words in RECIPE_WORDS.items()),
         f"## Accuracy against minutes\n\n![Accuracy against minutes, a panel for each cell.]({figure})\n",
-        "A mark is the mean of a recipe's folds; its line goes from the worst fold to the best. Dotted: the paper's "
-        "number, which for FixMatch is mostly copied from other papers.\n",
+        "*What to see: whether a recipe's DebiasPL mark is above its FixMatch mark; higher and further left is "
+        "better.* A mark is the mean of a recipe's folds; its line goes from the worst fold to the best. Dotted: the "
+        "paper's number, which for FixMatch is mostly copied from other papers.\n",
         "## The paper's cells\n",
         "Measured rows. Paper is the paper's number for the cell and method, whichever recipe we used; only rows with "
         "the paper's recipe are called reached or below. Open cells of the paper: "

@@ -1,4 +1,4 @@
-"""From a recipe to a run folder."""
+"""Trains a recipe into a run folder."""
 
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.loop import train

@@ -1,4 +1,4 @@
-"""From a recipe to its algorithm: with its correction, and with what is trained beside it."""
+"""Builds the algorithm of a recipe, with its correction and with the algorithm beside it."""
 
 from dataclasses import fields
 from typing import Any
@@ -12,7 +12,7 @@ from debiaspl.training.recipe import Recipe
 
 
 def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
-    """What learns from the batches of a run. Raises at parts that do not go together; nothing is computed."""
+    """The algorithm of a run. Raises if its parts do not fit together; nothing is computed."""
     known: dict[str, Any] = {
         "num_classes": task.labeled.num_classes,
         "num_features": num_features,
@@ -24,7 +24,7 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
         "hints": task.hints,
     }
     correction = recipe.correction.build("correction", **known)
-    with torch.random.fork_rng(devices=[]):  # heads have first weights too
+    with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
         main: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
         other: Algorithm | None = recipe.beside.build("beside", **known)
@@ -36,8 +36,8 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
 
 
 def take_over_heads(algorithm: Algorithm, start: str) -> None:
-    """Go on with what the algorithm of a start has trained beside its network, where both have the same heads. Not in
-    generations: each begins with the same heads, also where a stop lies before it and the start is gone."""
+    """Copy the heads that the algorithm of a start has trained, if both have the same ones. Not with generations: each
+    must begin with the same heads, even after a resume when the start is gone."""
     for part in algorithm.parts() if algorithm.generations == 1 else ():
         own = part.state_dict()
         part.load_state_dict(own | first_heads(start, own, part.heads))
@@ -45,20 +45,20 @@ def take_over_heads(algorithm: Algorithm, start: str) -> None:
 
 def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
     if recipe.steps < algorithm.generations:
-        raise ValueError(f"{algorithm.generations} generations in {recipe.steps} steps, expected one each or more.")
+        raise ValueError(f"there are {algorithm.generations} generations in {recipe.steps} steps. Use more steps.")
     if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
         raise ValueError(
             f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
-            "adopt(probabilities, generation) that says which labels the next one takes over."
+            "adopt(probabilities, generation) that returns the labels for the next one."
         )
 
 
 def _refuse_settings_of_nothing(recipe: Recipe) -> None:
-    """Settings of what is trained beside the algorithm, where nothing is."""
+    """Raise for settings of the algorithm beside the main one, if there is none."""
     for item in fields(recipe):
         value = getattr(recipe, item.name)
         if item.name.startswith("beside_") and value != item.default:
             raise ValueError(
-                f"{item.name} is {value}, but beside is {recipe.beside.name}: it would do nothing. Leave it out, or "
-                "name a self-supervised algorithm, with beside=NAME."
+                f"{item.name} is {value}, but beside is {recipe.beside.name}, so it has no effect. Leave it out, or "
+                "name a self-supervised algorithm with beside=NAME."
             )

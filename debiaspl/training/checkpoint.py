@@ -1,7 +1,7 @@
-"""Checkpoints: everything a run is, in one file that is either whole or absent.
+"""Checkpoints: the complete state of a run in one file, which is complete or absent.
 
 A checkpoint is a safetensors file: tensors, and in its header a text with the step and the recipe; its digest covers
-both. Reading one executes nothing.
+both. Reading it executes no code.
 """
 
 import json
@@ -31,11 +31,11 @@ class Checkpoint:
     tensors: Mapping[str, Tensor]
     """Weights, average, optimiser, correction, generators, monitors, by name."""
     facts: Mapping[str, Any]
-    """What is not a tensor: the recipe, the length of the log."""
+    """Everything that is not a tensor: the recipe, the length of the log."""
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write the checkpoint, then forget all but the newest two: one stays if the newest is ever found damaged."""
+    """Write the checkpoint, then delete all but the newest two: one is left if the newest turns out to be damaged."""
     tensors = {name: own_memory(tensor) for name, tensor in checkpoint.tensors.items()}
     header = {"format": FORMAT, "step": checkpoint.step, "facts": dict(checkpoint.facts)}
     path = folder / f"step-{checkpoint.step:09d}.safetensors"
@@ -46,12 +46,12 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def own_memory(tensor: Tensor) -> Tensor:
-    """A copy on the CPU: parameters are parts of larger tensors, which safetensors would take for shared ones."""
+    """A copy on the CPU: parameters are parts of larger tensors, which safetensors would treat as shared memory."""
     return tensor.detach().to("cpu", copy=True).contiguous()
 
 
 def newest(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint of a folder, or None where there is none."""
+    """The newest checkpoint of a folder, or None."""
     numbered = _numbered(folder)
     if not numbered:
         return None
@@ -60,7 +60,7 @@ def newest(folder: Path) -> Checkpoint | None:
         return read(path)
     except RunError as error:
         before = f"the one before it is at step {numbered[-2][0]}" if len(numbered) > 1 else "there is none before it"
-        raise RunError(f"{error} Delete that file to go on without it; {before}.") from error
+        raise RunError(f"{error} Delete that file to continue without it; {before}.") from error
 
 
 def steps(folder: Path) -> list[int]:
@@ -69,11 +69,11 @@ def steps(folder: Path) -> list[int]:
 
 
 def read(path: Path) -> Checkpoint:
-    """Read a checkpoint and prove it whole."""
+    """Read a checkpoint and check that it is complete."""
     try:
         tensors, texts, sealed = read_tensor_file(path, need_digest=False)
         header = parse_json(texts[TEXT])
-        # Earlier versions wrote a digest of the tensors alone, into the text.
+        # Earlier versions wrote a digest of only the tensors, into the text.
         if not sealed and (header["format"] != 1 or header["digest"] != digest_of_tensors(tensors)):
             raise Damaged("its content does not match its digest")
         step, facts, found = header["step"], dict(header["facts"]), header["format"]
@@ -82,9 +82,11 @@ def read(path: Path) -> Checkpoint:
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({_short(error)}).") from error
     if found not in (1, FORMAT):
-        raise RunError(f"{path} has format {found!r}, expected {FORMAT}: it is damaged, or of another version.")
+        raise RunError(f"{path} has format {found!r}, expected {FORMAT}. It is damaged, or of another version.")
     if type(step) is not int or _NAME.fullmatch(path.name) is None or step != int(path.stem.partition("-")[2]):
-        raise RunError(f"{path} is the checkpoint of step {step!r}, expected that of its name: it is damaged.")
+        raise RunError(
+            f"{path} contains the checkpoint of step {step!r}, which is not that of its name. It is damaged."
+        )
     return Checkpoint(step, tensors, facts)
 
 

@@ -1,4 +1,4 @@
-"""From what was trained to what is used."""
+"""Turns the trained model into the final model."""
 
 from copy import deepcopy
 
@@ -13,16 +13,15 @@ from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 
 TEMPERATURE = 0.1
-"""Of the cosines that nearest class means make probabilities of."""
+"""Temperature of the cosines of nearest class means."""
 
 
 def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = ALONE) -> Network:
-    """The model with the classifier that is used in the end: the one it has learned, which an algorithm may have
-    trained beside the network's own; what the correction makes of it;
-    or, where only features were learned, the nearest class mean of the labeled images. Without labels there is none:
-    the model is as it was trained.
+    """The model with its final classifier: the learned one, or the additional one that an algorithm has trained,
+    changed by the correction; or, if only features were learned, the nearest class mean of the labeled images. Without
+    labels the model does not change.
 
-    The ranks of a group share the work, so all of them must ask.
+    The ranks of a group share the work, so all of them must call this.
     """
     correction, model = algorithm.correction, with_learned_head(model, algorithm)
     learned = algorithm.learns_labels and "classifier" not in correction.places()
@@ -31,7 +30,7 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
     final, mean = deepcopy(model), mean_features(model, task.unlabeled, group)
     if algorithm.learns_labels:
         if correction.looks:
-            correction = deepcopy(correction)  # what it sees now is not what the next step is corrected by
+            correction = deepcopy(correction)  # what it sees here must not affect the next training step
             correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
         final.head = correction.classifier(final.head, mean)
     else:
@@ -40,7 +39,7 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
 
 
 def with_learned_head(model: Network, algorithm: Algorithm) -> Network:
-    """The averaged model with the classifier that the algorithm names; the model itself, where it names none."""
+    """The averaged model with the classifier that the algorithm selects; the model itself, if it selects none."""
     further = algorithm.classifier()
     if further is None:
         return model
@@ -51,9 +50,8 @@ def with_learned_head(model: Network, algorithm: Algorithm) -> Network:
 
 @torch.no_grad()
 def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Linear:
-    """A classifier whose largest logit is the class whose labeled images are nearest on average: by the cosine of
-    features that ``mean``, the mean over the unlabeled images, is taken off from. A class without labels is never
-    chosen."""
+    """A classifier that predicts the class whose labeled images are nearest on average, by the cosine of features minus
+    ``mean``, the mean over the unlabeled images. A class without labels is never predicted."""
     features, labels = [], []
     for seen in predict_set(model, labeled, BATCH):
         features.append(seen.features)
@@ -63,9 +61,9 @@ def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Li
 
 @torch.no_grad()
 def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) -> nn.Linear:
-    """The nearest mean of the features of each class, as a classifier of the same shape as ``like``."""
+    """Nearest mean of the features of each class, as a classifier of the same shape as ``like``."""
     centred = features - mean
-    # A product, not index_add: on a GPU that adds in no fixed order.
+    # A matrix product, not index_add, which adds in no fixed order on a GPU.
     members = F.one_hot(label, like.out_features).to(centred.dtype)
     directions = F.normalize(members.T @ F.normalize(centred, dim=-1), dim=-1)
     head = as_classifier(like, directions, centred, mean)
@@ -75,9 +73,9 @@ def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) 
 
 @torch.no_grad()
 def as_classifier(like: nn.Linear, directions: Tensor, centred: Tensor, mean: Tensor) -> nn.Linear:
-    """Weights for unit vectors, (C, D), as a classifier of features as they come, which is linear: all of them are
-    taken to have the mean length of ``centred``, some features that ``mean`` is taken off from."""
-    head = deepcopy(like).requires_grad_(False)  # a new one would draw from the user's random numbers
+    """Weights for unit vectors, (C, D), as a linear classifier of raw features. All features are treated as if they had
+    the mean length of ``centred``, some features minus ``mean``."""
+    head = deepcopy(like).requires_grad_(False)  # a new one would draw random numbers
     head.weight.copy_(directions / (TEMPERATURE * centred.norm(dim=-1).mean().clamp_min(1e-12)))
     head.bias.copy_(-head.weight @ mean)
     return head

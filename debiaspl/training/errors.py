@@ -1,16 +1,16 @@
-"""What a run may stop with, in words for its user."""
+"""Errors of runs, with messages for users."""
 
 
 class RunError(RuntimeError):
-    """A run cannot start or go on; the message says what was found, what was expected and what to do."""
+    """A run cannot start or continue; the message says what was found, what was expected and what to do."""
 
 
-class Interrupted(RunError):  # noqa: N818 - not an error of the run: it was asked to stop, and has saved its state
-    """The run was asked to stop (Ctrl-C or SIGTERM), saved its state and left."""
+class Interrupted(RunError):  # noqa: N818 - not an error of the run: it was stopped and has saved its state
+    """The run was stopped (Ctrl-C or SIGTERM) and has saved its state."""
 
     def __init__(self, message: str, signal: int) -> None:
         super().__init__(message)
         self.signal = signal
 
     def __reduce__(self) -> tuple[type, tuple[str, int]]:
-        return type(self), (str(self), self.signal)  # so that it crosses from a worker process to its parent
+        return type(self), (str(self), self.signal)  # so that a worker process can send it to its parent

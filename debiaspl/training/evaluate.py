@@ -1,4 +1,4 @@
-"""How good a model is on images it has not seen."""
+"""Evaluates a model on images it was not trained with."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,19 +16,19 @@ from debiaspl.training.group import ALONE, Group
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Predictions for a set whose truth is known."""
+    """Predictions for a set with known labels."""
 
     images: ImageSet
     label: Tensor
     """Predicted class of every image."""
     confidence: Tensor
-    """Its probability."""
+    """Probability of the predicted class."""
     skipped: dict[str, str] = field(default_factory=dict)
-    """Files that could not be read, with the reason; they count nowhere."""
+    """Files that could not be read, with the reason; they are not counted."""
 
     @property
     def accuracy(self) -> float:
-        """Top-1, 0 to 1."""
+        """Top-1 accuracy, 0 to 1."""
         return float((self.label == self.images.truth.cpu()).double().mean())
 
     @property
@@ -41,13 +41,13 @@ class Evaluation:
 
     @property
     def recall(self) -> list[float | None]:
-        """Of each class: the share of its images that were recognised; None for a class without images."""
+        """Recall of each class: the share of its images that are predicted correctly; None without images."""
         return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
 
     def to_csv(self) -> str:
         """``file_name,label,confidence,truth``, one line per image."""
         lines = [csv_line(["file_name", "label", "confidence", "truth"])]
-        names = (*self.images.classes, "")  # -1, for images whose class nobody knows, is the last one
+        names = (*self.images.classes, "")  # -1, for an unknown class, is the last one
         columns = self.images.ids, self.label.tolist(), self.confidence.tolist(), self.images.truth.tolist()
         for name, label, confidence, truth in zip(*columns, strict=True):
             lines.append(csv_line([name, names[label], f"{confidence:.6f}", names[truth]]))
@@ -55,9 +55,9 @@ class Evaluation:
 
 
 def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:
-    """Probabilities of every image, (N, C), in float32; even ones for a file that cannot be read.
+    """Probabilities of every image, (N, C), in float32; uniform for a file that cannot be read.
 
-    The ranks of a group share the work, so all of them must ask; all have the same model, and are given the same.
+    The ranks of a group share the work, so all of them must call this; all have the same model and get the same result.
     """
     found = torch.zeros((len(images), images.num_classes), device=images.labels.device)
     for seen in predict_set(model, images, BATCH, group.number, group.count):
@@ -65,13 +65,13 @@ def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tenso
             found[torch.tensor(list(seen.skipped), device=found.device)] = 1 / images.num_classes
         found[seen.positions.to(found.device)] = seen.probabilities
     if group.count > 1:
-        group.largest(0)  # the hosts first: on a GPU nobody would notice that another rank hangs
-        ranks.add_up(found)  # exact: every row is 0 on all ranks but one
+        group.largest(0)  # first between the hosts: on a GPU a rank that hangs would not be noticed
+        ranks.add_up(found)  # exact, because every row is 0 on all ranks but one
     return found
 
 
 class _Part(NamedTuple):
-    """What one rank has predicted: of the images that it could read, and no others."""
+    """One rank's predictions, only for the images that it could read."""
 
     positions: Tensor
     label: Tensor
@@ -80,9 +80,9 @@ class _Part(NamedTuple):
 
 
 def evaluate(model: Network, images: ImageSet, group: Group = ALONE) -> Evaluation:
-    """Predict every image that can be read, in float32, with a model in eval mode.
+    """Predict every readable image, in float32, with a model in eval mode.
 
-    The ranks of a group share the work, so all of them must ask; all have the same model, and are given the same.
+    The ranks of a group share the work, so all of them must call this; all have the same model and get the same result.
     """
     parts = group.everyone(_predicted(model, images, group))
     positions, order = torch.cat([part.positions for part in parts]).sort()

@@ -1,4 +1,4 @@
-"""A batch in parts: pieces that one device can hold, and what the ranks of a run exchange: the gradients."""
+"""Splits a batch into pieces that fit on a device, and exchanges gradients between ranks."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -17,7 +17,7 @@ from debiaspl.training.errors import RunError
 
 class Losses(nn.Module):
     """``losses(batch)``: the algorithm with its networks, in the one module that DistributedDataParallel wraps. The
-    teacher is none of its parts: an average has no gradients to be exchanged."""
+    teacher is not part of it, because an average has no gradients to exchange."""
 
     def __init__(self, models: Models, algorithm: Algorithm) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Losses(nn.Module):
         self._idle: list[nn.Parameter] | None = None
 
     def forward(self, batch: Batch | None) -> dict[str, Tensor]:
-        """Without a batch, a loss of 0 that every parameter is part of."""
+        """Named losses; without a batch, a loss of 0 that depends on every parameter."""
         if batch is None:
             return {"nothing": self._nothing(list(self.parameters()))}
         correction = self.algorithm.correction
@@ -41,7 +41,7 @@ class Losses(nn.Module):
             found = torch.autograd.grad(total, parameters, retain_graph=True, allow_unused=True)
             self._idle = [one for one, gradient in zip(parameters, found, strict=True) if gradient is None]
         if self._idle:
-            # DistributedDataParallel waits for a gradient of every parameter, of those too that no loss reaches.
+            # DistributedDataParallel waits for a gradient of every parameter, even if no loss depends on it.
             name = next(iter(losses))
             losses = {**losses, name: losses[name] + self._nothing(self._idle)}
         return losses
@@ -55,27 +55,27 @@ def exchanged(losses: Losses) -> nn.Module:
     """With several ranks, a module whose gradients are the mean over all of them."""
     if ranks.count() == 1:
         return losses
-    # Buffers are combined where they are learned; sent round by the first rank they would be its own alone.
+    # Buffers are combined where they are updated; broadcasting them would keep only those of the first rank.
     newer = "forward_sync_buffers" in signature(DistributedDataParallel).parameters
     keep_buffers: dict[str, Any] = {"forward_sync_buffers" if newer else "broadcast_buffers": False}
     return _settled(DistributedDataParallel(losses, **keep_buffers))
 
 
 def _settled(made: DistributedDataParallel) -> DistributedDataParallel:
-    """After its first pass it packs gradients anew, in the order in which they came, and ranks add up what is packed
-    elsewhere in another order: a run that goes on would begin with other sums than one that was never stopped. So the
-    first pass is one of nothing."""
+    """Run one empty pass. After its first pass DistributedDataParallel groups gradients again, in the order in which
+    they arrived, and sums depend on the grouping: a resumed run would begin with other sums than one that was never
+    stopped."""
     made(None)["nothing"].backward()
     return made
 
 
 def exchange_later(losses: nn.Module, later: bool) -> AbstractContextManager[None]:
-    """Inside, gradients stay with their rank, if ``later``: the next exchange takes their sum."""
+    """Context in which, if ``later``, gradients stay on their rank: the next exchange sends their sum."""
     return losses.no_sync() if later and isinstance(losses, DistributedDataParallel) else nullcontext()
 
 
 def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Tensor]]:
-    """``count`` equal parts of a batch, with the truth of their unlabeled images."""
+    """``count`` equal parts of a batch, with the true labels of their unlabeled images."""
     for number in range(count):
 
         def part(rows: Tensor, number: int = number) -> Tensor:
@@ -94,12 +94,12 @@ def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Ten
 
 
 def check_parts(labeled: int, unlabeled: int, count: int, accumulate: int) -> None:
-    """Every rank, and every piece, has as many images: so the mean of their means is the mean of the batch."""
+    """Check that every rank and every piece has as many images: then the mean of their means is that of the batch."""
     parts, wanted = count * accumulate, ((count, "processes"), (accumulate, "pieces"))
     for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
         if size % parts:
             of = " x ".join(f"{many} {what}" for many, what in wanted if many > 1)
             raise RunError(
-                f"{name} is {size}, which is to be divided among {of}: not into equal parts. Use another number of "
+                f"{name} is {size}, which cannot be divided equally among {of}. Use another number of "
                 f"these, or --set {name}={-(-size // parts) * parts}."
             )

@@ -1,5 +1,5 @@
-"""What a run can begin with where the features are good already: a classifier, from labels, from a graph or from the
-class names; and labels spread over the graph."""
+"""Initial classifiers for runs whose features are already good: from labels, from a graph or from class names; and
+labels propagated over the graph."""
 
 from copy import deepcopy
 
@@ -19,15 +19,15 @@ from debiaspl.training.recipe import Recipe
 
 RANDOM, MEANS, TEXT = "random", "means", "text"
 MOST = 100_000
-"""Unlabeled images that the graph is made of, at most; of more, as many at equal distances."""
+"""Most unlabeled images in the graph; from a larger set, as many evenly spaced ones."""
 
 
 @torch.no_grad()
 def first_classifier(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None = None) -> dict[str, Tensor]:
-    """Weights of ``network.head``, by name, for a network whose features are good already. ``vectors`` is where the
-    vectors of the task come from, if it is one of vectors that an encoder has made.
+    """Weights of ``network.head``, by name, for a network with good features. ``vectors`` is the source of the task's
+    vectors, if a frozen encoder has made them.
 
-    Every rank computes the same, and takes what the first has found.
+    Every rank computes the same, and uses the result of the first.
     """
     _check(recipe, network, task)
     seer = deepcopy(network).eval()
@@ -43,27 +43,27 @@ def first_classifier(recipe: Recipe, network: Network, task: Task, vectors: Enco
         label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
         head = as_classifier(network.head, weights, known_and_not - graph.mean, graph.mean)
-    # A class without labels gets no chance at first; a bias of minus infinity would never let it have one.
+    # A class without labels has no chance at first, but with a bias of minus infinity it would never get one.
     bias = torch.where(head.bias.isfinite(), head.bias, head.bias[head.bias.isfinite()].min())
     return {"head.weight": ranks.of_first(head.weight), "head.bias": ranks.of_first(bias)}
 
 
 @torch.no_grad()
 def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
-    """A label for every unlabeled image from the graph of the network's features, and how sure it is.
+    """A label and a confidence for every unlabeled image, from the graph of the network's features.
 
-    Every rank computes the same, and takes what the first has found.
+    Every rank computes the same, and uses the result of the first.
     """
-    _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels that spread over a graph")
+    _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
     seer, chosen = deepcopy(network).eval(), _some(task.unlabeled)
     known, labels = _features(seer, task.labeled)
     _, _, graph, spread = _spread(known, labels, seer, task)
-    # Even where a file cannot be read: nothing is known of it.
+    # Uniform for a file that cannot be read.
     probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
     if len(chosen) == len(task.unlabeled):
         places = torch.cat([seen.positions for seen in predict_set(seer, chosen, BATCH)])
         probabilities[places.cpu()] = spread[len(known) :]
-    else:  # the graph has some of them only, and all take the labels of their neighbours there
+    else:  # the graph has only some of them, and all get the labels of their neighbours in it
         for seen in predict_set(seer, task.unlabeled, BATCH):
             probabilities[seen.positions.cpu()] = graph.carried(spread, seen.features.float())
     confidence, label = probabilities.max(-1)
@@ -72,8 +72,8 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
 
 
 def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
-    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 where there is none;
-    the graph; and the probabilities that it spreads."""
+    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; the graph;
+    and the propagated probabilities."""
     unknown, _ = _features(network, _some(task.unlabeled))
     features = torch.cat((known, unknown))
     given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
@@ -82,11 +82,11 @@ def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tupl
 
 
 def _of_text(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None) -> tuple[Tensor, Tensor]:
-    """Weights and bias whose logits are those of the model's own zero-shot classifier."""
+    """Weights and bias that give the logits of the model's own zero-shot classifier."""
     source = recipe.network.settings.get("source")
     if recipe.network.name != "encoder" or source is None:
         raise ValueError(
-            f"first_classifier is text, but the network is {recipe.network.name}, which reads no texts. Expected a "
+            f"first_classifier is text, but the network is {recipe.network.name}, which cannot read text. Expected a "
             "CLIP or a SigLIP: --encoder NAME or FOLDER."
         )
     read = text_classifier(source, task.labeled.classes)
@@ -104,14 +104,14 @@ def _of_text(recipe: Recipe, network: Network, task: Task, vectors: Encoded | No
 
 def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float) -> tuple[Tensor, Tensor]:
     """A linear classifier of z, where x = mean + stretch z are features of this length: its logits are
-    scale * cos(x, direction). Features differ in length, and a linear classifier cannot divide by each one's own; all
-    are taken to have the mean."""
+    scale * cos(x, direction). Features differ in length, and a linear classifier cannot divide by each length, so all
+    are treated as if they had the mean length."""
     directions = read.directions.cpu() * (read.scale / max(length, 1e-12))
     return directions * stretch, directions @ mean.to(directions.dtype)
 
 
 def _features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:
-    """Of every image that can be read, with its label."""
+    """Features of every readable image, with its label."""
     seen = list(predict_set(network, images, BATCH))
     positions = torch.cat([part.positions for part in seen]).to(images.labels.device)
     return torch.cat([part.features for part in seen]).float(), images.labels[positions]
@@ -125,14 +125,14 @@ def _some(images: ImageSet) -> ImageSet:
 def _check(recipe: Recipe, network: Network, task: Task) -> None:
     if not find("algorithm", recipe.algorithm.name).learns_labels:
         raise ValueError(
-            f"first_classifier is {recipe.first_classifier}, but {recipe.algorithm.name} learns features alone and "
-            "trains no classifier. Leave first_classifier=random."
+            f"first_classifier is {recipe.first_classifier}, but {recipe.algorithm.name} learns only features and "
+            "trains no classifier. Use first_classifier=random."
         )
     _check_features(recipe, network, task, f"first_classifier is {recipe.first_classifier}")
 
 
 def refuse_random_features(recipe: Recipe) -> None:
-    """Raise where a first classifier would be made of random features: what can be told before anything is built."""
+    """Raise if a first classifier would be made from random features, before anything is built."""
     if recipe.first_classifier != RANDOM and not (recipe.start or recipe.network.name == "encoder"):
         raise ValueError(_random_features(f"first_classifier is {recipe.first_classifier}"))
 
@@ -145,6 +145,6 @@ def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> 
 
 def _random_features(what: str) -> str:
     return (
-        f"{what}, but the network begins with random weights, whose features tell nothing. Begin with a start, "
-        "--set start=RUN, or with a pretrained encoder."
+        f"{what}, but the network starts with random weights, whose features carry no information. Use a start, "
+        "--set start=RUN, or a pretrained encoder."
     )

@@ -1,4 +1,4 @@
-"""A frozen encoder: the images of a task become vectors, once; then it is a run like any other."""
+"""A frozen encoder: the images of a task become vectors once; then the run is like any other."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import check
 
 FEATURES = ".features"
-"""Folder beside a run where features are kept."""
+"""Folder beside a run in which features are stored."""
 BY_HIDING = "hide"
 
 
@@ -27,7 +27,7 @@ def is_frozen(recipe: Recipe) -> bool:
 
 
 def check_frozen(recipe: Recipe, task: Task) -> None:
-    """Raise at settings that make no sense with vectors, before anything is computed or written."""
+    """Raise for settings that make no sense with vectors, before anything is computed or written."""
     if recipe.start:
         raise RunError(
             f"start is {recipe.start}, but a frozen encoder keeps its own weights, so the start would not be used. "
@@ -45,12 +45,12 @@ def check_frozen(recipe: Recipe, task: Task) -> None:
 
 
 def encoded(recipe: Recipe, task: Task, device: torch.device, folder: Path, group: Group, go_on: str) -> Encoded:
-    """The task as vectors; features that lie in the folder already are not computed again."""
+    """The task as vectors; features that are already in the folder are not computed again."""
     network = _network(recipe, task).to(device)
-    # The same views for every seed, so that they are computed once: a seed decides all else.
+    # The same views for every seed, so that they are computed once; everything else depends on the seed.
     change = None if recipe.strong.name == BY_HIDING else recipe.strong.build("strong")
     line = ProgressLine(f"{recipe.name}, features:", 0, len(task.every_image()), unit="image")
-    heard = f"Stopping when the next {CHUNK} images are done. Ctrl-C again leaves at once; --resume goes on."
+    heard = f"Stopping after the next {CHUNK} images. Ctrl-C again stops immediately; --resume continues."
     with line, stop_requests(heard=heard, again=group.count > 1) as stop_requested:
 
         def watch(done: int, total: int) -> None:
@@ -58,7 +58,7 @@ def encoded(recipe: Recipe, task: Task, device: torch.device, folder: Path, grou
                 line.show(done, {"losses": {}})
             if asked := stop_requested():
                 raise Interrupted(
-                    f"Stopped; the features of {done:,} of {total:,} images are kept. Go on with: {go_on}", asked
+                    f"Stopped; the features of {done:,} of {total:,} images are kept. Resume with: {go_on}", asked
                 )
 
         return encode(task, network, folder, change, recipe.flip, watch, group)

@@ -1,4 +1,4 @@
-"""The processes that train one run together: those that torchrun has started, or this one alone."""
+"""The processes that train one run together: those started by torchrun, or this one alone."""
 
 import gc
 import os
@@ -22,13 +22,13 @@ from debiaspl.training.missing import Missing
 Value = TypeVar("Value")
 
 TIMEOUT = 600.0
-"""Seconds that ranks wait for one another, unless told otherwise."""
+"""Default for how many seconds ranks wait for one another."""
 BETWEEN = 0.5
-"""Seconds between two agreements, about: they cost a message, and a stop may wait that long."""
+"""Approximate seconds between two agreements: each costs a message, and a stop may wait that long."""
 
 
 class Group:
-    """One process alone, which agrees with itself. ``Ranks`` is the same for several."""
+    """A single process, which agrees with itself. ``Ranks`` is the same for several."""
 
     number, count = 0, 1
 
@@ -37,54 +37,54 @@ class Group:
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that writes the run's folder."""
+        """Whether this process writes the run's folder."""
         return self.number == 0
 
     def begun_before(self) -> bool:
-        """Whether this run had begun when torchrun started its processes again: then they go on with it."""
-        # A folder that was refused is refused again, so it is not enough that there was a start before. And a machine
-        # whose own processes had lived counts no restart, though all are started again.
+        """Whether this run had started when torchrun restarted its processes: then they resume it."""
+        # Having been started before is not enough: a folder that was refused must be refused again. And a machine whose
+        # own processes were still running counts no restart, although all are started again.
         if self._kept is not None:
             return bool(self._kept.check(["begun"]))
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
     def note_begun(self) -> None:
-        """For the processes of a later start."""
+        """Record that the run has started, for the processes after a restart."""
         if self._kept is not None:
             self._kept.set("begun", "")
 
     def agreed_stop(self, step: int, asked: int) -> int:
-        """The signal that any of the ranks was asked to stop with, known to all after the same step; 0: none."""
+        """The signal with which any rank was asked to stop, known to all after the same step; 0: none."""
         return asked
 
     def largest(self, value: int) -> int:
-        """Of all ranks."""
+        """The largest value of all ranks."""
         return value
 
     def from_first(self, value: Value) -> Value:
-        """What the first rank has, on all of them."""
+        """The first rank's value, on all ranks."""
         return value
 
     def everyone(self, own: Value) -> list[Value]:
-        """What each rank has, by rank, on all of them; it may have another size on each."""
+        """Each rank's value, by rank, on all ranks; sizes may differ."""
         return [own]
 
     def merged(self, own: dict[str, str]) -> dict[str, str]:
-        """The entries of all ranks on the first; none on the others."""
+        """The entries of all ranks on the first; empty on the others."""
         return own
 
     @contextmanager
     def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
-        """Inside, a rank that does not answer ends in an error that names it; asked to stop, it does not look long."""
+        """Context in which a rank that does not answer causes an error that names it; faster if asked to stop."""
         yield
 
 
 ALONE = Group()
-"""For what every process computes whole, whether there are others or not."""
+"""For work that every process does completely, with or without others."""
 
 
 class Ranks(Group):
-    """Several processes. Tensors travel on the default group; what the hosts say to each other, on one of gloo."""
+    """Several processes. Tensors use the default group; messages between hosts use a gloo group."""
 
     def __init__(self, stores: Stores, seconds: float) -> None:
         self.number, self.count = distributed.get_rank(), distributed.get_world_size()
@@ -101,13 +101,13 @@ class Ranks(Group):
         if step < self._next:
             return 0
         now = time.monotonic()
-        # Steps of an earlier part of the run are no measure: the first call knows no pace.
+        # Steps of an earlier part of the run do not count: the first call knows no speed.
         before, then = self._last or (step, now)
-        pace = (step - before) / max(now - then, 1e-9)
+        speed = (step - before) / max(now - then, 1e-9)
         self._last = step, now
         self._store.set(f"step/{self.number}", str(step))
-        # Every rank must come back to this after the same step: they agree on that too.
-        message = torch.tensor([asked, max(1, int(pace * BETWEEN))])
+        # Every rank must call this again after the same step: they agree on that too.
+        message = torch.tensor([asked, max(1, int(speed * BETWEEN))])
         distributed.all_reduce(message, distributed.ReduceOp.MAX, group=self._hosts)
         self._next = step + int(message[1])
         return int(message[0])
@@ -132,7 +132,7 @@ class Ranks(Group):
         return {name: text for one in everyone for name, text in one.items()} if self.first else {}
 
     def forget(self) -> None:
-        """It is of no use any more."""
+        """Release the group."""
         self._hosts = None
 
     @contextmanager
@@ -149,13 +149,13 @@ class Ranks(Group):
 
 @contextmanager
 def joined(device: torch.device, seconds: float) -> Iterator[Group]:
-    """The group that this process was started in; ``seconds`` is how long its ranks wait for one another."""
+    """The group in which this process was started; ``seconds`` is how long its ranks wait for one another."""
     if rank() is None:
         yield Group(kept_alone(seconds))
         return
     if device.type == "cuda":
         _take_gpu()
-        # A step that is recorded holds NCCL's work where its watchdog cannot follow; the hosts watch instead.
+        # NCCL's watchdog cannot see the messages of a recorded step; the hosts watch instead.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
     stores = connected("nccl" if device.type == "cuda" else "gloo", seconds)
     leave, group, callers = True, None, sys.exception()
@@ -163,7 +163,7 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         group = Ranks(stores, seconds)
         yield group
     except BaseException as error:
-        # NCCL would first wait for messages that the others never send, and the error would never be seen; unless all
+        # NCCL would first wait for messages that the others never send, and the error would never be shown; unless all
         # of them have stopped after the same step.
         leave = isinstance(error, Interrupted) or device.type != "cuda"
         _forget_locals(error, callers)
@@ -176,8 +176,8 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
 
 
 def _forget_locals(error: BaseException, callers: BaseException | None) -> None:
-    """An error, and those behind it, hold all that the functions knew which they came through. Another one that the
-    caller has at hand is none of ours."""
+    """Clear the local variables of the functions that an error, and those it was raised from, went through. An error
+    that the caller is already handling is not touched."""
     seen, found = {id(callers)}, [error]
     while found:
         one = found.pop()
@@ -188,12 +188,11 @@ def _forget_locals(error: BaseException, callers: BaseException | None) -> None:
 
 
 def _leave() -> None:
-    """Nobody may hold a DistributedDataParallel any more.
+    """Destroy the process group. No DistributedDataParallel may be referenced any more.
 
-    The threads that have sent and received let go of their last tensors a moment later than those are needed, for which
-    they need Python. If Python is ending then, the process aborts; and if the last one to hold the group is a
-    DistributedDataParallel, which waits for the threads and lets Python wait with it, it hangs. The group itself waits
-    for them and lets Python go on.
+    The sending and receiving threads release their last tensors a moment later, and need Python for it. If Python is
+    ending then, the process aborts. If a DistributedDataParallel is the last to hold the group, it waits for the
+    threads while it blocks Python, and hangs. The group itself waits for them without blocking Python.
     """
     gc.collect()
     distributed.destroy_process_group()
@@ -203,8 +202,8 @@ def _take_gpu() -> None:
     number, gpus = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if number >= gpus:
         here = os.environ.get("LOCAL_WORLD_SIZE", str(number + 1))
-        raise RunError(f"{here} processes on this machine, which has {gpus} GPUs: use --nproc-per-node={gpus}.")
+        raise RunError(f"{here} processes on this machine, which has {gpus} GPUs. Use --nproc-per-node={gpus}.")
     torch.cuda.set_device(number)
-    # A recording takes no stream but its own; DistributedDataParallel keeps the one it was made on, and gradients of
-    # another are waited for, with a warning. So everything is on one stream, which is not the default one.
+    # A recording uses only its own stream. DistributedDataParallel keeps the stream on which it was made, and waits for
+    # gradients of another one, with a warning. So everything is on one stream, which is not the default one.
     torch.cuda.set_stream(torch.cuda.Stream())  # type: ignore[no-untyped-call]  # torch leaves it without types

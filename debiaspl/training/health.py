@@ -1,4 +1,4 @@
-"""Whether a run learns features, measured without labels: on the averaged model, for a fixed sample of its images."""
+"""Measures, without labels, whether a run learns features: on the averaged model, for a fixed sample of its images."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +20,9 @@ from debiaspl.training.verdict import COLLAPSED, verdict
 from debiaspl.training.views import view_maker
 
 SAMPLE = 1000
-"""Images that are looked at, or all of them where there are fewer; of the labeled ones too."""
+"""Number of measured images, or all if there are fewer; the same for labeled ones."""
 TIMES = 20
-"""Measurements of a run whose recipe does not say how often."""
+"""Number of measurements in a run whose recipe does not set an interval."""
 READ_AT_ONCE = 50
 MORE_STEPS = "More steps would help."
 
@@ -30,35 +30,35 @@ Record = dict[str, Any]
 
 
 class Health:
-    """``health.look(record)``: what a line of the log says of the features of the averaged model, and, once, what is
-    wrong with them.
+    """``health.look(record)``: measurements of the averaged model's features for a line of the log, and, once, a
+    warning if something is wrong.
 
-    The sample, and the views of it, are the same every time: drawn from generators of their own, seeded with the run's
-    seed. Nothing that is trained is touched. What lies in files is read once. Test images are not looked at.
+    The sample and its views are the same every time, from separate generators with the run's seed. Training is not
+    affected. Files are read once. Test images are not used.
     """
 
     def __init__(self, step: Step, group: Group, log: Sequence[Record]) -> None:
-        """``log`` is what an earlier part of the run has logged."""
+        """``log`` contains the records of an earlier part of the run."""
         self._step, self._group = step, group
-        # One image is alike to itself, which tells nothing.
+        # A single image gives no information.
         self._every = interval(step.recipe, step.algorithm.learns_labels) if len(step.task.unlabeled) > 1 else 0
         self._history = measured_lines(log)
         self._sample: Sample | None = None
 
     def due(self, number: int) -> bool:
-        """Whether to measure after so many steps: before the first one, at the intervals and after the last one."""
+        """Whether to measure after so many steps: before the first one, at each interval and after the last one."""
         return self._every > 0 and (number % self._every == 0 or number == self._step.recipe.steps)
 
     def look(self, record: Record) -> Record:
-        """``health``, and ``warning`` or ``note`` where there is something new to say. The first rank measures: it is
-        a matter of milliseconds. All of them must ask."""
+        """``health``, and ``warning`` or ``note`` if there is something new. The first rank measures, which takes
+        milliseconds. All ranks must call this."""
         found: dict[str, Any] = {}
         if self._group.first:
             found["health"] = self._measured()
             self._history.append({**record, **found})
             found |= self._news()
             self._history[-1] |= found
-        self._group.largest(0)  # the hosts first: on a GPU nobody would notice that another rank hangs
+        self._group.largest(0)  # first between the hosts: on a GPU a rank that hangs would not be noticed
         return found
 
     def _news(self) -> Record:
@@ -72,7 +72,7 @@ class Health:
         return {"warning" if found.is_warning else "note": {"kind": found.kind, "fact": found.fact, "todo": todo}}
 
     def _measured(self) -> dict[str, float | None]:
-        # Nothing here may depend on how many ranks there are.
+        # Nothing here may depend on the number of ranks.
         with ranks.alone(), torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
             if self._sample is None:
                 self._sample = Sample(self._step)
@@ -87,7 +87,7 @@ def interval(recipe: Recipe, learns_labels: bool) -> int:
 
 
 class Sample:
-    """Images in memory, and what is measured of them."""
+    """Images in memory, and their measurements."""
 
     def __init__(self, step: Step) -> None:
         seed, task = step.recipe.seed, step.task
@@ -112,7 +112,7 @@ class Sample:
         }
 
     def _neighbours(self, model: Network) -> float | None:
-        """Share of the labeled images whose nearest other one is of their class."""
+        """Share of the labeled images whose nearest other one is of the same class."""
         if self._labeled is None:
             return None
         known = self._finite(_features(model, self._labeled))
@@ -132,8 +132,8 @@ class Sample:
     def _finite(self, features: Tensor) -> Tensor:
         if not bool(features.isfinite().all()):
             raise RunError(
-                "the averaged model gives features that are not finite numbers; the run has stopped. A smaller "
-                "learning_rate is the first thing to try, in a new run."
+                "the averaged model returns features that are not finite numbers, so the run has stopped. Try a "
+                "smaller learning_rate first, in a new run."
             )
         return features
 
@@ -144,16 +144,16 @@ def _drawn(images: ImageSet, seed: int) -> ImageSet:
 
 
 def _in_memory(images: ImageSet) -> ImageSet:
-    """Without files that cannot be read, which the log names when they are met in training."""
+    """The images without unreadable files, which the log names when they occur in training."""
     stored = loaded(images)[0]
     if isinstance(stored.images, Tensor):
         return stored
-    return replace(stored, images=stored.images[torch.arange(len(stored))])  # a packed set, from the disk
+    return replace(stored, images=stored.images[torch.arange(len(stored))])  # a packed set, from disk
 
 
 def _crops(images: ImageSet, plain: ImageSet, seed: int) -> Sequence[Tensor]:
-    """What strong views are made of, (N, C, H, W) for each of the two: the image, or, where training crops images as
-    it reads them, a random crop, which is drawn once."""
+    """Inputs of the strong views, (N, C, H, W) for each of the two: the image or, if training crops images while
+    reading, a random crop, which is drawn once."""
     stored = images.images
     if not isinstance(stored, LazyImages):
         assert isinstance(plain.images, Tensor)
@@ -169,12 +169,12 @@ def _features(model: Network, images: ImageSet) -> Tensor:
 
 
 def measured_lines(log: Sequence[Record]) -> list[Record]:
-    """Lines of the log that hold a measurement."""
+    """Lines of the log with a measurement."""
     return [record for record in log if "health" in record]
 
 
 def health_results(log: Sequence[Record]) -> Record:
-    """What results.json says: the first and the last measurement, and what was found on the way."""
+    """Entries of results.json: the first and the last measurement, and all warnings and notes."""
     lines = measured_lines(log)
     if not lines:
         return {}

@@ -1,4 +1,4 @@
-"""What a step is told from outside, in tensors that stay where they are, so that a recorded step finds them again."""
+"""Inputs of a step, in tensors that keep their memory, so that a recorded step can use them again."""
 
 import torch
 from torch import Tensor
@@ -7,16 +7,16 @@ from debiaspl.data import Drawn
 
 
 class Inputs:
-    """The number of the step, its place in the schedule, and which images it sees."""
+    """The number of the step, its schedule values, and its images."""
 
     def __init__(self, labeled: int, unlabeled: int, device: torch.device) -> None:
-        # One tensor, one message a step; float64 holds a position exactly.
+        # One tensor and one copy per step; float64 stores a position exactly.
         self._all = torch.zeros(3 + labeled + unlabeled, dtype=torch.float64, device=device)
         self._labeled = labeled
         self._pictures: dict[str, tuple[Tensor, ...]] = {}
 
     def set(self, number: int, progress: float, rate: float, labeled: Drawn, unlabeled: Drawn | None) -> None:
-        """What the next step shall see. Nothing waits for the device."""
+        """Set the inputs of the next step. Nothing waits for the device."""
         drawn = [labeled] if unlabeled is None else [labeled, unlabeled]
         parts = [
             torch.tensor([number, progress, rate], dtype=torch.float64),
@@ -34,7 +34,7 @@ class Inputs:
         if name not in self._pictures:
             self._pictures[name] = tuple(torch.empty_like(picture) for picture in pictures)
         for own, picture in zip(self._pictures[name], pictures, strict=True):
-            own.copy_(picture)  # from the same device: a feed brings pictures there
+            own.copy_(picture)  # from the same device: a feed has put the pictures there
 
     @property
     def number(self) -> Tensor:
@@ -49,10 +49,10 @@ class Inputs:
         return self._all[2]
 
     def positions(self, name: str) -> Tensor:
-        """Of the ``labeled`` or the ``unlabeled`` images."""
+        """Positions of the ``labeled`` or the ``unlabeled`` images."""
         part = self._all[3 : 3 + self._labeled] if name == "labeled" else self._all[3 + self._labeled :]
         return part.long()
 
     def pictures(self, name: str) -> tuple[Tensor, ...]:
-        """Pictures that came with their positions; none where they are looked up."""
+        """Pictures that came with their positions; empty if they are looked up."""
         return self._pictures[name]

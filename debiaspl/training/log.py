@@ -1,4 +1,4 @@
-"""What a run says while it goes on: lines of JSON for programs, one moving line for a person."""
+"""The output of a run while it trains: lines of JSON for programs, and one progress line for people."""
 
 import json
 import logging
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MORE = "..."
-"""In place of what is cut off, in letters that any terminal has."""
+"""Replaces what is cut off, in characters that every terminal has."""
 
 
 _told = logging.getLogger("debiaspl")
 
 
 class Log:
-    """``log.jsonl``: a line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run first drops
-    the lines that came after it. If it is shorter, lines are lost: the whole ones that are left stay."""
+    """``log.jsonl``: one line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run can drop
+    the lines after it. If the file is shorter, lines were lost, and the complete ones that are left are kept."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
         with self._plain_errors(), ExitStack() as opened:
-            # Not through a link: a run that is resumed cuts its log. Nothing is left to be written when it is closed.
+            # Not through a link, because a resumed run truncates its log. Unbuffered: nothing is written on closing.
             self._file = opened.enter_context(open(open_own(path), "ab", buffering=0))
             if os.fstat(self._file.fileno()).st_size < length:
-                _told.warning("%s is shorter than the checkpoint says: lines of it are lost. The run goes on.", path)
+                _told.warning("%s is shorter than the checkpoint says: some lines are lost. The run continues.", path)
                 length = path.read_bytes().rfind(b"\n") + 1
             self._file.truncate(length)
             self._file.seek(length)
@@ -43,11 +43,11 @@ class Log:
     def write(self, record: Mapping[str, Any]) -> None:
         with self._plain_errors():
             line = (json.dumps(record) + "\n").encode()
-            while line:  # a disk that is nearly full takes a part before it refuses
+            while line:  # a nearly full disk accepts a part before it fails
                 line = line[self._file.write(line) :]
 
     def length(self) -> int:
-        """Bytes so far, all of them on the disk: a checkpoint must not count lines that a power cut can take away."""
+        """Bytes so far, synced to disk: a checkpoint must not count lines that a power cut can remove."""
         with self._plain_errors():
             os.fsync(self._file.fileno())
             return self._file.tell()
@@ -67,7 +67,7 @@ class Log:
 
 
 class NoLog(Log):
-    """Of a rank that is not the first, whose log is that of the run."""
+    """The log of a rank that is not the first: nothing is written."""
 
     def __init__(self) -> None:
         pass
@@ -80,8 +80,8 @@ class NoLog(Log):
 
 
 class ProgressLine:
-    """Step, losses, share kept, how far the prior is from the true shares, how the features are and time left, on one
-    line of a terminal. Elsewhere it is silent, but for warnings."""
+    """Shows step, losses, share of kept labels, distance of the prior from the true shares, state of the features and
+    remaining time, on one line of a terminal. Without a terminal it only prints warnings."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class ProgressLine:
         unit: str = "step",
         part: str = "",
     ) -> None:
-        """``part`` says of what the time is left, where this is one of several: ``run 2 of 8``."""
+        """``part`` names one of several runs, to which the remaining time refers: ``run 2 of 8``."""
         self.name, self.first_step, self.steps = name, first_step, steps
         self.unit, self.part = unit, part
         self._stream = sys.stderr if stream is None else stream
@@ -119,14 +119,14 @@ class ProgressLine:
         self.say(*parts)
 
     def tell(self, line: str) -> None:
-        """A line that stays, on a terminal and elsewhere; the moving one goes on below it."""
+        """Print a permanent line, with or without a terminal; the progress line continues below it."""
         if self._console is not None:
             self._replace_line("")
         print(line, file=self._stream, flush=True)
 
     def say(self, *parts: str) -> None:
-        """These beside each other; of those that there is no room for, the last but one goes first, and of the last
-        two the name, then all of the first: the end of the last one is what tells where in the whole this is."""
+        """Show these parts on one line. If they do not fit, parts are dropped from the second last on; of the last two,
+        first the name is shortened, then the first is dropped: the last one shows the position in the whole."""
         if not self._stream.isatty():
             return
         from rich.cells import cell_len
@@ -142,7 +142,7 @@ class ProgressLine:
         self._replace_line("  ".join(kept))
 
     def _shortened(self, first: str, room: int) -> str:
-        """With less of the name, or none; nothing where what follows it has no room: a cut number would mislead."""
+        """The part with a shorter name or none; empty if the rest does not fit: a truncated number would mislead."""
         from rich.cells import cell_len, set_cell_size
 
         name, rest = (self.name, first[len(self.name) :]) if first.startswith(self.name) else (first, "")
@@ -153,7 +153,7 @@ class ProgressLine:
         return rest if cell_len(rest) <= room else ""
 
     def _replace_line(self, text: str) -> None:
-        """Not with ``rich.live``, which hides the cursor: a run that is killed would leave the terminal without one."""
+        """Not with ``rich.live``, which hides the cursor: a killed run would leave the terminal without one."""
         from rich.control import Control
         from rich.segment import ControlType
         from rich.text import Text

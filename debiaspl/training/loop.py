@@ -1,4 +1,4 @@
-"""The loop: read it from top to bottom, nothing is hidden."""
+"""The training loop. Read it from top to bottom: nothing is hidden."""
 
 import time
 from contextlib import ExitStack
@@ -34,7 +34,7 @@ from debiaspl.training.tasks import Data, handed_over, task_of
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a recipe is trained: all that does not change what is computed. The first six are those of ``train``."""
+    """Options that do not change what is computed. The first six are those of ``train``."""
 
     resume: bool = False
     device: str | None = None
@@ -43,13 +43,13 @@ class RunOptions:
     eager: bool = False
     timeout: float = TIMEOUT
     go_on: str = "debiaspl.train with resume=True"
-    """How the message of an interrupted run tells its user to go on."""
+    """How to resume, for the message of an interrupted run."""
     end: End = on_the_test_set
-    """How it is measured when it has ended."""
+    """How the finished run is measured."""
     part: str = ""
-    """For the progress line, where this is one of several runs: ``run 2 of 8``."""
+    """For the progress line, if this is one of several runs: ``run 2 of 8``."""
     features: Path | None = None
-    """Where the features of a frozen encoder are kept; beside the run, unless given."""
+    """Folder for the features of a frozen encoder; by default beside the run."""
 
 
 def train(
@@ -63,26 +63,26 @@ def train(
     eager: bool = False,
     timeout: float = TIMEOUT,
 ) -> dict[str, Any]:
-    """Train ``recipe`` into the folder ``out`` and return what ``out/results.json`` holds.
+    """Train ``recipe`` into the folder ``out`` and return the content of ``out/results.json``.
 
-    In processes that torchrun has started it trains in all of them together. The first one alone writes the folder, and
-    what the others need of it they are sent.
+    Under torchrun, all processes train together. Only the first one writes the folder, and it sends the others what
+    they need.
 
     Args:
         recipe: what to compute.
-        out: the run's folder; it must be free, unless ``resume``.
-        data: what to learn from, instead of what the recipe names: a ``Task``; an ``ImageSet``; or a pair of arrays,
-            images and class numbers. Where every image has a label, the recipe's protocol hides some, and a fifth of
-            each class is held out to test with; where some have -1, the others are what is learned from, and
-            measured with: hand over a ``Task`` to have a test set. Where none has one, an algorithm that learns
-            without labels is needed, such as ``moco``; the pair is then images and None.
-        resume: go on from the newest checkpoint; the end is the same, bit for bit, as without the stop. A run that has
-            ended is not repeated, and one that had not begun begins.
-        device: ``cuda`` if there is one, else ``cpu``, unless named.
-        workers: processes that read images from files, where the images are not in memory; they do not change a bit.
-        root: a further folder to look for known sets in, after $DEBIASPL_DATA and ~/.cache/debiaspl.
-        eager: on a GPU, do not record the step; the same bits, more slowly, for code that cannot be recorded.
-        timeout: seconds after which a process that does not answer the others ends the run, where there are several.
+        out: the run's folder; it must not exist or be empty, unless ``resume``.
+        data: training data, instead of the recipe's: a ``Task``; an ``ImageSet``; or a pair of arrays, images and class
+            numbers. If every image has a label, the recipe's protocol hides some, and a fifth of each class is held out
+            for testing. If some have -1, the others are used for training and for measuring: pass a ``Task`` to have a
+            test set. If none has a label, a self-supervised algorithm is needed, such as ``moco``; the pair is then
+            images and None.
+        resume: continue from the newest checkpoint; the result is the same, bit for bit, as without the interruption. A
+            finished run is not repeated, and a new one starts.
+        device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
+        workers: processes that read images from files, if the images are not in memory; they do not change the result.
+        root: an additional folder in which known sets are searched, after $DEBIASPL_DATA and ~/.cache/debiaspl.
+        eager: do not record the step on a GPU; the same bits, but slower, for code that cannot be recorded.
+        timeout: with several processes, seconds after which one that does not answer ends the run.
     """
     if data is not None:
         recipe, data = handed_over(recipe, data)
@@ -90,7 +90,7 @@ def train(
 
 
 def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | None = None) -> dict[str, Any]:
-    """``train`` for the other rooms. Data that they hand over are those that the recipe names, read before."""
+    """``train`` for other packages of debiaspl. ``data`` must be the data that the recipe names, already loaded."""
     where = find_device(options.device)
     with joined(where, options.timeout) as group, group.watched():
         run = Run(Path(out))
@@ -107,17 +107,17 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
         with ExitStack() as claimed:
             if is_frozen(recipe):
                 check_frozen(recipe, task)
-                _claim(claimed, run, recipe, group)  # features take long: nobody else is to begin here meanwhile
+                _claim(claimed, run, recipe, group)  # features take long: no other run may start here meanwhile
                 folder = options.features or run.folder.resolve().parent / FEATURES
                 vectors = encoded(recipe, task, where, folder, group, options.go_on)
                 task = vectors.task
             step = Step(recipe, task, where, options.workers, not options.eager, not begun, group, vectors)
             try:
                 if vectors is None:
-                    _claim(claimed, run, recipe, group)  # what cannot be built leaves no folder behind
+                    _claim(claimed, run, recipe, group)  # a run that cannot be built leaves no folder behind
                 return _train(recipe, run, step, group, options, facts, vectors)
             finally:
-                del step  # it must be gone when the group is left
+                del step  # it must be gone before the group is destroyed
 
 
 def _claim(claimed: ExitStack, run: Run, recipe: Recipe, group: Group) -> None:
@@ -126,13 +126,13 @@ def _claim(claimed: ExitStack, run: Run, recipe: Recipe, group: Group) -> None:
 
 
 def fit(recipe: Recipe, task: Task, device: torch.device) -> Step:
-    """The same in memory, without a folder: the step after the last one, whose ``finished()`` is the model."""
+    """Train in memory, without a folder. Returns the step after the last one; its ``finished()`` is the model."""
     step = Step(recipe, task, device)
     for number in range(recipe.steps):
         step(number)
     bad = int(step.first_bad_step)
     if bad >= 0:
-        raise ValueError(f"the loss of step {bad} is not a finite number, expected one: data of other values?")
+        raise ValueError(f"the loss of step {bad} is not a finite number. Check the values of the data.")
     return step
 
 
@@ -148,7 +148,7 @@ def _train(
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
     files = _files(recipe, step)
-    # They are read by those that begin alone: later on, some machines may not have them any more.
+    # Files are only read by new runs: later, some machines may no longer have them.
     _check_alike(origin if saved is not None else {**origin, **files}, group)
     if saved is not None:
         begun = _files_of(saved)
@@ -204,11 +204,11 @@ def _train(
             if not last and (asked := group.agreed_stop(number, stop_requested())):
                 save()
                 reached = f"step {number} of {recipe.steps}" + (f" of {options.part}" if options.part else "")
-                raise Interrupted(f"Stopped and saved at {reached}. Go on with: {options.go_on}", asked)
+                raise Interrupted(f"Stopped and saved at {reached}. Resume with: {options.go_on}", asked)
 
     model = step.finished()
     predict = partial(evaluate, model, group=group)
-    # Every rank measures, though the first alone needs it: each predicts its share.
+    # Every rank measures, although only the first needs the result: each predicts its share.
     labels = step.task.has_labels
     ending = options.end(predict, step.task) if labels else without_labels(predict, step.task)
     if labels and not step.algorithm.learns_labels:
@@ -229,24 +229,24 @@ def _train(
 def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
     if saved.facts["device"] != origin["device"]:
         raise RunError(
-            f"{run.folder} was begun on a {saved.facts['device']}, and this is a {origin['device']}, whose random "
-            "numbers are others. Go on with --device, or begin another run."
+            f"{run.folder} was started on a {saved.facts['device']}, and this is a {origin['device']}, which has "
+            "different random numbers. Resume with the right --device, or start another run."
         )
     if saved.facts["data"] != origin["data"]:
         raise RunError(
-            f"the images or labels are not those that {run.folder} was begun with: files were added, removed or "
-            "labeled anew. Test images may have been trained on, so it is not gone on with. Begin another run."
+            f"the images or labels are not those with which {run.folder} was started: files were added, removed or "
+            "relabeled. It cannot be resumed, because test images may have been trained on. Start another run."
         )
 
 
 def _files(recipe: Recipe, step: Step) -> dict[str, str]:
-    """Digests of what a run begins with: the start, and what the algorithm reads; nothing for a file that is gone."""
+    """Digests of the files that a new run reads: the start, and those of the algorithm; empty for a missing file."""
     own = {name: digest_if_there(path) for name, path in step.algorithm.files().items()}
     return {"start": start_digest(recipe.start), **own}
 
 
 def _files_of(saved: Checkpoint) -> dict[str, str]:
-    """What the run did begin with; an earlier version knew of the start alone."""
+    """Digests of the files that the run started with; an earlier version only recorded the start."""
     files: dict[str, str] = saved.facts.get("files", {"start": saved.facts.get("start", "")})
     return files
 
@@ -255,13 +255,13 @@ def _check_files(begun: dict[str, str], now: dict[str, str], run: Run) -> None:
     for name, digest_now in now.items():
         if digest_now and begun.get(name, digest_now) != digest_now:
             raise RunError(
-                f"the {name} that {run.folder} began with has another content now. The run has its weights, and does "
-                "not need the file: bring the old one back, move the new one away, or begin another run with it."
+                f"the {name} with which {run.folder} was started has changed. The run has its weights and does not "
+                "need the file: restore the old one, move the new one away, or start another run with it."
             )
 
 
 def _place(saved: Checkpoint | None) -> tuple[int, float, int]:
-    """Steps taken, seconds spent and bytes logged so far."""
+    """Completed steps, seconds and bytes of the log so far."""
     return (0, 0.0, 0) if saved is None else (saved.step, saved.facts["seconds"], saved.facts["log_length"])
 
 
@@ -269,24 +269,24 @@ def _check_alike(origin: dict[str, str], group: Group) -> None:
     """All ranks must draw from the same images in the same order."""
     if group.largest(origin != group.from_first(origin)):
         raise RunError(
-            "the ranks do not train on the same device and data: their images or labels differ, or the start does. "
+            "the ranks do not train on the same device and data: their images, their labels or the start differ. "
             "Give every machine the same files; in folders, names and contents count."
         )
 
 
 def _refuse_bad(step: Step, run: Run, group: Group) -> None:
-    """Stop at a loss that was not finite, before anything made from it is saved."""
-    group.largest(0)  # the hosts first: to look at the device is to wait for it, without end if another rank hangs
+    """Stop if a loss was not finite, before anything made from it is saved."""
+    group.largest(0)  # first between the hosts: reading from the device would wait forever if another rank hangs
     found, never = int(step.first_bad_step), step.recipe.steps
-    # The first of all: a gradient that is not finite spoils the next step of every rank.
+    # The first bad step of all ranks: a gradient that is not finite spoils the next step of every rank.
     bad = -group.largest(-found if found >= 0 else -never)
     if bad == never:
         return
     numbers = checkpoints.steps(run.folder / "checkpoint")
-    kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There was no checkpoint yet"
+    kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There is no checkpoint yet"
     raise RunError(
-        f"the loss of step {bad} is not finite, expected a number; the run has stopped. {kept} in {run.folder}. "
-        "A smaller learning_rate is the first thing to try, in a new run."
+        f"the loss of step {bad} is not finite, so the run has stopped. {kept} in {run.folder}. "
+        "Try a smaller learning_rate first, in a new run."
     )
 
 

@@ -1,4 +1,4 @@
-"""Who is missing, when ranks wait in vain."""
+"""Finds out which rank is missing when the others wait in vain."""
 
 import threading
 import time
@@ -8,28 +8,29 @@ from datetime import timedelta
 from typing import Any
 
 GRACE = 10.0
-"""Seconds that the ranks have, once one has waited in vain, to say that they wait too."""
+"""Seconds for the ranks to report that they wait too, after one has waited in vain."""
 SOON = 2.0
-"""The same where they have been asked to stop."""
-GO_ON = "The newest checkpoint is kept: torchrun with --max-restarts goes on by itself, else use --resume."
+"""The same if they were asked to stop."""
+GO_ON = "The newest checkpoint is kept: torchrun with --max-restarts resumes by itself, otherwise use --resume."
 
 
 @dataclass(frozen=True)
 class Missing:
-    """A rank that has waited in vain leaves word in the store; those that leave none are missing."""
+    """A rank that has waited in vain leaves a note in the store; ranks without a note are missing."""
 
     store: Any
-    """Holds ``who/RANK`` and, now and then, ``step/RANK`` of every rank."""
+    """Contains ``who/RANK`` and sometimes ``step/RANK`` of every rank."""
     number: int
     count: int
     seconds: float
-    """That it has waited."""
+    """How long it has waited."""
 
     def found(self, waited: bool, stopping: Callable[[], int]) -> str:
-        """Who it is, in words. ``waited``: nothing came; else a connection was closed. Asked to stop, it is quick."""
+        """A message that names it. ``waited``: there was no answer; otherwise a connection was closed. Fast if asked to
+        stop."""
         grace = min(GRACE, self.seconds)
         said: list[str] = []
-        # Behind a link that is cut, a question to the store would wait for minutes, whatever its timeout.
+        # Without a network, a request to the store would wait for minutes, whatever its timeout.
         asking = threading.Thread(target=lambda: said.append(self._asked(grace, waited, stopping)), daemon=True)
         asking.start()
         asking.join(grace + 1)
@@ -41,7 +42,7 @@ class Missing:
             self.store.set_timeout(timedelta(seconds=grace))
             self.store.set(f"waits/{self.number}", "")
             began = time.monotonic()
-            # Where one has died torchrun ends the others at once, which wait a moment longer to learn which it was.
+            # If one has died, torchrun ends the others at once; they wait a moment longer to learn which it was.
             while silent and time.monotonic() < began + (min(grace, SOON) if stopping() else grace):
                 time.sleep(0.1)
                 silent = {rank for rank in silent if not self.store.check([f"waits/{rank}"])}
@@ -49,18 +50,18 @@ class Missing:
         except RuntimeError:
             return self._lost()
         if not names:
-            return f"the ranks have lost each other: each waits for another. Look at the network. {GO_ON}"
+            return f"the ranks have lost each other: each waits for another. Check the network. {GO_ON}"
         if not waited and len(names) > 1:
-            # Those that live may wait for one that waits for the dead, and not know of it yet.
-            return f"one of the ranks has gone: {', or '.join(names[:4])}{' ...' * (len(names) > 4)}. {GO_ON}"
+            # The living ranks may wait for one that waits for the dead, and not know it yet.
+            return f"one of the ranks is gone: {', or '.join(names[:4])}{' ...' * (len(names) > 4)}. {GO_ON}"
         verb = "has" if len(names) == 1 else "have"
-        what = f"{verb} not answered for {self.seconds:g} s" if waited else f"{verb} gone"
+        what = f"{verb} not answered for {self.seconds:g} s" if waited else f"{verb} stopped"
         return f"{', '.join(names)} {what}. {GO_ON}"
 
     def _lost(self) -> str:
         return (
-            f"rank {self.number} has lost the others: neither they nor the machine that started them answer. Look "
-            f"at the network between the machines. {GO_ON}"
+            f"rank {self.number} has lost the others: neither they nor the machine that started them answer. Check "
+            f"the network between the machines. {GO_ON}"
         )
 
     def _described(self, rank: int) -> str:

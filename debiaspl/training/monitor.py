@@ -1,4 +1,4 @@
-"""What is watched between two lines of the log. Sums stay on the device: nothing waits for it inside a step."""
+"""Sums of losses and monitors between two lines of the log. They stay on the device, so that no step waits for it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,16 +12,16 @@ from debiaspl.debias import ranks
 
 
 class Monitor:
-    """Sums over the steps since the last line. The one place where the truth of unlabeled images is looked at."""
+    """Sums over the steps since the last line. The only place that reads the true labels of unlabeled images."""
 
     def __init__(self, true: list[int] | None = None) -> None:
-        """``true`` counts the true classes of the unlabeled images, where they are known."""
+        """``true`` are the counts of the true classes of the unlabeled images, if known."""
         self.sums: dict[str, Tensor] = {}
         self.true = true
 
     @torch.no_grad()
     def add(self, losses: Mapping[str, Tensor], monitors: Mapping[str, Tensor], truth: Tensor, classes: int) -> None:
-        """One step's losses, what its algorithm reported, and the truth of its unlabeled images (-1: unknown)."""
+        """Add one step: its losses, its monitors, and the true labels of its unlabeled images (-1: unknown)."""
         for name, value in losses.items():
             self._sum(f"losses/{name}", value)
         for name, value in monitors.items():
@@ -41,33 +41,33 @@ class Monitor:
         self._sum("steps", torch.ones((), dtype=torch.int64, device=truth.device))
 
     def _sum(self, name: str, value: Tensor) -> None:
-        # float64: the sum over a window must not depend on where a stop has cut it.
+        # float64, so that the sum over a window does not depend on where the run was interrupted.
         value = value.detach().to(torch.float64 if value.is_floating_point() else torch.int64)
         if name not in self.sums:
             self.sums[name] = torch.zeros_like(value)
         self.sums[name] += value
 
     def load(self, sums: Mapping[str, Tensor], device: torch.device) -> None:
-        """Go on with the sums of a checkpoint, which are those of all ranks."""
+        """Load the sums of a checkpoint, which are those of all ranks."""
         self.sums = {name: value.to(device, copy=True) for name, value in sums.items()}
         if ranks.own():
             self.sums = {name: torch.zeros_like(value) for name, value in self.sums.items()}
 
     def collect(self) -> None:
-        """What all ranks have summed, on the first; the others begin anew. One rank's state is then the run's."""
+        """Add up the sums of all ranks on the first; the others are set to 0. One rank's state is then the run's."""
         if ranks.count() > 1:
             for value in self.sums.values():
                 total = ranks.summed(value)
                 value.copy_(torch.zeros_like(total) if ranks.own() else total)
 
     def summary(self) -> dict[str, Any]:
-        """What the log shows of these steps, on the first rank; empties the sums."""
+        """Summary of these steps for the log, on the first rank; resets the sums."""
         self.collect()
         if ranks.own():
             return {"losses": {}}
         sums: dict[str, Any] = {name: value.tolist() for name, value in self.sums.items()}
         for value in self.sums.values():
-            value.zero_()  # in place: a recorded step adds to these very tensors
+            value.zero_()  # in place, because a recorded step adds to these very tensors
         steps = sums["steps"]
         losses = {name.partition("/")[2]: value / steps for name, value in sums.items() if name.startswith("losses/")}
         record: dict[str, Any] = {"losses": losses}
@@ -78,7 +78,7 @@ class Monitor:
             record["pseudo_distance"] = distance(sums["counts"], self.true) if any(sums["counts"]) else None
             record["pseudo_known"], record["pseudo_right"] = sums["known"], sums["right"]
             record["pseudo_right_labels"] = sums["right_counts"]
-            # None where no label was kept, or where nobody knows the truth.
+            # None if no label was kept, or if the true labels are not known.
             record["pseudo_accuracy"] = sums["right"] / sums["known"] if sums["known"] else None
         if "marginal" in sums:
             record["marginal"] = [value / steps for value in sums["marginal"]]
@@ -86,7 +86,7 @@ class Monitor:
 
 
 def true_counts(unlabeled: ImageSet) -> list[int] | None:
-    """Unlabeled images of each true class; None where that of an image is not known."""
+    """Number of unlabeled images of each true class; None if some are not known."""
     truth = unlabeled.truth
     if not len(truth) or int(truth.min()) < 0:
         return None

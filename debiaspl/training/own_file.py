@@ -1,7 +1,7 @@
 """Parts from a user's own file, named ``PATH.py:ClassName``.
 
-Loading a file executes it. That happens where its user types its name and where a run is built, never where a run
-folder, which may be somebody else's, is read.
+Loading a file executes it. This only happens if the user names the file or builds a run, never when a run folder, which
+may be untrusted, is read.
 """
 
 import hashlib
@@ -16,17 +16,17 @@ _loaded: dict[Path, ModuleType] = {}
 
 
 def names_file(name: str) -> bool:
-    """Whether a part is called like a class of a file."""
+    """Whether the name of a part refers to a class in a file."""
     return name.rpartition(":")[0].endswith(".py")
 
 
 def is_loaded(name: str) -> bool:
-    """Whether the file has been loaded by this process; looking executes nothing."""
+    """Whether this process has already loaded the file; nothing is executed."""
     return _place(name) in _loaded
 
 
 def load_class(name: str, base: type) -> type:
-    """The class that ``PATH.py:ClassName`` names; its file is executed once in a process."""
+    """The class ``PATH.py:ClassName``; its file is executed once per process."""
     path, _, wanted = name.rpartition(":")
     place = _place(name)
     if place not in _loaded:
@@ -41,13 +41,15 @@ def load_class(name: str, base: type) -> type:
         raise ValueError(f"{name} is not {expected}. Write: class {wanted}({base.__name__}).")
     if inspect.isabstract(found):
         missing = ", ".join(f"{method}()" for method in sorted(found.__abstractmethods__))
-        raise ValueError(f"{name} leaves {missing} undefined; debiaspl/algorithms/supervised.py is a short example.")
+        raise ValueError(
+            f"{name} does not define {missing}. See debiaspl/algorithms/supervised.py for a short example."
+        )
     loaded: type = found
     return loaded
 
 
 def went_through(error: BaseException) -> bool:
-    """Whether an error was raised in a user's own file, here or in a worker process: its author needs the traceback."""
+    """Whether an error was raised in a user's own file, here or in a worker process: then show the traceback."""
     told = "".join(traceback.format_exception(error))
     return any(f'File "{place}"' in told for place in _loaded)
 
@@ -62,14 +64,16 @@ def _extends(value: object, base: type) -> bool:
 
 def _execute(place: Path, path: str) -> ModuleType:
     if not place.is_file():
-        raise ValueError(f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, a path from there.")
-    # A name of its own, so that a file called torch.py or random.py stands in nobody's way.
+        raise ValueError(
+            f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, relative to this folder."
+        )
+    # A unique module name, so that a file called torch.py or random.py replaces nothing.
     name = f"{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
     spec = spec_from_file_location(name, place)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses and pickles look their module up
+    sys.modules[name] = module  # dataclasses and pickle look up their module
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -79,7 +83,7 @@ def _execute(place: Path, path: str) -> ModuleType:
 
 
 def _explained(error: BaseException, place: Path) -> str:
-    """The line of the user's file at which it happened, and what."""
+    """The error and the line of the user's file at which it happened."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(place)]
     if isinstance(error, SyntaxError) and error.filename == str(place):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"

@@ -25,7 +25,7 @@ from debiaspl.training.signals import remember, stop_requests
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be made, or to be gone on with."""
+    """A run to start or to resume."""
 
     recipe: Recipe
     out: Path
@@ -37,44 +37,44 @@ def train_all(
     watch: Callable[[int], None] = lambda steps: None,
     go_on: str = "the same call",
 ) -> list[dict[str, Any]]:
-    """Train every job on a CPU, one thread each, and return their results in order.
+    """Train every job on a CPU, with one thread each, and return their results in order.
 
-    One thread, because small networks gain little from more, and because the bits then do not depend on how many cores
-    the machine has. Jobs that were begun are gone on with, jobs that have ended are not repeated. ``watch`` is told,
-    several times a second, how many steps all jobs together have taken.
+    One thread, because small networks gain little from more, and because the bits then do not depend on the number of
+    cores. Started jobs are resumed, finished jobs are not repeated. ``watch`` is called several times a second with the
+    number of steps that all jobs together have taken.
     """
     count = min(workers or os.cpu_count() or 1, len(jobs))
     with safe_start(), stop_requests() as stop_requested, _pool(count) as pool:
         futures: list[Future[dict[str, Any]]] = []
         while not (asked := stop_requested()) and not _over(futures, len(jobs)):
-            # One job a worker: what waits in the pool could not be taken back when the runs are stopped.
+            # One job per worker: jobs waiting in the pool could not be cancelled when the runs are stopped.
             while len(futures) < len(jobs) and sum(not future.done() for future in futures) < count:
                 futures.append(pool.submit(_work, jobs[len(futures)]))
             watch(sum(_steps_taken(job, future) for job, future in zip_longest(jobs, futures)))
             time.sleep(0.1)
         if asked:
-            raise Interrupted(f"Stopped; what was trained is saved. Go on with: {go_on}", asked)
-        # Where a job has failed, its error comes out here; others may not have ended.
+            raise Interrupted(f"Stopped; what was trained is saved. Resume with: {go_on}", asked)
+        # If a job has failed, its error is raised here; others may not have ended.
         try:
             results = [future.result() for future in futures if future.done()]
         except BrokenProcessPool as error:
             raise RunError(
-                "a worker process was killed from outside; if the machine is short of memory, use fewer --workers. "
-                f"What was trained is saved. Go on with: {go_on}"
+                "a worker process was killed. If the machine is short of memory, use fewer --workers. "
+                f"What was trained is saved. Resume with: {go_on}"
             ) from error
         watch(sum(job.recipe.steps for job in jobs))
         return results
 
 
 def _over(futures: Sequence[Future[Any]], jobs: int) -> bool:
-    """All have ended, or one has failed."""
+    """Whether all have ended, or one has failed."""
     ended = [future for future in futures if future.done()]
     return len(ended) == jobs or any(future.exception() for future in ended)
 
 
 @contextmanager
 def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Afterwards the workers are gone; when something went wrong, those in a run are asked to save it and leave."""
+    """A pool whose workers are gone afterwards; after an error, workers in a run are asked to save it and stop."""
     pool = ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare_worker)
     try:
         yield pool
@@ -88,7 +88,7 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
 
 def _steps_taken(job: Job, future: Future[Any] | None) -> int:
     if future is not None and future.done():
-        return job.recipe.steps  # the log of a run that has ended is not read ten times a second
+        return job.recipe.steps  # do not read the log of a finished run ten times a second
     log = Run(job.out).log()
     return int(log[-1]["step"]) if log else 0
 
@@ -99,9 +99,9 @@ def _work(job: Job) -> dict[str, Any]:
 
 def _prepare_worker() -> None:
     torch.set_num_threads(1)
-    # A signal between two runs, or while one is being loaded, is not lost: the next loop sees it and stops.
+    # A signal between two runs, or while one is loading, is not lost: the next loop sees it and stops.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, remember)
-    # A parent that is killed cannot tell its workers; without this they would go on writing into folders that the
-    # next attempt resumes.
+    # A killed parent cannot notify its workers; without this they would continue to write into folders that the next
+    # attempt resumes.
     end_with_parent()

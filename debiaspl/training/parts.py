@@ -1,4 +1,4 @@
-"""The parts that a recipe names, and how each is built from its settings and from what the run knows."""
+"""The parts that a recipe names, and how they are built from their settings and the data of the run."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -23,10 +23,10 @@ STRONG: dict[str, Callable[..., Any]] = {
 }
 
 LINEAR = "linear"
-"""The network that is for vectors, and not for pictures."""
+"""The network for vectors, not for images."""
 
 NOTHING = "none"
-"""What is named where no algorithm is trained beside another."""
+"""Name for: no algorithm beside the main one."""
 
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
@@ -34,15 +34,15 @@ PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "algorithm": {**ALGORITHMS, **HINTED, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,
-    # Last: a name that two parts have, such as temperature, is not its own unless written beside.temperature.
+    # Last: a setting that two parts have, such as temperature, belongs to the other one, unless written with "beside.".
     "beside": {NOTHING: nothing, **STARTS},
 }
 
-# What a user's own file may hold, named PATH.py:ClassName, and what such a class must extend.
+# Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend.
 OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 
-# Arguments that the run supplies to those parts that name them. Nobody can set them, and a part that does not name
-# one cannot know it: what a correction needs of the true class counts is seen in its signature.
+# Arguments that the run passes to parts that declare them. They cannot be set, and a part that does not declare one
+# does not get it: the signature of a correction shows whether it needs class counts.
 SUPPLIED = (
     *("num_classes", "num_features", "num_unlabeled", "class_counts", "channels", "correction"),
     *("classes", "unlabeled_ids", "hints"),
@@ -50,25 +50,25 @@ SUPPLIED = (
 
 
 def find(kind: str, name: str) -> Any:
-    """What builds the part of this kind and name. A file that the name names is executed, if it has not been."""
+    """The builder of the part of this kind and name. If it names a file, that file is executed, unless it is loaded."""
     if kind in OWN and names_file(name):
         return _checked(kind, name, load_class(name, OWN[kind]))
     parts = PARTS[kind]
     if kind == "correction" and PLUS in name:
         return CompositeBuilder(name, CORRECTIONS)
     if name not in parts:
-        own = f" Of a file of your own, name the class too: {kind}=mine.py:Mine." if kind in OWN else ""
-        raise ValueError(f"there is no {kind} named {name!r}; there are {listed(parts)}.{own}")
+        own = f" For your own file, name the class too: {kind}=mine.py:Mine." if kind in OWN else ""
+        raise ValueError(f"there is no {kind} named {name!r}. There are {listed(parts)}.{own}")
     return parts[name]
 
 
 def is_at_hand(kind: str, name: str) -> bool:
-    """Whether ``find`` would execute nothing: the part is debiaspl's own, or its file has been loaded before."""
+    """Whether ``find`` would execute nothing: the part belongs to debiaspl, or its file is already loaded."""
     return kind not in OWN or not names_file(name) or is_loaded(name)
 
 
 def settings_of(kind: str, name: str) -> dict[str, Any]:
-    """The settings of a part, with their defaults: the arguments of what builds it, but for what the run supplies."""
+    """The settings of a part, with their defaults: the arguments of its builder, except those that the run passes."""
     return {key: item.default for key, item in _arguments(find(kind, name)).items() if key not in SUPPLIED}
 
 
@@ -76,11 +76,11 @@ def check_settings(kind: str, name: str, settings: Iterable[str]) -> None:
     known = settings_of(kind, name)
     unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}; it has {listed(known)}.")
+        raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}. It has {listed(known)}.")
 
 
 def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> Any:
-    """A part with its settings; of what is ``known`` it gets what its constructor names, and nothing else."""
+    """A part with its settings; of ``known`` it only gets the arguments that its constructor declares."""
     check_settings(kind, name, settings)
     builder = find(kind, name)
     named = _arguments(builder)
@@ -88,7 +88,7 @@ def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> An
 
 
 def _arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """What can be given by name; where a constructor takes ``**others`` for its parent, also what the parent names."""
+    """Arguments by name; if a constructor passes ``**others`` to its parent, also those of the parent."""
     named: dict[str, inspect.Parameter] = {}
     for source in inspect.getmro(builder) if isinstance(builder, type) else (builder,):
         parameters = inspect.signature(source).parameters.values()
@@ -101,18 +101,18 @@ def _arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]:
 
 
 def _checked(kind: str, name: str, builder: type) -> type:
-    """A user's own class, if a run can build it."""
+    """A user's own class, after checking that a run can build it."""
     named = _arguments(builder)
     if kind == "algorithm" and "correction" not in named:
         raise ValueError(
-            f"the constructor of {name} takes no correction, so none would ever be used. "
-            "Write: def __init__(self, correction=None, ...) and hand it on: super().__init__(correction)."
+            f"the constructor of {name} has no argument correction, so no correction would be used. "
+            "Write: def __init__(self, correction=None, ...) and pass it on: super().__init__(correction)."
         )
     without = [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]
     if without:
         raise ValueError(
-            f"the constructor of {name} gives {', '.join(without)} no default. Arguments are settings, which need one; "
-            f"what a run supplies is called {listed(SUPPLIED)}."
+            f"the constructor of {name} has no default for {', '.join(without)}. Arguments are settings, which need a "
+            f"default; those that the run passes are {listed(SUPPLIED)}."
         )
     return builder
 

@@ -1,4 +1,4 @@
-"""Recipes: everything that decides what a run computes, as frozen dataclasses."""
+"""Recipes: everything that determines what a run computes, as frozen dataclasses."""
 
 import difflib
 import json
@@ -10,12 +10,12 @@ from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_ha
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 FIRST = ("random", "means", "graph", "text")
-"""What a classifier can begin with."""
+"""Ways to initialise the classifier."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several parts by name, with the settings that differ from that part's own defaults."""
+    """A part by name, with the settings that differ from its defaults."""
 
     name: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -23,12 +23,12 @@ class Choice:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ValueError(f"a part is named {self.name!r}, expected a text.")
-        # JSON knows no tuples: a choice that was written and read again is equal to what it was.
+        # JSON has no tuples: a choice that was written and read again must be equal.
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
         object.__setattr__(self, "settings", settings)
 
     def build(self, kind: str, **known: Any) -> Any:
-        """The part itself; ``known`` is what the run can tell it."""
+        """The part itself; ``known`` are arguments from the run."""
         return build(kind, self.name, self.settings, **known)
 
 
@@ -37,93 +37,92 @@ class Recipe:
     """One experiment. Two runs of equal recipes on one machine give the same bits."""
 
     name: str
-    """What ``debiaspl train --recipe`` calls it."""
+    """Its name for ``debiaspl train --recipe``."""
     about: str = ""
-    """One line for people: which experiment this is."""
+    """One line of description."""
     cost: str = ""
-    """What a run takes, and where that was measured."""
+    """Duration of a run, and where it was measured."""
     paper: float | None = None
-    """The paper's number for it, top-1 %, where it has one."""
+    """The paper's result, top-1 %, if it has one."""
 
     data: str = "digits"
     """A known set by name, or the path of a folder of images, of tar shards or of a packed set."""
     image_size: int = 0
-    """Side that images are given; 0: that of the set, or of the first image of a folder."""
+    """Side of the images; 0: that of the set, or of the first image of a folder."""
     stream: bool = False
     """Read the images of a folder while training, with random resized crops, instead of once before."""
     validation: float = 0.0
-    """Share of the labels that is held out from training and validated with."""
+    """Share of the labels that is held out from training for validation."""
     protocol: Choice = Choice("few-labels")
-    """Which of its images are labeled."""
+    """Which images are labeled."""
     network: Choice = Choice("wrn")
     """The network."""
     start: str = ""
-    """What the network begins with: the folder of a run whose network is the same, such as a self-supervised one, or,
-    for ``resnet``, a checkpoint of MoCo v2, of EMAN or of any ResNet of its depth. It is read when a run begins, and
-    not when it is resumed or used. Empty: random weights."""
+    """Initial weights of the network: the folder of a run with the same network, such as a self-supervised one, or, for
+    ``resnet``, a checkpoint of MoCo v2, of EMAN or of any ResNet of its depth. It is read when a run starts, but not
+    when it is resumed or used. Empty: random weights."""
     first_classifier: str = "random"
-    """What the classifier begins with, where the features are good already, from a start or a pretrained encoder:
-    ``random`` weights; ``means``, the nearest mean of the labeled images; ``graph``, the same once labels are spread
-    over the nearest neighbours of the features; or ``text``, the class names as the text side of a CLIP or SigLIP reads
-    them."""
+    """Initial classifier, for features that are already good, from a start or a pretrained encoder: ``random`` weights;
+    ``means``, the nearest mean of the labeled images; ``graph``, the same after label propagation over the nearest
+    neighbours of the features; or ``text``, from the class names, with the text part of a CLIP or SigLIP."""
     algorithm: Choice = Choice("fixmatch")
-    """What is learned from a batch."""
+    """The algorithm, which computes the losses of a batch."""
     beside: Choice = Choice("none")
-    """A self-supervised algorithm that is trained beside it, on further strong views, with a weight that falls to 0.
-    Who labels is not changed by it: it has the teacher of its own paper."""
+    """A self-supervised algorithm that is trained beside it, on additional strong views, with a weight that falls to 0.
+    It has the teacher of its own paper, and does not change what labels the weak views."""
     beside_weight: float = 1.0
-    """Weight of its loss at the start; after a share t of the training, or of a generation, it is
+    """Initial weight of its loss; after a share t of the training, or of a generation, it is
     beside_weight * max(0, 1 - t / beside_until)."""
     beside_until: float = 1.0
     """Share of the training after which its weight is 0; above 1 it ends above 0, and with 1000 it hardly falls."""
     correction: Choice = Choice("debiaser")
-    """What is done to predictions before they become labels; ``none`` makes DebiasPL into FixMatch."""
+    """Debiasing of the predictions before they become labels; ``none`` turns DebiasPL into FixMatch."""
     strong: Choice = Choice("fixmatch")
     """The strong views."""
     flip: bool = True
-    """Whether a mirrored image is the same thing; it is not for letters and digits."""
+    """Whether a mirrored image shows the same thing; not so for letters and digits."""
 
     seed: int = 0
-    """Decides the fold (which images are labeled), the first weights, the order and the views."""
+    """Seed of the fold (which images are labeled), the initial weights, the order and the views."""
     steps: int = 2**19
     """Training steps (K)."""
     labeled_batch: int = 64
-    """Labeled images a step (B); 0 for an algorithm that looks at no label."""
+    """Labeled images per step (B); 0 for a self-supervised algorithm."""
     unlabeled_batch: int = 448
-    """Unlabeled images a step (mu B)."""
+    """Unlabeled images per step (mu B)."""
     learning_rate: float = 0.03
-    """At its highest; step k has learning_rate * cos(arc pi k / K)."""
+    """Highest learning rate; step k has learning_rate * cos(arc pi k / K)."""
     arc: float = FIXMATCH
     """How far the learning rate falls: 7/16, as in FixMatch, ends at 0.195 of it, 1/2 at 0, and 1 is the half wave
     (1 + cos(pi k / K)) / 2, which ends at 0 too."""
     warm_up: float = 0.0
-    """Share of the steps over which the learning rate first rises in a line from 0."""
+    """Share of the steps over which the learning rate first rises linearly from 0."""
     sgd_momentum: float = 0.9
     """Nesterov momentum of the optimiser."""
     weight_decay: float = 5e-4
-    """On weights, not on norms and biases."""
+    """Weight decay, not on norms and biases."""
     average_decay: float = 0.999
-    """Moving average of the weights, which is what is evaluated."""
+    """Decay of the moving average of the weights, which is evaluated."""
     average_statistics: bool = False
-    """EMAN: average the statistics of batch norm too."""
+    """EMAN: average the batch norm statistics too."""
     teacher: str = "auto"
-    """Who labels the weak views: the ``student`` in training mode, the ``average`` in eval mode, or, ``auto``, whom the
-    algorithm's paper says."""
+    """What labels the weak views: the ``student`` in training mode, the ``average`` in eval mode, or, with ``auto``,
+    the choice of the algorithm's paper."""
 
     synchronise_norm: bool = False
-    """With several ranks: batch norm sees the whole batch, where it otherwise sees each rank's part by itself."""
+    """With several ranks: compute batch norm over the whole batch, instead of each rank's part."""
     accumulate: int = 1
-    """Pieces that a rank's part of the batch is computed in, one after the other, where the whole does not fit. A
-    correction learns once, from all of them, so that its margin is a step behind; batch norm, and whatever else looks
-    at a batch, sees a piece. A run may go on with another number."""
+    """Pieces in which a rank's part of the batch is computed, one after the other, if the whole does not fit. A
+    correction learns once, from all of them, so that its margin is one step behind; batch norm, and everything else
+    that depends on a batch, uses a piece. A run may be resumed with another number."""
 
     log_every: int = 100
     """Steps between lines of log.jsonl."""
     evaluate_every: int = 0
-    """Steps between evaluations on the test set on the way, to be looked at only; 0: at the end alone."""
+    """Steps between evaluations on the test set during training, only for information; 0: only at the end."""
     health_every: int = 0
-    """Steps between measurements of the features, without labels, that tell whether a run works; 0: twenty times where
-    features alone are learned, never elsewhere; -1: never."""
+    """Steps between measurements of the features, without labels, that show whether a run works; 0: twenty times for
+    self-supervised algorithms, never for others; -1: never."""
     checkpoint_every: int = 1000
     """Steps between checkpoints."""
 
@@ -157,15 +156,15 @@ class Recipe:
             )
         for part in PARTS:
             choice = getattr(self, part)
-            # A recipe may come from somebody else's config.json: reading it must not execute a file that it names.
+            # A recipe may come from an untrusted config.json: reading it must not execute a file that it names.
             if is_at_hand(part, choice.name):
                 check_settings(part, choice.name, choice.settings)
         name = self.algorithm.name
         if self.teacher == "student" and is_at_hand("algorithm", name) and find("algorithm", name).needs_average:
-            raise ValueError(f"{name} learns from an averaged teacher; found teacher=student.")
+            raise ValueError(f"{name} needs an averaged teacher, but teacher is student. Use teacher=average or auto.")
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; ``Recipe.from_json`` of them is an equal recipe."""
+        """The recipe as plain values; ``Recipe.from_json`` of them is an equal recipe."""
         plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return plain
 
@@ -184,8 +183,8 @@ class Recipe:
         """This recipe with ``key=value`` changes: a field (``steps=20``), a part (``algorithm=supervised``) or a
         setting of one of its parts (``strength=0``, or ``correction.strength=0`` to be explicit).
 
-        A part may be a class of a file, ``algorithm=mine.py:Mine``. That file is executed, so ``load_files`` must allow
-        it: do so for what a user has typed, never for what was read from a folder.
+        A part may be a class in a file, ``algorithm=mine.py:Mine``. That file is executed, so ``load_files`` must allow
+        it: set it for what a user has typed, never for what was read from a folder.
         """
         recipe = self
         for assignment in assignments:
@@ -200,8 +199,8 @@ class Recipe:
         return recipe
 
     def owner(self, key: str) -> str | None:
-        """Whom ``with_settings`` would set this for: ``recipe``, a part, or nobody (None). A part's setting is written
-        ``strength`` or ``correction.strength``. Executes no file."""
+        """What ``with_settings`` would change: ``recipe``, a part, or None. A part's setting is written ``strength`` or
+        ``correction.strength``. Executes no file."""
         if key in {item.name for item in fields(self)}:
             return "recipe"
         part_named, _, setting = key.rpartition(".")
@@ -224,8 +223,8 @@ class Recipe:
         return self._replaced(owner, Choice(choice.name, {**choice.settings, setting: value}))
 
     def _kept(self, part: str, name: str) -> dict[str, Any]:
-        """Settings that stay when another part takes the place of this one: a threshold of 0.9, when fixmatch becomes
-        pseudolabel. A setting that spells out the old part's default does not: the new part has its own."""
+        """Settings that are kept when another part replaces this one, such as a threshold of 0.9 when fixmatch becomes
+        pseudolabel. A setting equal to the old part's default is not kept: the new part has its own default."""
         old: Choice = getattr(self, part)
         known = settings_of(part, name)
         spelt_out = settings_of(part, old.name) if name != old.name and is_at_hand(part, old.name) else {}
@@ -246,24 +245,24 @@ class Recipe:
                 if key.startswith(f"{part}."):
                     return (
                         f"recipe {self.name!r} has no setting {key!r}: {part} is {name}, which has "
-                        f"{listed(settings_of(part, name))}. A part is named before its settings: {part}=NAME."
+                        f"{listed(settings_of(part, name))}. Name the part before its settings: {part}=NAME."
                     )
             else:
-                hint = f" To set what {name} has, name it once more, before its settings: {part}={name}."
+                hint = f" For the settings of {name}, name it once more before them: {part}={name}."
         close = difflib.get_close_matches(key, everything, n=1)
         hint = f" Did you mean {close[0]}?" if close else hint
         return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {listed(everything)}."
 
 
 def _choice(part: str, value: Mapping[str, Any]) -> Choice:
-    """A part as an earlier version may have written it: without settings that did nothing and are gone since."""
+    """A part from JSON, without settings of earlier versions that had no effect and were removed."""
     name, settings = value["name"], value["settings"]
     gone = getattr(find(part, name), "gone", ()) if is_at_hand(part, name) and name in PARTS[part] else ()
     return Choice(name, {key: one for key, one in settings.items() if key not in gone})
 
 
 def parse(key: str, text: str, like: Any) -> Any:
-    """A value written on a command line, of the same type as ``like``."""
+    """Parse a value from the command line, with the type of ``like``."""
     try:
         if isinstance(like, bool):
             return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]

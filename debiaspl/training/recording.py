@@ -1,4 +1,4 @@
-"""A program on a GPU, recorded once and replayed: a thousand kernels for the price of one launch."""
+"""Records a program on a GPU once and replays it: a thousand kernels for the cost of one launch."""
 
 from collections.abc import Callable
 
@@ -7,31 +7,31 @@ import torch
 from debiaspl.training.errors import RunError
 
 EAGER = 3
-"""Calls before the recording. They compile what is compiled when first needed, and make what is made once."""
+"""Calls before the recording. They compile kernels and allocate what is made once."""
 EAGER_RANKS = 11
-"""The same, where several ranks exchange gradients."""
+"""The same, if several ranks exchange gradients."""
 
 
 class Recording:
-    """``recording(program)`` does what the program does. The first calls run it as it is; a later one records it.
+    """``recording(program)`` runs the program. The first calls run it directly; a later one records it.
 
-    Recording runs nothing, and a replay is the same kernels on the same tensors as the program itself, so that it does
-    not matter for the result which of the calls was which: nothing has to be restored.
+    Recording itself runs nothing, and a replay runs the same kernels on the same tensors as the program. So the result
+    does not depend on which calls were replayed, and nothing has to be restored.
 
     The program must do the same operations on the same tensors each time, and must not wait for the device. Random
-    numbers come from ``generator``, whose place a replay moves as the program would.
+    numbers come from ``generator``, whose state a replay advances as the program would.
     """
 
     def __init__(self, generator: torch.Generator, several_ranks: bool = False) -> None:
         self.generator = generator
-        # DistributedDataParallel settles on how it sends gradients in its first ten steps, and threads that watch over
-        # the network may look at the device while it is being recorded.
+        # DistributedDataParallel decides in its first ten steps how it sends gradients, and threads that watch the
+        # network may access the device during the recording.
         self._several = several_ranks
         self._eager = EAGER_RANKS if several_ranks else EAGER
         self.forget()
 
     def forget(self) -> None:
-        """Record again: the tensors that the program uses are others now."""
+        """Record again, because the program uses other tensors now."""
         self._graph: torch.cuda.CUDAGraph | None = None
         self._calls = 0
 
@@ -48,7 +48,7 @@ class Recording:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self.generator)
         try:
-            # With several ranks the step runs on a stream of its own from the first: the same one is recorded.
+            # With several ranks the step has its own stream from the start, which is also recorded.
             stream = torch.cuda.current_stream() if self._several else None
             errors = "thread_local" if self._several else "global"
             with torch.cuda.graph(graph, stream=stream, capture_error_mode=errors):
@@ -58,7 +58,7 @@ class Recording:
         except RuntimeError as error:
             raise RunError(
                 f"the step cannot be recorded as a CUDA graph: {error}. An algorithm must not wait for the device "
-                "(.item(), printing a tensor, boolean indexing) nor make tensors from Python numbers inside losses(). "
-                "Until it does not, train with --eager: the same bits, more slowly."
+                "(.item(), printing a tensor, boolean indexing) or make tensors from Python numbers inside losses(). "
+                "Until this is fixed, train with --eager: the same bits, but slower."
             ) from error
         return graph

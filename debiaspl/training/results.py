@@ -1,4 +1,4 @@
-"""How a run is measured when it has ended, and what its results.json says of it."""
+"""Measures a finished run, and makes its results.json."""
 
 import json
 import platform
@@ -19,23 +19,23 @@ from debiaspl.training.recipe import Recipe
 from debiaspl.training.step import Step
 
 Predict = Callable[[Any], Evaluation]
-"""Predictions of the finished model for an ImageSet. Ranks share the work: what one asks for, all must ask for."""
+"""Predictions of the final model for an ImageSet. Ranks share the work: all must make the same calls."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What a run ends with, beside its weights."""
+    """The results of a run, in addition to its weights."""
 
     confusion: list[list[int]]
     """Rows: true class. Columns: predicted class. All other numbers follow from it; empty without labels."""
     evaluated: str
-    """Which model was measured, and on what, in words."""
+    """Which model was measured, and on what, as text."""
     predictions: str | None
-    """The text of ``predictions.csv``; None where there is no classifier."""
+    """The text of ``predictions.csv``; None without a classifier."""
     skipped: frozenset[str] = frozenset()
     """Files that could not be read."""
     more: dict[str, Any] = field(default_factory=dict)
-    """Further results, by name."""
+    """More results, by name."""
 
     @property
     def images(self) -> int:
@@ -43,12 +43,12 @@ class Ending:
 
     @property
     def accuracy(self) -> float:
-        """Top-1, 0 to 1."""
+        """Top-1 accuracy, 0 to 1."""
         return sum(row[number] for number, row in enumerate(self.confusion)) / self.images
 
     @property
     def recall(self) -> list[float | None]:
-        """Of each class: the share of its images that were recognised; None for a class without images."""
+        """Recall of each class: the share of its images that are predicted correctly; None without images."""
         return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
 
 
@@ -56,23 +56,23 @@ End = Callable[[Predict, Task], Ending]
 
 
 def on_the_test_set(predict: Predict, task: Task) -> Ending:
-    """The usual end."""
+    """Measure the model on the test set."""
     found, text, more = predict(task.test), "the averaged weights after the last step, on the test set", {}
     if task.test.ids == task.labeled.ids:
-        text = "the labels it was trained with, for want of others: this tells nothing of other images"
+        text = "the labels it was trained with, because there are no others: this says nothing about other images"
         more = {"check": {"kind": "none", "folds": 0, "labels": len(task.labeled)}}
     return Ending(found.confusion, text, found.to_csv(), frozenset(found.skipped), more)
 
 
 def without_labels(predict: Predict, task: Task) -> Ending:
-    """The end of a run that has learned features alone, of images without a label: there is nothing to predict."""
+    """The results of a run that has learned features from images without labels: there is nothing to predict."""
     return Ending([], "nothing: features were learned without labels, and no image has one", None)
 
 
 def measured(
     recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """What was measured, with where it comes from; timings stand apart, all else is the same for the same recipe."""
+    """The results with their origin; everything except timings is the same for the same recipe."""
     numbers: dict[str, Any] = {}
     if task.has_labels:
         numbers = {
@@ -107,7 +107,7 @@ PSEUDO = ("pseudo_accuracy", "pseudo_almost_none", "pseudo_distance", "pseudo_im
 
 
 def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
-    """What the log tells. Lines that were lost are named by their steps, and so are the numbers that need them."""
+    """Results from the log. Lost lines are named by their steps, and so are the numbers that need them."""
     lines = {step for step in range(1, recipe.steps + 1) if _is_logged(recipe, step)}
     lost = sorted(lines - {record["step"] for record in log})
     if not lost:
@@ -124,7 +124,7 @@ def _is_logged(recipe: Recipe, step: int) -> bool:
 
 
 def mode(recipe: Recipe, step: Step) -> str:
-    """Whether the step is the one of the algorithm's paper, and who shares batch norm; docs/performance.md."""
+    """Whether the step follows the algorithm's paper, and which views share batch norm; see docs/lab/performance.md."""
     algorithm = step.algorithm
     if isinstance(algorithm, Together):
         return f"{_mode(recipe, step, algorithm.main)}, beside {recipe.beside.name}"
@@ -142,9 +142,9 @@ def _mode(recipe: Recipe, step: Step, algorithm: Algorithm) -> str:
 
 
 def pseudo_labels(log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
-    """The pseudo-labels that the second half of a run learned from: how many of each class, how far from the ``true``
-    shares (even ones where they are not known), classes with almost none, largest over smallest where both are 10 or
-    more, and how many are right. Nothing, if no label was confident enough."""
+    """The pseudo-labels in the second half of a run: how many of each class, their distance from the ``true`` shares
+    (or from uniform ones), classes with almost none, largest over smallest class if both have 10 or more, and how many
+    are correct. Empty, if no label was confident enough."""
     half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
     counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
     if not any(counts):

@@ -1,4 +1,4 @@
-"""A run is a folder."""
+"""A run folder."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,7 +18,7 @@ from debiaspl.training.recipe import Recipe
 
 OTHER_OUT = "another --out"
 _NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What values that are no recipe may raise."""
+"""Exceptions from values that are not a recipe."""
 _FACTS: dict[str, Any] = {
     "recipe": dict,
     "device": str,
@@ -27,14 +27,14 @@ _FACTS: dict[str, Any] = {
     "log_length": int,
     "skipped": dict,
 }
-"""What a checkpoint says beside its tensors."""
+"""Entries of a checkpoint, in addition to its tensors."""
 _RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list, "test": int}
-"""What results say, among others."""
+"""Some entries of results."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Where a run keeps what it is: ``config.json``, ``log.jsonl``, ``checkpoint/`` and, when it has ended,
+    """The files of a run: ``config.json``, ``log.jsonl``, ``checkpoint/`` and, when it has ended,
     ``model.safetensors``, ``predictions.csv`` and ``results.json``, which is written last. A run without labels has no
     predictions."""
 
@@ -42,10 +42,10 @@ class Run:
 
     @classmethod
     def at(cls, folder: Path, recipe: Recipe, resume: bool) -> "Run":
-        """A folder that is free, or with ``resume`` one that holds an earlier part of the same run. Writes nothing."""
+        """A free folder or, with ``resume``, one with an earlier part of the same run. Writes nothing."""
         run = cls(folder)
         if folder.exists() and not folder.is_dir():
-            raise RunError(f"{folder} is a file, expected a folder or a name that is free. Choose another --out.")
+            raise RunError(f"{folder} is a file, expected a folder or an unused name. Choose another --out.")
         if run.config_path.exists():
             if not resume:
                 raise RunError(
@@ -53,12 +53,12 @@ class Run:
                 )
             run._check_same(recipe)
         elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
-            raise RunError(f"{folder} is not empty and holds no run of debiaspl. Choose another --out.")
+            raise RunError(f"{folder} is not empty and contains no run of debiaspl. Choose another --out.")
         return run
 
     @contextmanager
     def begin(self, recipe: Recipe) -> Iterator[None]:
-        """Make the folder, unless an earlier part of the run has made it, and keep other processes out of it."""
+        """Create the folder, unless an earlier part of the run has created it, and lock it for this process."""
         with ExitStack() as stack:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class Run:
         return self.folder / "results.json"
 
     def recipe(self) -> Recipe:
-        """The recipe this folder was begun with."""
+        """The recipe with which this folder was started."""
         try:
             return Recipe.from_json(parse_json(self.config_path.read_text())["recipe"])
         except OSError as error:
@@ -95,26 +95,26 @@ class Run:
             raise RunError(f"{self.config_path} is damaged or of another version of debiaspl: {error}") from error
 
     def results(self) -> dict[str, Any] | None:
-        """What the run measured; None while it has not ended."""
+        """The results; None before the run has ended."""
         if not self.results_path.exists():
             return None
         try:
             results: dict[str, Any] = parse_json(self.results_path.read_text())
-            measured = {} if results.get("labels") == [] else _RESULTS  # without labels nothing could be
+            measured = {} if results.get("labels") == [] else _RESULTS  # nothing can be measured without labels
             if all(isinstance(results[name], kind) for name, kind in measured.items()):
                 return results
         except (AttributeError, KeyError, TypeError, ValueError):
             pass
         raise RunError(
-            f"{self.results_path} is damaged: it does not say what was measured. Remove it, and go on with --resume: "
-            "the run is measured again."
+            f"{self.results_path} is damaged: it does not say what was measured. Remove it, and run again with "
+            "--resume: the run is then measured again."
         )
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log so far."""
         if not self.log_path.exists():
             return []
-        # A last line that a kill cut short is left out.
+        # An incomplete last line, left by a kill, is ignored.
         *whole, _ = self.log_path.read_text(errors="replace").split("\n")
         return [self._record(line, number) for number, line in enumerate(whole, 1)]
 
@@ -126,8 +126,8 @@ class Run:
         except (KeyError, TypeError, ValueError):
             pass
         raise RunError(
-            f"line {number:,} of {self.log_path} is damaged: it is no record of a step. Remove the line; a run that "
-            "has not ended then goes on with --resume."
+            f"line {number:,} of {self.log_path} is damaged: it is not a record of a step. Remove the line. A run that "
+            "has not ended can then be resumed with --resume."
         )
 
     def checkpoint(self) -> Checkpoint | None:
@@ -141,7 +141,7 @@ class Run:
                     f"the checkpoint of step {found.step} in {self.folder} is damaged: it does not say {name!r}."
                 )
         try:
-            # Read as a recipe: an earlier version has written it without some of the fields.
+            # Parsed as a recipe, because an earlier version may have written it without some of the fields.
             begun = Recipe.from_json(found.facts["recipe"]).to_json()
         except _NO_RECIPE as error:
             raise RunError(f"the checkpoint of step {found.step} in {self.folder} has no recipe: {error}") from error
@@ -149,7 +149,7 @@ class Run:
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
         if found.step > begun["steps"]:
             raise RunError(
-                f"the checkpoint in {self.folder} is of step {found.step}, and the run has {begun['steps']}."
+                f"the checkpoint in {self.folder} is of step {found.step}, but the run has only {begun['steps']}."
             )
         return found
 
@@ -157,7 +157,7 @@ class Run:
         checkpoints.save(self.folder / "checkpoint", checkpoint)
 
     def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str | None, results: Any) -> None:
-        """What the run ends with. Results come last: where they are, all else is."""
+        """Write the results of the run. results.json comes last: if it exists, everything else does."""
         tensors = {name: checkpoints.own_memory(value) for name, value in weights.items()}
         ((name, text),) = about.items()
         write_bytes(self.folder / "model.safetensors", tensor_file(tensors, name, text))
@@ -171,12 +171,12 @@ class Run:
         differing = [f"{name}: {begun[name]!r} then, {asked[name]!r} now" for name in names]
         if differing:
             raise RunError(
-                f"{self.folder} holds a run of another recipe ({'; '.join(differing)}). Go on with the settings it was "
-                "begun with, or choose another --out."
+                f"{self.folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "
+                "settings, or choose another --out."
             )
 
 
 def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a recipe that decides what is computed; the rest is words for people, and in how many pieces a batch
-    is computed: half as many GPUs may need twice as many to go on."""
+    """The part of a recipe that determines what is computed. The rest is descriptions, and the number of pieces of a
+    batch: with half as many GPUs, a resumed run may need twice as many pieces."""
     return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper", "accumulate")}

@@ -1,4 +1,4 @@
-"""Every setting of a recipe and of its parts, with a line of help from where the setting is documented.
+"""All settings of a recipe and of its parts, each with a line of help from its documentation.
 
 A field of a dataclass is documented by the text below it, an argument of a constructor by the ``Args:`` of its class.
 Python keeps the second at run time; the first is read from the source.
@@ -20,12 +20,12 @@ from debiaspl.training.recipe import Choice, Recipe
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting, as ``--set`` knows it."""
+    """One setting, as used with ``--set``."""
 
     part: str
-    """Whose it is: ``recipe``, or the kind of part."""
+    """Its owner: ``recipe``, or the kind of part."""
     name: str
-    """As it is typed: ``correction.strength`` where ``strength`` alone would be another part's."""
+    """The name to type: ``correction.strength`` if ``strength`` belongs to another part."""
     value: Any
     default: Any
     help: str
@@ -37,7 +37,7 @@ def settings(recipe: Recipe) -> list[Setting]:
 
 
 def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
-    """What the documentation of a class, and of those it extends, says of its settings: the first sentence of each."""
+    """The first sentence of documentation for each setting of a class and its parents."""
     if isinstance(builder, CompositeBuilder):
         parts = {part: help_texts(made) for part, made in builder.builders.items()}
         return {key: parts[part][name] for key, (part, name) in builder.settings.items()}
@@ -67,14 +67,14 @@ def _of_part(recipe: Recipe, kind: str) -> Iterator[Setting]:
 
 
 def _arguments(documentation: str) -> dict[str, str]:
-    """The entries of ``Args:``, each with the lines that continue it."""
+    """The entries of ``Args:``, each with its continuation lines."""
     section = re.search(r"^Args:\n((?:(?: {4}.*)?(?:\n|$))+)", documentation, re.MULTILINE)
     entries = re.findall(r"^(\w+): (.*(?:\n +.*)*)", textwrap.dedent(section[1]), re.MULTILINE) if section else []
     return dict(entries)
 
 
 def _below_fields(source: type) -> dict[str, str]:
-    """The text below each field; nothing where the source is not there."""
+    """The text below each field; empty if the source is not available."""
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(source))).body
     except (OSError, SyntaxError):
@@ -89,7 +89,7 @@ def _below_fields(source: type) -> dict[str, str]:
 
 
 def _first_sentence(text: str) -> str:
-    """On one line, without the marks of code."""
+    """The first sentence on one line, without code marks."""
     whole = " ".join(text.split())
     whole = (whole[:1].upper() + whole[1:]).replace("``", "")
     return re.split(r"(?<=\.) (?=[A-Z])", whole, maxsplit=1)[0]

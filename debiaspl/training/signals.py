@@ -1,4 +1,4 @@
-"""Being asked to stop."""
+"""Handles requests to stop."""
 
 import signal
 import sys
@@ -18,10 +18,10 @@ def remember(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def stop_requests(again: bool = False, heard: str = "") -> Iterator[Callable[[], int]]:
-    """Inside, Ctrl-C and SIGTERM are noted instead of acting: the callable gives the signal's number, or 0. A second
-    one acts at once, unless ``again``: under torchrun a signal comes from the terminal and once more from torchrun.
-    ``heard`` is said at once, where it takes long until somebody looks.
-    Outside the main thread Python allows no handlers, and signals keep their old meaning."""
+    """Context in which Ctrl-C and SIGTERM are noted instead of acting: the callable returns the signal's number, or 0.
+    A second signal acts at once, unless ``again``: under torchrun a signal comes from the terminal and once more from
+    torchrun. ``heard`` is printed at once, for cases in which stopping takes long. Outside of the main thread Python
+    allows no handlers, and signals act as usual."""
     asked: list[int] = list(_remembered)
     before: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""One training step, and everything that changes in it."""
+"""One training step, and all state that it changes."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -38,21 +38,21 @@ from debiaspl.training.update import Update
 from debiaspl.training.views import refuse_for_vectors, view_maker
 
 NOTHING = Drawn(torch.empty(0, dtype=torch.int64), (), {})
-"""The labeled images of a step that sees none."""
+"""The labeled images of a step without any."""
 
 
 class Step:
-    """``step(k)`` takes training step k. ``state()`` is all that the next step depends on.
+    """``step(k)`` does training step k. ``state()`` is everything that the next step depends on.
 
-    A step is told a few numbers by the host; all else happens on the device, the drawing of views included, with the
-    same program every time. On a GPU that program is recorded once and then replayed, unless ``record`` is False.
+    The host passes a few numbers to a step; everything else happens on the device, including the random views, with
+    the same program every time. On a GPU that program is recorded once and then replayed, unless ``record`` is False.
 
-    Where several ranks train together, each computes its part of the batch. What changes is the same on all of them,
-    bit for bit: one's state is everybody's, and that of any other number of ranks.
+    If several ranks train together, each computes its part of the batch. All state is equal on all ranks, bit for bit,
+    and can be loaded with any other number of ranks.
 
-    One that is not ``fresh`` is to be told its weights by ``load``, and reads no file that a fresh one begins with. The
-    ranks of its ``group`` share what is computed for a whole set; without one, each computes it. ``vectors`` is where
-    the vectors of the task come from, if a frozen encoder has made them.
+    A step that is not ``fresh`` gets its weights from ``load``, and reads no initial weights from files. The ranks of
+    its ``group`` share work on whole sets; without a group, each rank does all of it. ``vectors`` is the source of the
+    task's vectors, if a frozen encoder has made them.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Step:
         rates = recipe.sgd_momentum, recipe.weight_decay
         self.update = Update(self.student, self.algorithm, self.average, *rates, together)
         self.losses = exchanged(Losses(self.models, self.algorithm))
-        # The two streams are seeded apart, so that labeled and unlabeled images are not shuffled alike.
+        # The two streams have different seeds, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
         self.labeled_images = self.task.labeled
         self.labeled_views = 1 + self.algorithm.labeled_strong
@@ -122,8 +122,8 @@ class Step:
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
 
     def _with_hints(self, fresh: bool) -> Task:
-        """The task, with the graph's labels for hints where the algorithm learns from those. A run that is resumed has
-        them in its state: anything of the same shape will do."""
+        """The task, with the graph's labels as hints if the algorithm needs them. A resumed run has them in its state,
+        so that anything of the same shape will do."""
         task = self.task
         if task.hints is not None or not find("algorithm", self.recipe.algorithm.name).hints_from_graph:
             return task
@@ -133,7 +133,7 @@ class Step:
         return replace(task, hints=Hints(nothing, nothing.float()))
 
     def _begin_with(self, weights: Mapping[str, Tensor]) -> None:
-        """First weights; a student that begins anew begins with them again."""
+        """Set the initial weights, to which the student is also reset at a new generation."""
         self.start = {**self.start, **weights}
         self.student.load_state_dict(self.student.state_dict() | self.start)
 
@@ -152,19 +152,19 @@ class Step:
             self._recording(self._compute)
 
     def _place(self, number: int) -> tuple[int, int, int]:
-        """The generation that a step belongs to, its number there, and that generation's length."""
+        """The generation of a step, its number in it, and the length of that generation."""
         steps, count = self.recipe.steps, self.algorithm.generations
         generation = number * count // steps
         first, end = -(-generation * steps // count), -(-(generation + 1) * steps // count)
         return generation, number - first, end - first
 
     def _compute(self) -> None:
-        """All that happens on the device: the same operations on the same tensors, whatever the step."""
+        """Everything that happens on the device: the same operations on the same tensors in every step."""
         batch, truth = self._draw()
         count, correction = self.recipe.accumulate, self.algorithm.correction
         if count > 1:
             correction.hold()
-        # A convolution that adds in no fixed order would end a resumed run with other bits; a fixed one costs nothing.
+        # Convolutions must add in a fixed order, or a resumed run would end with other bits; this costs nothing.
         with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
             for number, (piece, known) in enumerate(pieces(batch, truth, count)):
                 with exchange_later(self.losses, number + 1 < count):
@@ -174,7 +174,7 @@ class Step:
             self.update.move(self.inputs.rate if self.device.type == "cuda" else self.learning_rate)
 
     def _take(self, batch: Batch, truth: Tensor, count: int, add: bool) -> None:
-        """The gradient of one of ``count`` pieces, and what is to be seen of it."""
+        """Take the gradient of one of ``count`` pieces, and update the monitors."""
         with self._precision():
             losses: dict[str, Tensor] = self.losses(batch)
         total = torch.stack(list(losses.values())).sum()
@@ -184,7 +184,7 @@ class Step:
         self.first_bad_step.copy_(torch.where(bad, self.inputs.number, self.first_bad_step))
 
     def _draw(self) -> tuple[Batch, Tensor]:
-        """The views of this step, and, for the monitors alone, what its unlabeled images truly are."""
+        """The views of this step, and, only for the monitors, the true labels of its unlabeled images."""
         asked = self.algorithm.views
         known, images, labeled_strong = self._labeled()
         weak: list[Tensor] = []
@@ -207,8 +207,7 @@ class Step:
         return batch, self.task.unlabeled.truth[positions]
 
     def _labeled(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """Places of the labeled images, their weak and strong views; none of them for an algorithm that looks at no
-        label."""
+        """Positions of the labeled images, their weak and strong views; empty for a self-supervised algorithm."""
         if self.labeled is None:
             shape = self.task.unlabeled.images.shape[1:]
             return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device), ()
@@ -221,10 +220,10 @@ class Step:
         return positions, self.inputs.pictures(name) if look_up is None else look_up(positions)
 
     def _begin_generation(self, generation: int) -> None:
-        """Labels for unlabeled images from the averaged student, and a student that begins anew with them."""
+        """Label unlabeled images with the averaged student, and reset the student."""
         model = with_learned_head(self.average.model, self.algorithm)
         probabilities = predict_all(model, self.task.unlabeled, self.group)
-        # Ranks on different hardware might draw the line at another image.
+        # Ranks on different hardware might round differently, so all use the labels of the first.
         adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
         self._adopt(ranks.of_first(adopted))
         first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
@@ -236,7 +235,7 @@ class Step:
             momentum.zero_()
 
     def _adopt(self, labels: Tensor) -> None:
-        """Take unlabeled images over into the labeled ones, with these labels; -1: not this one."""
+        """Move unlabeled images to the labeled ones, with these labels; -1: not this one."""
         self.adopted = labels.to(self.device)
         chosen = (self.adopted >= 0).nonzero().flatten().cpu()
         self.labeled_images = self.task.labeled
@@ -247,33 +246,33 @@ class Step:
         size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
         self.labeled = feed(self.labeled_images, size, self.labeled_views, seed, self.device, self.workers)
         if self._recording is not None:
-            self._recording.forget()  # it reads the images of before
+            self._recording.forget()  # it uses the previous images
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
-        """What was drawn; files that could not be read are remembered by name, for the next line of the log."""
+        """The drawn images; unreadable files are collected by name, for the next line of the log."""
         self.skipped |= {images.ids[position]: reason for position, reason in drawn.skipped.items()}
         return drawn
 
     def _precision(self) -> AbstractContextManager[Any]:
         """bf16 on a GPU, float32 on a CPU."""
-        # Without a cache: a bias that was cast where no gradient is taken, for weak views, would have none afterwards.
+        # Without a cache: a bias that was cast without gradients, for weak views, would have none afterwards.
         enabled = self.device.type == "cuda"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled, cache_enabled=False)
 
     def finished(self) -> Network:
-        """The averaged student, with the classifier that is used in the end."""
+        """The averaged student, with its final classifier."""
         return finished(self.average.model, self.algorithm, self.task, self.group)
 
     def heads(self) -> dict[str, Tensor]:
-        """What a self-supervised algorithm has trained beside the network, for runs that begin with this one. Of
-        another algorithm nothing: it has learned from labels, which may be more than those runs are to be told."""
+        """What a self-supervised algorithm has trained beside the network, for runs that start from this one. Empty for
+        other algorithms: they have learned from labels that those runs may not use."""
         if self.algorithm.learns_labels:
             return {}
         state = self.update.exact_state(self.algorithm)
         return {f"{ALGORITHM}{name}": value for name, value in state.items() if name.startswith(self.algorithm.heads)}
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that changes from step to step, by name; the first rank's is that of all."""
+        """Everything that changes from step to step, by name; the state of the first rank is that of all."""
         self.monitor.collect()
         state = {f"student.{name}": value for name, value in self.update.exact_state(self.student).items()}
         state |= {f"average.{name}": value for name, value in self.average.model.state_dict().items()}
@@ -282,11 +281,11 @@ class Step:
         state |= {f"monitor.{name}": value for name, value in self.monitor.sums.items()}
         if self.algorithm.generations > 1:
             state["adopted"] = self.adopted
-            state |= {f"start.{name}": value for name, value in self.start.items()}  # its file may be gone by then
+            state |= {f"start.{name}": value for name, value in self.start.items()}  # the file may be gone later
         return state | {"generator": self.generator.get_state()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from a state that ``state()`` gave."""
+        """Load a result of ``state()``."""
         try:
             self.update.load_exact(self.student, _under("student.", state))
             self.average.model.load_state_dict(_under("average.", state))
@@ -304,7 +303,7 @@ class Step:
 
 
 def check(recipe: Recipe, task: Task) -> None:
-    """Raise where a step of vectors would raise; nothing is computed."""
+    """Raise if a step of vectors would raise; nothing is computed."""
     network = _network(recipe, task, recipe.seed, fresh=False)
     if task.hints is None and find("algorithm", recipe.algorithm.name).hints_from_graph:
         task = replace(task, hints=Hints(torch.zeros_like(task.unlabeled.labels), torch.zeros(len(task.unlabeled))))
@@ -314,19 +313,19 @@ def check(recipe: Recipe, task: Task) -> None:
 
 
 def _check_labels(recipe: Recipe, task: Task) -> None:
-    """Raise at an algorithm that learns from labels where there are none."""
+    """Raise for an algorithm that learns from labels if there are none."""
     name = recipe.algorithm.name
     learns_labels = find("algorithm", name).learns_labels
     if learns_labels and not task.has_labels:
         raise ValueError(
-            f"no image has a label, and {name} learns from labels. Label a few images of every class; or learn "
-            f"features alone, which {', '.join(STARTS)} do: --set algorithm=moco --set correction=none."
+            f"no image has a label, but {name} learns from labels. Label a few images of every class; or learn only "
+            f"features, with {', '.join(STARTS)}: --set algorithm=moco --set correction=none."
         )
     if learns_labels and not recipe.labeled_batch:
-        raise ValueError(f"labeled_batch is 0, and {name} learns from labels. Expected 1 or more.")
+        raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
     if recipe.evaluate_every and not task.has_labels:
         raise ValueError(
-            f"evaluate_every is {recipe.evaluate_every}, and no image has a label to evaluate with. "
+            f"evaluate_every is {recipe.evaluate_every}, but no image has a label to evaluate with. "
             "Use evaluate_every=0."
         )
 
@@ -336,11 +335,11 @@ def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
     if isinstance(images.images, Vectors):
         return LinearNetwork(images.images.shape[-1], images.num_classes)
     if recipe.network.name == LINEAR:
-        raise ValueError("network is linear, which is for vectors, and these are pictures. Choose another network.")
-    # First weights come from torch's global generator; a copy of it is seeded, the user's own is left alone.
+        raise ValueError("network is linear, which is for vectors, but these are images. Choose another network.")
+    # Initial weights use torch's global generator; a copy of it is seeded, so that the user's own does not change.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        # Without classes nobody looks at the classifier, and it is not saved; a network has one all the same.
+        # Without classes the classifier is not used and not saved, but a network must have one.
         classes = max(images.num_classes, 1)
         network: Network = recipe.network.build("network", num_classes=classes, channels=images.channels)
     if fresh:

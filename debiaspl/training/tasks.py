@@ -1,4 +1,4 @@
-"""From a recipe, and from data that somebody has in hand, to the task that a run learns."""
+"""Makes the task of a run, from its recipe or from data in memory."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,19 +18,19 @@ from debiaspl.data import (
 from debiaspl.training.recipe import Choice, Recipe
 
 Data = Task | TrainTest | ImageSet | tuple[Any, Any]
-"""A task; a set with a test set; images; or a pair of arrays: images, and class numbers, -1 for none, or None where
-no image has a label."""
+"""A task; a set with a test set; images; or a pair of arrays: images, and class numbers, -1 for none, or None if no
+image has a label."""
 IN_MEMORY = "in memory"
-"""What a recipe calls data that were handed over."""
+"""Name of data in memory in a recipe."""
 
 
 def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = None) -> Task:
-    """The task of this recipe, on the data it names, or on those that are given."""
+    """The task of this recipe, on its own data or on ``data``."""
     if isinstance(data, Task):
         return data
     protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
     if isinstance(protocol, NoLabels) and recipe.validation:
-        raise ValueError(f"validation is {recipe.validation}, and there are no labels to hold out. Leave it out.")
+        raise ValueError(f"validation is {recipe.validation}, but there are no labels to hold out. Leave it out.")
     given = isinstance(protocol, GivenLabels)
     if data is None and isinstance(protocol, GivenLabels):
         data = protocol.read(recipe.data, recipe.image_size, recipe.stream)
@@ -47,26 +47,26 @@ def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = 
             return Task.of_unlabeled(data)
         data = with_test_set(data)
     elif given:
-        raise ValueError("a set with a test set, and the protocol is given, which learns from labels of one folder.")
+        raise ValueError("the data have a test set, but the protocol is given, which needs labels of a single folder.")
     return Task.of(data, protocol, recipe.seed, recipe.validation)
 
 
 def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
-    """What a run on data in memory records: not the set that the recipe names and, where some labels are missing,
-    not its protocol, which would hide labels that are there. Then all that are given are learned from."""
+    """The recipe and the data of a run on data in memory. The recipe records neither the set that it names nor, if some
+    labels are missing, its protocol, which would hide labels: then all given labels are used."""
     if isinstance(data, tuple):
         data = ImageSet.of(*data)
     if not isinstance(data, Task | TrainTest | ImageSet):
         raise TypeError(
             f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair of arrays: images, and a class "
-            "number for each, -1 for none, or None for all of them. A folder or a known set is named by the recipe: "
+            "number for each, -1 for none, or None for all of them. For a folder or a known set, use "
             "replace(recipe, data=...)."
         )
     if isinstance(data, Task) and (data.labeled.is_encoded or recipe.validation):
         raise ValueError(
-            "the task holds vectors, and a run takes images; for vectors there is DebiasedClassifier."
+            "the task contains vectors, but a run needs images. For vectors, use DebiasedClassifier."
             if data.labeled.is_encoded
-            else f"validation is {recipe.validation}, and a task has its own: Task(..., validation=images)."
+            else f"validation is {recipe.validation}, but a task has its own: Task(..., validation=images)."
         )
     protocol = recipe.protocol
     if isinstance(data, Task):

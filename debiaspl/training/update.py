@@ -1,9 +1,9 @@
-"""From a loss to new weights: SGD with Nesterov momentum, and the average of the weights, over flat tensors.
+"""Updates the weights from a loss: SGD with Nesterov momentum, and the average of the weights, over flat tensors.
 
-All parameters of a kind lie behind each other in one tensor, which they are views of. So a step is a few operations
-whatever the depth of the network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its
-weights, made in the same pass; the float32 weights are here, and are what is averaged, saved and evaluated. (On a CPU
-they have torch's default precision, which is float32 for whoever has not changed it.)
+All parameters of a kind are consecutive views of one tensor. So a step is a few operations, whatever the depth of the
+network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its weights, made in the same pass;
+the float32 weights are here, and they are averaged, saved and evaluated. (On a CPU they have torch's default precision,
+which is float32 unless the user has changed it.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ from debiaspl.kernels import triton_works
 from debiaspl.models import Average, Network, further_heads
 
 ALIGNED = 64
-"""Elements: every parameter begins on a boundary that fast kernels ask for."""
+"""In elements: every parameter starts on a boundary that fast kernels need."""
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterGroup:
-    """Parameters that are treated alike."""
+    """Parameters that are updated in the same way."""
 
     parameters: tuple[nn.Parameter, ...]
-    """What the network computes with, and what gradients are taken of."""
+    """What the network computes with, and for which gradients are computed."""
     weight_decay: float
     values: Tensor
     """Their float32 values, flat."""
@@ -35,18 +35,16 @@ class ParameterGroup:
     gradients: Tensor
     gradient_views: tuple[Tensor, ...]
     average: Tensor | None
-    """The averages of the values, flat; of an algorithm's parameters, those of further classifiers alone have one."""
+    """The averages of the values, flat; of an algorithm's parameters, only those of further classifiers have one."""
     work: Tensor | None
-    """What the parameters are views of, where that is not the values themselves."""
+    """The tensor of which the parameters are views, if that is not the values themselves."""
 
 
 class Update:
-    """``update.take(loss)`` takes the gradient, ``update.move(rate)`` moves every parameter against it, and the average
-    after them.
+    """``update.take(loss)`` computes the gradient, ``update.move(rate)`` updates every parameter, and then the average.
 
-    With several ranks the gradient is the mean over them, which DistributedDataParallel makes of it on the way. Their
-    statistics of batch norm are averaged here, unless norms are ``synchronised`` and have the same anyway: so that the
-    average is one, whoever computes with it.
+    With several ranks the gradient is the mean over them, computed by DistributedDataParallel. Batch norm statistics
+    are averaged over ranks here, unless norms are ``synchronised`` and already equal, so that there is one average.
     """
 
     def __init__(
@@ -58,13 +56,13 @@ class Update:
         weight_decay: float,
         synchronised: bool = False,
     ) -> None:
-        self.student, self.average, self.friction = student, average, momentum
+        self.student, self.average, self.momentum = student, average, momentum
         self._synchronised = synchronised
         half = next(student.parameters()).is_cuda
         self.groups: list[ParameterGroup] = []
         further = {id(one): average for head in further_heads(algorithm) for one, average in head.pairs()}
         for decays in (True, False):
-            # Weights decay; norms and biases, the parameters of one dimension, do not.
+            # Weight decay is for weights, not for norms and biases, the parameters of one dimension.
             chosen = {name: p for name, p in student.named_parameters() if (p.ndim > 1) == decays}
             averages = [average.model.get_parameter(name) for name in chosen]
             decay = weight_decay if decays else 0.0
@@ -81,9 +79,9 @@ class Update:
                     parameter.grad = view
 
     def _flatten_statistics(self) -> None:
-        """Batch norm's statistics of the student and of its average as two flat tensors; counters stay as they are."""
+        """Store the batch norm statistics of the student and of its average as two flat tensors, without counters."""
         averages = dict(self.average.model.named_buffers())
-        # What is in no checkpoint is no statistic but a constant: a mean over ranks would round it, step by step.
+        # Buffers that are not saved are constants, not statistics: a mean over ranks would round them, step by step.
         learned = self.student.state_dict().keys()
         pairs = [(value, averages[name]) for name, value in self.student.named_buffers() if name in learned]
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
@@ -96,9 +94,9 @@ class Update:
         self.move(rate)
 
     def take(self, loss: Tensor, add: bool = False) -> None:
-        """The gradient of this loss; with ``add``, beside what was taken before."""
+        """Compute the gradient of this loss; with ``add``, add it to the one before."""
         if ranks.count() > 1:
-            # Only what arrives where gradients are gathered is exchanged: torch.autograd.grad would pass it by.
+            # Only gradients that reach the parameters' .grad are exchanged, which torch.autograd.grad would not use.
             if not add:
                 for group in self.groups:
                     group.gradients.zero_()
@@ -118,27 +116,27 @@ class Update:
         self._move_statistics()
 
     def _move_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
-        pace = 1 - self.average.decay
+        one_minus_decay = 1 - self.average.decay
         if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
 
             tensors = group.values, group.gradients, group.momentum, group.average, group.work
-            update(*tensors, rate, group.weight_decay, self.friction, pace)
+            update(*tensors, rate, group.weight_decay, self.momentum, one_minus_decay)
             return
         gradient = group.gradients.to(group.values.dtype).add(group.values, alpha=group.weight_decay)
-        group.momentum.mul_(self.friction).add_(gradient)
-        direction = gradient.add_(group.momentum, alpha=self.friction)
+        group.momentum.mul_(self.momentum).add_(gradient)
+        direction = gradient.add_(group.momentum, alpha=self.momentum)
         if isinstance(rate, Tensor):
             group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
         else:
             group.values.add_(direction, alpha=-rate)
         if group.average is not None:
-            group.average.lerp_(group.values, pace)
+            group.average.lerp_(group.values, one_minus_decay)
         if group.work is not None:
             group.work.copy_(group.values)
 
     def _move_statistics(self) -> None:
-        if ranks.count() > 1 and not self._synchronised and len(self._statistics):  # NCCL takes no tensor of a CPU
+        if ranks.count() > 1 and not self._synchronised and len(self._statistics):  # NCCL needs GPU tensors
             self._statistics.copy_(ranks.mean(self._statistics))
         if self.average.statistics:
             self._average_statistics.lerp_(self._statistics, 1 - self.average.decay)
@@ -148,13 +146,13 @@ class Update:
             average.copy_(student)
 
     def exact_state(self, module: nn.Module) -> dict[str, Tensor]:
-        """The student, or the algorithm, as ``state_dict`` gives it, with the float32 values of its parameters."""
+        """``state_dict`` of the student or the algorithm, with the float32 values of its parameters."""
         exact = {id(p): value for group in self.groups for p, value in zip(group.parameters, group.exact, strict=True)}
         state: dict[str, Tensor] = dict(module.state_dict())
         return state | {name: exact[id(parameter)] for name, parameter in module.named_parameters()}
 
     def load_exact(self, module: nn.Module, state: Mapping[str, Tensor]) -> None:
-        """Take over what ``exact_state`` gave, in place."""
+        """Load a result of ``exact_state``, in place."""
         module.load_state_dict(state)
         own = self.exact_state(module)
         for name, _ in module.named_parameters():
@@ -198,7 +196,7 @@ def _group(
 
 
 def _move(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-    """One flat tensor with the values of all, which they become views of."""
+    """One flat tensor with the values of all tensors, which become views of it."""
     if not tensors:
         return torch.zeros(0)
     flat = torch.zeros(_length(tensors), dtype=dtype, device=tensors[0].device)
@@ -213,7 +211,7 @@ def _length(tensors: Sequence[Tensor]) -> int:
 
 
 def _views(flat: Tensor, like: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Parts of the flat tensor with the shapes and strides of these, which are dense in memory."""
+    """Views of the flat tensor with the shapes and strides of these tensors, which are dense in memory."""
     views, start = [], 0
     for tensor in like:
         views.append(flat.as_strided(tensor.shape, tensor.stride(), start))

@@ -1,4 +1,4 @@
-"""DebiasPL on feature vectors in memory: a linear classifier from a few labels and many vectors without."""
+"""DebiasPL on feature vectors in memory: a linear classifier from few labeled and many unlabeled vectors."""
 
 from dataclasses import dataclass
 
@@ -27,12 +27,12 @@ LINEAR = Recipe(
 
 @dataclass(frozen=True, eq=False)
 class FittedVectors:
-    """What was learned, on the CPU."""
+    """The trained classifier, on the CPU."""
 
     network: LinearNetwork
-    """Of vectors as they came: their scaling is inside."""
+    """For raw vectors: their scaling is inside."""
     prior: Tensor
-    """(C,): how often the model predicted each class while it learned, the bias that was taken out of its labels."""
+    """(C,): how often the model predicted each class during training, the bias that was removed from its labels."""
     steps: int
 
 
@@ -50,22 +50,22 @@ def fit_vectors(
     unit: bool = False,
     graph: bool = False,
 ) -> FittedVectors:
-    """Train a linear classifier with DebiasPL. Every row also serves as an unlabeled one, as in FixMatch. Rows hold
-    finite numbers, and two classes or more have labels: whoever calls it has seen to that.
+    """Train a linear classifier with DebiasPL. Every row is also used as an unlabeled one, as in FixMatch. The caller
+    must ensure that rows are finite and that at least two classes have labels.
 
     Args:
         vectors: (N, D) floats, a row per image.
-        labels: int64, (N,); -1 where there is none.
+        labels: int64, (N,); -1 for no label.
         num_classes: number of classes.
         strength: how much of the bias is removed; 0 is FixMatch.
-        momentum: how slowly the estimate of the bias follows.
-        threshold: labels less confident than this are not learned from. FixMatch's 0.95 is for deep networks.
-        steps: chosen by the number of rows, if not given.
-        seed: decides order and views.
-        device: ``cuda`` if there is one, else ``cpu``, unless given.
-        unit: vectors are told apart by their direction, as those of an encoder are: they are divided by their length.
-            Else every feature is divided by its deviation.
-        graph: begin with a classifier of labels that spread over the graph of nearest neighbours.
+        momentum: momentum of the running estimate of the bias.
+        threshold: labels less confident than this are not used. FixMatch's 0.95 is for deep networks.
+        steps: training steps; by default chosen from the number of rows.
+        seed: seed of order and views.
+        device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
+        unit: divide vectors by their length, for those that differ by their direction, as an encoder's. Otherwise
+            every feature is divided by its deviation.
+        graph: start with a classifier of labels propagated over the graph of nearest neighbours.
     """
     first = "graph" if graph else "random"
     recipe = LINEAR.with_settings(
@@ -78,7 +78,7 @@ def fit_vectors(
     chosen = {
         "seed": seed,
         "steps": enough_steps(len(vectors)) if steps is None else steps,
-        # A batch larger than the set would hold the same vectors twice.
+        # A batch larger than the set would contain the same vectors twice.
         "labeled_batch": min(recipe.labeled_batch, len(known)),
         "unlabeled_batch": min(recipe.unlabeled_batch, len(vectors)),
     }
@@ -95,10 +95,10 @@ def fit_vectors(
 
 @torch.no_grad()
 def probabilities(network: LinearNetwork, vectors: Tensor) -> Tensor:
-    """Of vectors as they came, (N, D): (N, C)."""
+    """Class probabilities, (N, C), of raw vectors, (N, D)."""
     return torch.cat([network(part).softmax(-1) for part in torch.split(vectors, CHUNK)])
 
 
 def enough_steps(rows: int) -> int:
-    """To see each row a few times, and few enough to take seconds."""
+    """Enough to see each row a few times, and few enough to take seconds."""
     return min(max(rows // 50, 500), 1000)

@@ -1,4 +1,4 @@
-"""The views that a recipe asks for, of pictures or of vectors; and what makes no sense with vectors."""
+"""Makes the views of a recipe, for images or vectors, and checks what makes no sense with vectors."""
 
 import torch
 
@@ -19,42 +19,42 @@ def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> V
     if isinstance(stored, Vectors):
         if not hides and not stored.strong:
             raise ValueError(
-                f"strong is {recipe.strong.name}, which changes pictures, and these are vectors without strong views "
-                "of their own. Use strong=hide, which hides some of their features."
+                f"strong is {recipe.strong.name}, which changes images, but these are vectors without their own strong "
+                "views. Use strong=hide, which hides some of their features."
             )
         if hides and recipe.flip:
             raise ValueError(
-                "flip is true, and strong=hide makes views of vectors, which have no mirror image. "
-                "Use flip=false, or the strong views of pictures: strong=fixmatch."
+                "flip is true, but strong=hide makes views of vectors, which cannot be mirrored. "
+                "Use flip=false, or strong views of images: strong=fixmatch."
             )
         return VectorViews(0 if hides else stored.strong, strong if hides else None)
     if hides:
         raise ValueError(
-            "strong is hide, which hides features of the vectors of a frozen encoder, and these are pictures. "
+            "strong is hide, which is for vectors of a frozen encoder, but these are images. "
             "Use strong=fixmatch, benchmark or cropcolor."
         )
-    # Pictures that come from files are cropped where they are decoded.
+    # Images from files are cropped while they are decoded.
     return ImageViews(Weak(flip=recipe.flip, pad=0 if isinstance(stored, LazyImages) else 1 / 8), strong, dtype)
 
 
 def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
-    """Raise at what would do nothing, or cannot be done, where a classifier of vectors is trained."""
+    """Raise for settings that have no effect, or cannot work, when a classifier of vectors is trained."""
     if algorithm.needs_pictures:
         name, other = recipe.algorithm.name, recipe.beside.name
         who = name if other == NOTHING else f"{other}, beside {name},"
         raise NeedsPictures(
             f"{who} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
-            "To train the encoder itself: frozen=false."
+            "To train the encoder itself, use frozen=false."
         )
     if algorithm.correction.needs_pictures:
         raise NeedsPictures(
-            f"{recipe.correction.name} does not go with the vectors of a frozen encoder: "
+            f"{recipe.correction.name} does not work with the vectors of a frozen encoder: "
             f"{algorithm.correction.needs_pictures} Use another correction, or train the encoder itself: frozen=false."
         )
     if recipe.health_every > 0:
         raise ValueError(
-            f"health_every is {recipe.health_every}, and the features of a frozen encoder stay as they are: there is "
-            "nothing to watch. Use health_every=0."
+            f"health_every is {recipe.health_every}, but the features of a frozen encoder do not change, so there is "
+            "nothing to measure. Use health_every=0."
         )
     no_norm = {
         "average_statistics": recipe.average_statistics,
@@ -63,6 +63,6 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
     }
     for name in (name for name, asked in no_norm.items() if asked):
         raise ValueError(
-            f"{name} is true, and is about batch norm, which a classifier of the vectors of a frozen encoder has none "
-            f"of: it would do nothing. Use {name}=false."
+            f"{name} is true, but it is about batch norm, which a classifier of vectors does not have, so it has no "
+            f"effect. Use {name}=false."
         )

@@ -1,4 +1,4 @@
-"""No labels at all: class names -> probabilities of every image, and what a student makes of them."""
+"""Zero-shot classification without labels: from class names to probabilities, and to a trained student."""
 
 from debiaspl.encoders.templates import TEMPLATES, check_templates, read_templates
 from debiaspl.zeroshot.cache import predict_once

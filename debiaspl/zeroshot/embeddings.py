@@ -1,4 +1,4 @@
-"""Zero-shot predictions from embeddings alone, debiased; no image is needed and no network trained."""
+"""Debiased zero-shot predictions from embeddings only: no image is needed and no network is trained."""
 
 from typing import Any
 
@@ -12,33 +12,33 @@ from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logit
 
 BATCH = 1024
 ROUNDS = 300
-"""Batches that the prior sees at the least: with a momentum of 0.99, its start is forgotten by then."""
+"""Least number of batches for the prior: with a momentum of 0.99, its initial value is forgotten by then."""
 
 
 class ZeroShot:
-    """Class embeddings and image embeddings of one model (CLIP, say) -> a label for every image.
+    """Class embeddings and image embeddings of one model (such as CLIP) -> a label for every image.
 
         model = ZeroShot(class_embeddings).fit(image_embeddings)
         model.transduction_, model.confidence_, model.prior_
 
-    ``fit`` runs over the embeddings as training runs over batches, and keeps the running prior of what the zero-shot
-    model predicts (Eq. 4); ``debiased_`` are its probabilities with that bias taken out (Eq. 3). Then, with
-    ``head=True``, the raw predictions of at least ``confidence`` become labels and a linear classifier is trained on
-    the embeddings with DebiasPL, as a student is; ``transduction_`` are its labels, without a head the debiased ones.
+    ``fit`` goes over the embeddings in batches and keeps the running prior of the zero-shot predictions (Eq. 4);
+    ``debiased_`` are its probabilities after debiasing (Eq. 3). Then, with ``head=True``, raw predictions with at least
+    ``confidence`` become labels, and a linear classifier is trained on the embeddings with DebiasPL, like a student.
+    ``transduction_`` are its labels; without a head, the debiased ones.
 
     Args:
-        class_embeddings: (C, D), any length; only their direction counts.
-        temperature: what cosines are divided by; 0.01 is CLIP's.
+        class_embeddings: (C, D), of any length; only their direction counts.
+        temperature: divisor of the cosines; CLIP's is 0.01.
         strength: how much of the bias is removed (lambda).
-        momentum: how slowly the prior follows.
-        confidence: a raw prediction this sure becomes a label of the head.
+        momentum: momentum of the prior's moving average.
+        confidence: minimum confidence of a raw prediction that becomes a label of the head.
         head: train a linear classifier.
-        threshold: pseudo-labels of the head less confident than this are not learned from (tau).
-        steps: training steps of the head; chosen by the number of images, if not given.
-        seed: decides the order.
+        threshold: pseudo-labels of the head less confident than this are not used (tau).
+        steps: training steps of the head; by default chosen from the number of images.
+        seed: seed of the order.
 
     Learned: ``zero_shot_`` (N, C), the raw probabilities; ``prior_`` (C,); ``debiased_`` (N, C); ``probabilities_``
-    (N, C), what ``transduction_`` (N,) and ``confidence_`` (N,) are taken from; ``head_`` or None.
+    (N, C), from which ``transduction_`` (N,) and ``confidence_`` (N,) are taken; ``head_`` or None.
     """
 
     zero_shot_: Tensor
@@ -67,11 +67,13 @@ class ZeroShot:
         if self.classes < 2:
             raise DataError(f"there is {self.classes} class embedding, expected two or more: one row per class.")
         if not bool(self.class_embeddings.norm(dim=-1).all()):
-            raise DataError("a class embedding is all zeros, which has no direction. Expected what a text model gives.")
+            raise DataError(
+                "a class embedding is all zeros, so it has no direction. Expected embeddings of a text model."
+            )
         self.temperature, self.confidence, self.head = temperature, confidence, head
         self.strength, self.momentum = strength, momentum
         self.threshold, self.steps, self.seed = threshold, steps, seed
-        self._debiaser()  # refuses bad settings now
+        self._debiaser()  # raises for bad settings
 
     def fit(self, image_embeddings: Any) -> "ZeroShot":
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
@@ -93,9 +95,9 @@ class ZeroShot:
         return self
 
     def predict_proba(self, image_embeddings: Any) -> Tensor:
-        """Probabilities of further images, (N, C): of the head, or debiased with the prior that was learned."""
+        """Probabilities for new images, (N, C): of the head, or debiased with the learned prior."""
         if not hasattr(self, "prior_"):
-            raise DataError("this ZeroShot has learned nothing yet: call fit(image_embeddings) first.")
+            raise DataError("this ZeroShot is not fitted yet. Call fit(image_embeddings) first.")
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
         if self.head_ is not None:
             return probabilities(self.head_.network, images)

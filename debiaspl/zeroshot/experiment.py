@@ -1,4 +1,4 @@
-"""From a folder without labels to a trained student, and to the table that compares it with its teacher."""
+"""From a folder without labels to a trained student, and to a table that compares it with its teacher."""
 
 import json
 from collections.abc import Callable
@@ -43,38 +43,38 @@ from debiaspl.zeroshot.verdict import TeacherVerdict, judge
 
 @dataclass(frozen=True)
 class ZeroShotOutcome:
-    """What an experiment ends with, beside its folder."""
+    """The results of an experiment, in addition to its folder."""
 
     rows: list[Row]
     """The teacher, then its students."""
     models: list[Path]
-    """The runs that stay, in the order of their rows."""
+    """The runs that are kept, in the order of their rows."""
     model: Path | None
-    """The one that is handed out; None where that is the teacher itself."""
+    """The selected run; None if that is the teacher itself."""
     check: LabelCheck | None
-    """What given labels have shown: how often each was right on those that it did not learn from."""
+    """Results with given labels: how often each model was right on labels that it was not trained with."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything that decides what is computed, but for the truth, which decides nothing."""
+    """Everything that determines what is computed; the true labels do not."""
 
     photos: Path
     classes: tuple[str, ...]
     teacher: Teacher
     templates: tuple[str, ...]
     confidence: float
-    """A prediction of the teacher this sure becomes a label."""
+    """Minimum confidence of a teacher's prediction that becomes a label."""
     student: Student
     cache: Path | None
-    """Where predictions of teachers are kept."""
+    """Folder for predictions of teachers."""
     labels: Path | None = None
-    """A few labels that a person gave, to learn from; then the teacher only helps where the student is not sure."""
+    """A few labels from a person; then the teacher only helps where the student is not confident."""
     columns: Columns = USUAL
-    """What tables of labels call their columns."""
+    """Names of the columns in tables of labels."""
 
     def predictions(self, images: ImageSet, progress: Progress = no_progress) -> Predictions:
-        """What the teacher says of every image that can be read, and whether it had been asked before."""
+        """The teacher's predictions for every readable image, and whether they were stored before."""
         asked = self.teacher, images, self.classes, self.templates, self.cache, progress
         probabilities, bad, _ = predict_once(*asked)
         kept = [position for position in range(len(images)) if position not in bad]
@@ -93,10 +93,10 @@ class Experiment:
         go_on: str = "run(..., resume=True)",
         overwrite: bool = False,
     ) -> ZeroShotOutcome:
-        """Fill the folder ``out`` and tell what came out. ``say`` is told what to know before the training.
+        """Fill the folder ``out`` and return the results. ``say`` is called with what to know before the training.
 
-        ``evaluate`` is a table of true labels. It is checked first, so that a slip in it costs no training, and thrown
-        away; it is read again when everything else is done and written, for the table alone.
+        ``evaluate`` is a table of true labels. It is checked first, so that an error in it costs no training, and then
+        dropped. It is read again when everything else is done and written, only for the table.
         """
         images = folder_of_photos.open_photos(self.photos, self.classes)
         given = self._given_labels()
@@ -127,7 +127,7 @@ class Experiment:
 
         places = self._places(out, recipes)
         whose = TEACHER if self.labels is None else PERSON
-        # Whether there may be a run already was checked with the folder; features are kept once for all students.
+        # Whether a run exists was already checked with the folder; features are stored once for all students.
         features = out.resolve() / FEATURES
         options = RunOptions(True, device, go_on=go_on, end=partial(on_every_image, whose), features=features)
         own = student_images(recipes["DebiasPL"], images, predictions)
@@ -143,7 +143,7 @@ class Experiment:
             found[method] = trained(recipe, place, labels)
         shown, handed_out = None, list(places)[-1]
         if given is not None:
-            two = dict(list(places.items())[-2:])  # FixMatch is there to be compared with
+            two = dict(list(places.items())[-2:])  # FixMatch is only there for comparison
             shown = check_with_labels(out, two, predictions, labels, trained, progress)
             handed_out = shown.decision.method
         model = places[handed_out][1] if handed_out in places else None
@@ -161,7 +161,7 @@ class Experiment:
             remove_folder(out)
 
     def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
-        """Each student's recipe and folder, by what the table calls it."""
+        """Recipe and folder of each student, by its name in the table."""
         if self.labels is None:
             return {f"+ {method}": (recipe, out / method.lower()) for method, recipe in recipes.items()}
         found = {f"{method}, labels alone": (recipe, out / method.lower()) for method, recipe in recipes.items()}
@@ -169,7 +169,7 @@ class Experiment:
         return found | {f"DebiasPL, labels + {self.teacher.name}": (taught, out / "taught")}
 
     def _verdict(self, images: ImageSet, predictions: Predictions, progress: Progress) -> TeacherVerdict | None:
-        """What can be said of the teacher without labels; nothing of one that does not look at the photos."""
+        """The verdict about the teacher without labels; None for a teacher that does not use the photos."""
         if not isinstance(self.teacher, Looking):
             return None
         found = judge(self.teacher, images, predictions, self.templates, progress)
@@ -182,7 +182,7 @@ class Experiment:
         given = folder_of_photos.read_labels(self.photos, self.labels, self.classes, self.columns)
         if len(set(given.values())) < 2:
             named = self.classes[next(iter(given.values()))]
-            raise DataError(f"{self.labels} labels images of {named!r} alone. Expected two classes or more.")
+            raise DataError(f"{self.labels} only labels images of {named!r}. Expected two classes or more.")
         return given
 
     def _truth(self, table: Path) -> folder_of_photos.Truth:
@@ -190,10 +190,10 @@ class Experiment:
 
     def _write_teacher(self, out: Path, predictions: Predictions, labels: Tensor) -> None:
         table = labels_table(predictions, labels)
-        # A run that goes on must learn from the labels it was begun with.
+        # A resumed run must learn from the labels it was started with.
         if (out / "labels.csv").exists() and _text(out / "labels.csv") != table:
             raise RunError(
-                f"{out} was begun with other labels of its teacher: images, classes or settings have changed since. "
+                f"{out} was started with other labels of its teacher: images, classes or settings have changed since. "
                 "Choose another --out."
             )
         whose = TEACHER if self.labels is None else PERSON
@@ -202,7 +202,7 @@ class Experiment:
         write_text(out / "zeroshot.csv", predictions.to_csv())
 
     def _labels_of(self, place: Path, predictions: Predictions) -> Tensor:
-        """The student's label of each image; the teacher's where the student could not read it."""
+        """The student's label of each image; the teacher's if the student could not read it."""
         found = read_predictions(place / "predictions.csv", classes=self.classes)
         own = dict(zip(found.file_names or (), found.label.tolist(), strict=True))
         pairs = zip(predictions.ids, predictions.label.tolist(), strict=True)
@@ -247,17 +247,17 @@ class Experiment:
 
 
 def _text(path: Path) -> str:
-    """As ``write_text`` wrote it: file names that are no UTF-8 included."""
+    """Read a text written by ``write_text``, including file names that are not UTF-8."""
     return path.read_bytes().decode(errors="surrogateescape")
 
 
 def check_place(out: Path, resume: bool) -> None:
-    """``out`` must be free or, with ``resume``, hold an earlier part of the same. Writes nothing."""
+    """Check that ``out`` is free or, with ``resume``, contains an earlier part of the same. Writes nothing."""
     if out.is_file():
-        raise RunError(f"{out} is a file, expected a folder or a name that is free. Choose another --out.")
-    # Hidden are features that a teacher has computed before it was known that its labels are too few.
+        raise RunError(f"{out} is a file, expected a folder or an unused name. Choose another --out.")
+    # Hidden files are features that a teacher has computed before its labels turned out to be too few.
     if out.exists() and any(not path.name.startswith(".") for path in out.iterdir()):
         if not (out / MARK).exists():
-            raise RunError(f"{out} is not empty and holds nothing of debiaspl zeroshot. Choose another --out.")
+            raise RunError(f"{out} is not empty and contains no run of debiaspl zeroshot. Choose another --out.")
         if not resume:
             raise RunError(exists_already(out, "a zero-shot run", resume=True, other=OTHER_OUT))

@@ -1,4 +1,4 @@
-"""Students that are checked with labels they did not learn from."""
+"""Checks students with labels that they were not trained with."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -28,15 +28,15 @@ def check_with_labels(
     trained: Callable[[Recipe, Path, Tensor], Tensor],
     progress: Progress,
 ) -> LabelCheck:
-    """How often the teacher and its students are right on labels that they did not learn from, and what follows.
+    """How often the teacher and its students are right on labels that they were not trained with, and the decision.
 
     Args:
         out: the folder of the experiment.
-        students: recipe and folder by method: first the student of the labels alone, then the one that is taught.
-        predictions: the teacher's.
-        labels: that a person gave, one for each prediction, -1 for none.
-        trained: trains a recipe into a folder with these labels, and gives the student's label of each image.
-        progress: is told what is going on.
+        students: recipe and folder by method: first the student of only the labels, then the taught one.
+        predictions: the teacher's predictions.
+        labels: labels from a person, one for each prediction, -1 for none.
+        trained: trains a recipe into a folder with these labels, and returns the student's label of each image.
+        progress: called with the current activity.
     """
     seed = next(iter(students.values()))[0].seed
     parts = folds(labels, seed)
@@ -51,7 +51,7 @@ def check_with_labels(
             progress(f"checking {place.name}, fold {number + 1} of {len(parts)}", 0, None)
             settings = {**recipe.protocol.settings, "folds": len(parts), "fold": number}
             found = trained(replace(recipe, protocol=Choice(recipe.protocol.name, settings)), below, part)
-            # Models of folds are of no use, and may be large.
+            # Models of folds are not needed, and may be large.
             (below / "model.safetensors").unlink(missing_ok=True)
             shutil.rmtree(below / "checkpoint", ignore_errors=True)
             return found
@@ -63,7 +63,7 @@ def check_with_labels(
 
 
 def folds(labels: Tensor, seed: int) -> list[Tensor]:
-    """For each fold the labels to learn from: those that it is checked with are -1. None where no class has two."""
+    """For each fold the training labels: those that it is checked with are -1. Empty if no class has two."""
     known, counts = labels[labels >= 0], torch.bincount(labels[labels >= 0])
     again = int((counts[known] > 1).sum())
     if again < 2:
@@ -73,9 +73,9 @@ def folds(labels: Tensor, seed: int) -> list[Tensor]:
 
 
 def cross_checked(labels: Tensor, parts: list[Tensor], trained: Callable[[int, Tensor], Tensor]) -> Tensor:
-    """The label of each image by the student that did not learn from it, (N,); -1 where none was held out.
+    """The label of each image by the student that was not trained with it, (N,); -1 if none was held out.
 
-    ``trained(fold, labels)`` gives all labels of a student that was taught these.
+    ``trained(fold, labels)`` returns all labels of a student that was trained with these.
     """
     found = torch.full_like(labels, UNLABELED)
     for number, part in enumerate(parts):

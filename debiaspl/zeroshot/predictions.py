@@ -1,4 +1,4 @@
-"""What a zero-shot model says of every image, and which of it is sure enough to learn from."""
+"""Predictions of a zero-shot model for every image, and which are confident enough to learn from."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from debiaspl.data.csv_text import csv_line
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Probabilities of every class for every image that could be read."""
+    """Class probabilities for every image that could be read."""
 
     probabilities: Tensor
     """float32, (N, C), on the CPU; rows sum to 1."""
@@ -21,7 +21,7 @@ class Predictions:
     ids: tuple[str, ...]
     """One name per image."""
     teacher: str
-    """Who made them, in words for a table."""
+    """The name of the teacher, for a table."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Images that could not be read, with the reason."""
 
@@ -45,12 +45,12 @@ class Predictions:
         return self.probabilities.amax(-1)
 
     def counts(self, confidence: float = 0.0) -> list[int]:
-        """Images of each class, of those at least so confident."""
+        """Number of images per class, of those with at least this confidence."""
         kept = self.label[self.confidence >= confidence]
         return torch.bincount(kept, minlength=len(self.classes)).tolist()
 
     def confident(self, confidence: float) -> Tensor:
-        """A label for each image that is confident enough, (N,), -1 for the others: all that a student is told."""
+        """A label for each image that is confident enough, (N,), -1 for the others: the student's training labels."""
         labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
         found = sum(count > 0 for count in self.counts(confidence))
         if found < 2:
@@ -58,8 +58,8 @@ class Predictions:
             named = "none" if not found else f"only some of {self.classes[int(labels.max())]!r}"
             raise DataError(
                 f"of {len(self):,} images {named} reach a confidence of {confidence:g}; the highest "
-                f"is {best:.2f}. A student needs labels of two classes at least. Lower --confidence "
-                f"(half of the images reach {float(self.confidence.median()):.2f}), or say the classes in other words."
+                f"is {best:.2f}. A student needs labels of at least two classes. Lower --confidence "
+                f"(half of the images reach {float(self.confidence.median()):.2f}), or use other class names."
             )
         return labels
 
@@ -70,24 +70,24 @@ class Predictions:
 
 
 def labels_csv(rows: Iterable[tuple[str, str, float]]) -> str:
-    """``file_name,label,confidence``, with whatever names."""
+    """``file_name,label,confidence``, for any names."""
     lines = (csv_line((name, label, f"{confidence:.6f}")) for name, label, confidence in rows)
     return "".join(("file_name,label,confidence\n", *lines))
 
 
 def shown_counts(predictions: Predictions, confidence: float) -> list[str]:
-    """What to know before training: labels of each class, how uneven they are, and what is missing."""
+    """What to know before training: number of labels per class, how unbalanced they are, and what is missing."""
     counts = predictions.counts(confidence)
     pairs = ", ".join(f"{name} {count:,}" for name, count in zip(predictions.classes, counts, strict=True))
     total, off = sum(counts), distance(counts) if any(counts) else 0.0
     lines = [
         f"{total:,} of {len(predictions):,} images have a confidence of {confidence:g} or more and become labels: "
-        f"{pairs}. {100 * off:.0f} % of them would need another class for even shares."
+        f"{pairs}. {100 * off:.0f} % of them would need another class for equal shares."
     ]
     missing = [name for name, count in zip(predictions.classes, counts, strict=True) if not count]
     if missing:
         lines.append(
-            f"No confident image of {', '.join(missing)}: a student can hardly learn what it is never shown. "
-            "Say the class in other words (--classes), use other --templates, or lower --confidence."
+            f"No confident image of {', '.join(missing)}: a student can hardly learn a class without examples. "
+            "Use another class name (--classes) or other --templates, or lower --confidence."
         )
     return lines

@@ -1,4 +1,4 @@
-"""The student: what is trained with the teacher's confident labels and all other images, as a run like any other."""
+"""The student: trained with the teacher's confident labels and all other images, as a normal run."""
 
 import re
 from dataclasses import dataclass, replace
@@ -22,31 +22,31 @@ from debiaspl.zeroshot.photos import sized
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
 HINTED = 0.4
-"""What the authors' scripts ask of a zero-shot model that stands beside a few labels; lower than for labels that
-training begins with."""
+"""Minimum confidence of a zero-shot model beside a few labels, from the authors' scripts; lower than for the initial
+labels of a training without any."""
 SMALL = 128
-"""Small photos are not blown up beyond this by an encoder of any size: four times the speed for little."""
+"""Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
 
 
 @dataclass(frozen=True)
 class Student:
-    """Which network learns, and how."""
+    """Which network is trained, and how."""
 
     name: str = LITE0
-    """``small``, ``wrn-28-2`` or ``resnet9``, trained from nothing; or an encoder: efficientnet-lite0, a vision model
-    of the hub, or a folder of one."""
+    """``small``, ``wrn-28-2`` or ``resnet9``, trained from random weights; or an encoder: efficientnet-lite0, a vision
+    model of the hub, or a folder of one."""
     fine_tune: bool = False
-    """Train the encoder too, with EMAN; else it is frozen, and its features are computed once."""
+    """Train the encoder too, with EMAN; otherwise it is frozen, and its features are computed once."""
     steps: int | None = None
-    """Training steps; chosen by the number of images, if not given."""
+    """Training steps; by default chosen from the number of images."""
     image_size: int = 0
-    """Side of the images it sees; 0: chosen."""
+    """Side of its images; 0: chosen automatically."""
     threshold: float = 0.95
-    """Pseudo-labels less confident than this are not learned from."""
+    """Pseudo-labels less confident than this are not used."""
     strength: float = 0.5
     """How much of the bias DebiasPL removes."""
     momentum: float = 0.99
-    """How slowly its prior follows."""
+    """Momentum of the prior's moving average."""
     seed: int = 0
     settings: tuple[str, ...] = ()
     """Further changes of the recipe, such as ``"learning_rate=0.01"``; those of the correction are for DebiasPL."""
@@ -64,14 +64,14 @@ class Student:
         return self.is_encoder and not self.fine_tune
 
     def views(self, images: int) -> EncodedViews | None:
-        """Views that a frozen efficientnet-lite0 will ask for; ConSE, which has the same eyes, makes them too."""
+        """Views that a frozen efficientnet-lite0 needs; ConSE, which has the same encoder, computes them too."""
         if not self.is_frozen or self.name != LITE0:
             return None
         return EncodedViews(WEAK, STRONG) if images <= VIEWED else EncodedViews()
 
     def recipes(self, photos: Path, table: Path, images: int, side: int) -> dict[str, Recipe]:
-        """A recipe for each method; they differ in the correction alone. ``side`` is that of the photos, and ``table``
-        is where the labels are that it learns from."""
+        """A recipe for each method; they only differ in the correction. ``side`` is that of the photos, and ``table``
+        contains the training labels."""
         size, network = self._network(side)
         shared = Recipe(
             "zeroshot",
@@ -98,7 +98,7 @@ class Student:
     def _network(self, side: int) -> tuple[int, Choice]:
         if not self.is_encoder:
             name, *sizes = self.name.split("-")
-            # EMAN's statistics lag twice; a norm that remembers 999 in 1,000 would lag too far.
+            # EMAN's statistics lag twice; with a norm momentum of 0.001 they would lag too far.
             settings: dict[str, Any] = {"norm_momentum": 0.1} if name == "wrn" else {}
             settings |= {key: int(value) for key, value in zip(("depth", "width"), sizes, strict=False)}
             return self.image_size or max(min(side, 64), MODELS[name].least_side), Choice(name, settings)
@@ -111,7 +111,7 @@ class Student:
             settings = recipe.network.settings
             recipe = frozen(recipe, images, settings["source"], settings["architecture"])
             steps = self.steps or recipe.steps
-            # Labels spread over the graph of the photos first: results/zeroshot/verdict.json.
+            # Labels are first propagated over the graph of the photos: results/zeroshot/verdict.json.
             return replace(recipe, steps=steps, log_every=max(steps // 20, 1), first_classifier="graph")
         steps = self.steps or (2**14 if torch.cuda.is_available() else 1000)
         recipe = replace(recipe, steps=steps, average_statistics=True, teacher="average", log_every=max(steps // 20, 1))
@@ -125,29 +125,30 @@ def lite0_size(side: int) -> int:
 
 
 def taught_by(recipe: Recipe, confidence: float) -> Recipe:
-    """The same, for a student that takes its teacher's label, if that is so sure, where it is not sure itself."""
+    """The same recipe for a student that uses the teacher's label, with at least this confidence, where it is itself
+    not confident."""
     settings = {**recipe.algorithm.settings, "sure": confidence}
     return replace(recipe, name=f"{recipe.name}-taught", algorithm=Choice("taught", settings))
 
 
 def student_images(recipe: Recipe, images: ImageSet, predictions: Predictions) -> ImageSet:
-    """The images that the teacher could read, as this recipe's network sees them."""
+    """The images that the teacher could read, in the size of this recipe's network."""
     read = set(predictions.ids)
     own = sized(images.select([number for number, name in enumerate(images.ids) if name in read]), recipe.image_size)
     return own if recipe.stream else loaded(own)[0]
 
 
 def student_task(own: ImageSet, labels: Tensor, predictions: Predictions) -> Task:
-    """What a student learns from: these images, the labels that it is told, and what its teacher says of the others.
+    """The task of a student: these images, its training labels, and the teacher's predictions for the others.
 
     ``labels`` has one entry for each of the teacher's predictions, -1 for none. A class without a label cannot be
-    learned: the student does not have it.
+    learned, so the student does not have it.
     """
     place = {name: number for number, name in enumerate(predictions.ids)}
     told = labels[[place[name] for name in own.ids]]
     learned = sorted(set(told.tolist()) - {UNLABELED})
     if len(learned) < 2:
-        raise DataError("images of fewer than two classes have a label and can be read; a student needs two or more.")
+        raise DataError("fewer than two classes have a readable image with a label. A student needs two or more.")
     number = torch.full((len(predictions.classes) + 1,), UNLABELED)  # the last is that of -1
     number[learned] = torch.arange(len(learned))
     classes = tuple(predictions.classes[label] for label in learned)
@@ -158,8 +159,8 @@ def student_task(own: ImageSet, labels: Tensor, predictions: Predictions) -> Tas
 
 
 def labels_table(predictions: Predictions, labels: Tensor) -> str:
-    """``file_name,label`` of the images that have one: all that a student is told, for people to look at. It is UTF-8,
-    and without images whose names are not."""
+    """``file_name,label`` of the student's training labels, for people to read. It is UTF-8, without images whose names
+    are not."""
     lines = ["file_name,label"]
     for name, label in zip(predictions.ids, labels.tolist(), strict=True):
         if label >= 0 and not any("\ud800" <= letter <= "\udfff" for letter in name):
@@ -168,8 +169,8 @@ def labels_table(predictions: Predictions, labels: Tensor) -> str:
 
 
 def on_every_image(whose: str, predict: Predict, task: Task) -> Ending:
-    """Predictions of all images. No truth is known: what is counted is how often the student agrees with the labels it
-    was given, those of its ``teacher`` or of a ``person``."""
+    """Predictions of all images. The true labels are not known: what is counted is how often the student agrees with
+    its training labels, those of its ``teacher`` or of a ``person``."""
     found = predict(task.every_image())
     given, classes = found.images.labels.cpu(), found.images.num_classes
     own = given >= 0

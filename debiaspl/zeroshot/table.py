@@ -1,4 +1,4 @@
-"""The table at the end: the zero-shot model alone, and what students made of it."""
+"""The final table: the zero-shot model alone, and its students."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One method: its label for every image, and, where somebody knows it, the truth it is compared with."""
+    """One method: its label for every image and, if known, the true label."""
 
     method: str
     label: Tensor
     """int64, (N,)."""
     num_classes: int
     truth: Tensor | None = None
-    """int64, (N,), -1 where it is not known."""
+    """int64, (N,), -1 if it is not known."""
 
     @property
     def counts(self) -> list[int]:
@@ -29,15 +29,14 @@ class Row:
 
     @property
     def true_counts(self) -> list[int] | None:
-        """What the counts should be; None where the class of an image is not known: then they are compared with even
-        shares."""
+        """The true counts; None if some classes are not known: then the counts are compared with equal shares."""
         if self.truth is None or not len(self.truth) or int(self.truth.min()) < 0:
             return None
         return torch.bincount(self.truth, minlength=self.num_classes).tolist()
 
     @property
     def recall(self) -> list[float | None]:
-        """Of each class: the share of its images that were recognised; None where there are none."""
+        """Recall of each class: the share of its images that are predicted correctly; None without images."""
         if self.truth is None:
             return [None] * self.num_classes
         right = [(self.label == self.truth)[self.truth == number].double() for number in range(self.num_classes)]

@@ -1,14 +1,14 @@
-"""Does the teacher see anything in these photos? A verdict without labels, from four signs.
+"""Does the teacher recognise anything in these photos? A verdict without labels, from four measures.
 
-* clusters: photos that look alike get the same class, and photos that do not get different ones.
-* decided: it is sure of each photo, and of different classes for different photos.
-* prompts: it says the same when the class names are put into other sentences.
-* views: it says the same of mirrored photos.
+* clusters: similar photos get the same class, and different photos get different ones.
+* decided: it is confident for each photo, and predicts different classes for different photos.
+* prompts: its predictions stay the same with other templates for the class names.
+* views: its predictions stay the same for mirrored photos.
 
-The mean of the first two, ``clarity``, follows the accuracy where the truth is known; a teacher that guesses can agree
-with itself over prompts and views, but one that sees does so always (results/zeroshot/verdict.json). None of them can
-notice a teacher that is wrong in the same way every time, for example because a class name means something else; labels
-can: ``zeroshot/check.py``.
+The mean of the first two, ``clarity``, correlates with the accuracy where true labels are known. A teacher that guesses
+can agree with itself over prompts and views, but one that recognises the classes always does
+(results/zeroshot/verdict.json). None of them can detect a teacher that makes the same error every time, for example
+because a class name has another meaning; labels can: ``zeroshot/check.py``.
 """
 
 import math
@@ -30,14 +30,14 @@ from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Progress, no_progress
 
 SAMPLE, MIRRORED = 2000, 400
-"""Images that are looked at, at equal distances; and those of them that are mirrored, which costs a second look."""
+"""Number of images used, evenly spaced; and how many of them are mirrored, which costs a second pass."""
 LEAST_IMAGES = 50
-"""Images below which there is no verdict."""
+"""Smallest number of images for a verdict."""
 PROMPTS = ("name", "general", "satellite", "texture")
-"""Sets of templates that the predictions are compared with, but for the one that they are made with."""
+"""Sets of templates for the comparison, without the one that the predictions use."""
 GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
 NEEDED = {"clarity": 0.33, "prompts": 0.6, "views": 0.68}
-"""What a good one reaches: every draw where the teacher was right far more often than chance did."""
+"""Values of a good teacher: they were reached in every draw where the teacher was far better than chance."""
 LEAST = {"clarity": 0.17, "prompts": 0.3}
 """Below one of these, the teacher was at chance or little above, in all draws but one."""
 EXPECTED = 10
@@ -47,7 +47,7 @@ PER_CLUSTER, TRIES, SHUFFLES, SEED = 20, 3, 5, 0
 
 @dataclass(frozen=True)
 class TeacherVerdict:
-    """The signs, each 0 by chance and 1 at best, and what they mean."""
+    """The measures, each 0 by chance and 1 at best, and their interpretation."""
 
     clusters: float
     decided: float
@@ -56,7 +56,7 @@ class TeacherVerdict:
     never: tuple[str, ...]
     """Classes that are never predicted."""
     images: int
-    """Looked at."""
+    """Number of images used."""
 
     @property
     def clarity(self) -> float:
@@ -80,12 +80,14 @@ class TeacherVerdict:
         found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what a good one has: {signs}"
         found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
         if self.word == GOOD:
-            return f"{found} It is consistent, which does not prove that it is right: 20 labels test it (--labels)."
+            return (
+                f"{found} It is consistent, which does not prove that it is right: test it with 20 labels (--labels)."
+            )
         rely = "Do not rely on it" if self.word == CHANCE else "Check it before you rely on it"
         names = shlex.quote(",".join(f'"{name}"' if "," in name else name for name in classes))
         return (
-            f"{found} {rely}: label five photos a class (debiaspl label {shlex.quote(str(photos))} --classes {names}), "
-            "then give them with --labels, or train on them alone (debiaspl train)."
+            f"{found} {rely}: label five photos per class (debiaspl label {shlex.quote(str(photos))} --classes {names})"
+            ", then use them with --labels, or train only on them (debiaspl train)."
         )
 
 
@@ -97,8 +99,8 @@ def judge(
     templates: Sequence[str],
     progress: Progress = no_progress,
 ) -> TeacherVerdict | None:
-    """The verdict on ``predictions``, which the teacher has made of ``images`` with these templates; None where there
-    are too few."""
+    """The verdict on the teacher's ``predictions`` for ``images`` with these templates; None if there are too few
+    images."""
     read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
     if len(read) < LEAST_IMAGES:
         return None
@@ -123,25 +125,25 @@ def judge(
 
 
 def agreement(one: Tensor, other: Tensor, classes: int) -> float:
-    """Cohen's kappa of two labels for each image: (observed - expected) / (1 - expected), where the agreement that is
-    expected is that of labels drawn with the same shares. 0 where all labels are the same."""
+    """Cohen's kappa of two labels per image: (observed - expected) / (1 - expected), where the expected agreement is
+    that of random labels with the same shares. 0 if all labels are equal."""
     shares = [torch.bincount(labels, minlength=classes).double() / len(labels) for labels in (one, other)]
     observed, expected = float((one == other).double().mean()), float((shares[0] * shares[1]).sum())
     return (observed - expected) / (1 - expected) if expected < 1 else 0.0
 
 
 def decidedness(probabilities: Tensor) -> float:
-    """(H(mean of the rows) - mean of H(row)) / log C: 1 for rows that are certain and name all classes equally often, 0
-    for rows that are all alike, sure or not. It is the mutual information of image and class."""
+    """(H(mean of the rows) - mean of H(row)) / log C: 1 for rows that are certain and predict all classes equally
+    often, 0 for equal rows. It is the mutual information of image and class."""
     shares = probabilities.double()
     found = _entropy(shares.mean(0)) - _entropy(shares).mean()
     return float(found) / math.log(shares.shape[1])
 
 
 def cluster_agreement(vectors: Tensor, labels: Tensor, classes: int) -> float:
-    """How much the labels tell of the clusters of the vectors: mutual information over the entropy of the clusters,
-    beyond what shuffled labels tell. There are as many clusters as classes, fewer where there are few images (k-means
-    on unit vectors, seen from their mean); the mean of three clusterings."""
+    """How much the labels say about the clusters of the vectors: mutual information over the entropy of the clusters,
+    minus that of shuffled labels. There are as many clusters as classes, or fewer for few images (k-means on unit
+    vectors, relative to their mean); the mean of three clusterings."""
     units = directions(vectors, vectors.mean(0))
     count = max(min(classes, len(units) // PER_CLUSTER), 2)
     generator = torch.Generator().manual_seed(SEED)
@@ -156,7 +158,7 @@ def cluster_agreement(vectors: Tensor, labels: Tensor, classes: int) -> float:
 
 
 def _shared(one: Tensor, other: Tensor, rows: int, columns: int) -> float:
-    """Mutual information of two labels for each image, in nats."""
+    """Mutual information of two labels per image, in nats."""
     joint = torch.bincount(one * columns + other, minlength=rows * columns).double().reshape(rows, columns) / len(one)
     return float(_entropy(joint.sum(1)) + _entropy(joint.sum(0)) - _entropy(joint.flatten()))
 
@@ -167,5 +169,5 @@ def _entropy(shares: Tensor) -> Tensor:
 
 
 def evenly(rows: Tensor, count: int) -> Tensor:
-    """At most so many of the rows, at equal distances."""
+    """At most this many of the rows, evenly spaced."""
     return rows if len(rows) <= count else rows[torch.arange(count) * len(rows) // count]

@@ -130,5 +130,5 @@ def test_wrong_settings_teach(settings, message):
 
 
 def test_a_balanced_classifier_is_not_balanced_twice():
-    with pytest.raises(ValueError, match=r"PosthocLogitAdjustment would take out the shares .* a second time. Use"):
+    with pytest.raises(ValueError, match=r"PosthocLogitAdjustment would remove the shares .* a second time. Use"):
         made(PosthocLogitAdjustment(COUNTS))

@@ -92,7 +92,7 @@ def test_a_correction_acts_on_the_labels_of_both_and_learns_once():
 
 @pytest.mark.parametrize("correction", [LogitAdjustment(COUNTS), SimPro(COUNTS)])
 def test_shares_of_labels_are_not_taken_out_twice(correction):
-    with pytest.raises(ValueError, match=r"ACR takes out the shares of the classes among the labels, and .* a second"):
+    with pytest.raises(ValueError, match=r"ACR removes the shares of the classes among the labels, and .* a second"):
         made(correction)
 
 

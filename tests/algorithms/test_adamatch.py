@@ -269,14 +269,14 @@ def test_half_precision_is_computed_in_float32():
         ({"target_decay": 1.0}, "target_decay is 1.0|decay is 1.0"),
         (
             {"align_to_predictions": True},
-            "the correction is Correction, which aligns nothing. Use correction=alignment",
+            "the correction is Correction, which does no alignment. Use correction=alignment",
         ),
         (
             {
                 "correction": Composite({"alignment": DistributionAlignment((2, 1)), "tau-norm": TauNorm()}),
                 "align_to_predictions": True,
             },
-            r"the correction is alignment\+tau-norm, expected alignment alone\. Use correction=alignment",
+            r"the correction is alignment\+tau-norm, expected only alignment\. Use correction=alignment",
         ),
     ],
 )

@@ -214,7 +214,7 @@ def test_monitors_are_reported(name):
         ({"threshold": 1.2}, "threshold is 1.2"),
         ({"views": 3}, "views is 3"),
         ({"views": 2, "view_labels": "both"}, "view_labels is 'both', expected three-sets .* or paired"),
-        ({"view_labels": "paired"}, "view_labels is paired, which is about 2 views, and views is 1"),
+        ({"view_labels": "paired"}, "view_labels is paired, which needs 2 views, but views is 1"),
     ],
 )
 def test_wrong_settings_teach(arguments, message):

@@ -150,7 +150,7 @@ def test_a_batch_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="memory is 3, but a batch has 7 images or views"):
         made(memory=3)(*views(0))
     strong, weak = views(0)
-    with pytest.raises(ValueError, match="two or more in a batch; found 1"):
+    with pytest.raises(ValueError, match="at least 2 images in a batch, but found 1"):
         made(relations=0.5)(strong[:1], weak[:1])
 
 

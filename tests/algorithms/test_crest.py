@@ -188,7 +188,9 @@ def test_gradients_reach_the_student_alone():
 
 def test_crest_plus_refuses_another_correction_when_it_is_built():
     for correction in (None, Debiaser(CLASSES)):
-        with pytest.raises(ValueError, match=r"CReST\+ is CReST with distribution alignment, found .*=alignment"):
+        with pytest.raises(
+            ValueError, match=r"CReST\+ needs distribution alignment, but the correction is .*=alignment"
+        ):
             CReSTPlus(COUNTS, correction)
 
 

@@ -134,5 +134,7 @@ def test_strength_zero_is_no_correction_bit_for_bit():
 def test_wrong_settings_and_batches_teach():
     with pytest.raises(ValueError, match=r"threshold is 1\.2"):
         flexmatch(threshold=1.2)
-    with pytest.raises(ValueError, match=r"16 unlabeled images and says of 0 which they are.*fill Batch.positions"):
+    with pytest.raises(
+        ValueError, match=r"16 unlabeled images, but Batch.positions has 0 entries.*set Batch.positions"
+    ):
         flexmatch().losses(models(), batch())

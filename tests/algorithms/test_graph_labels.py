@@ -52,5 +52,5 @@ def test_hints_without_a_label_are_left_out():
 
 def test_the_graph_s_labels_are_saved_with_the_run_and_something_must_give_them():
     assert {"taught", "sureness"} <= algorithm().state_dict().keys()
-    with pytest.raises(ValueError, match="there are no features to make one"):
+    with pytest.raises(ValueError, match="but this task has no such labels"):
         GraphLabels()

@@ -108,7 +108,7 @@ def test_every_image_is_kept_and_reported():
 
 
 def test_a_student_that_teaches_itself_is_refused():
-    with pytest.raises(ValueError, match=r"mean-teacher learns from an averaged teacher; found teacher=student"):
+    with pytest.raises(ValueError, match=r"mean-teacher needs an averaged teacher, but teacher is student"):
         replace(TINY, algorithm=Choice("mean-teacher"), teacher="student")
 
 

@@ -139,7 +139,7 @@ def test_a_generation_takes_over_labels_of_the_main_one_and_renews_the_other():
 @pytest.mark.parametrize("name", STARTS)
 def test_there_must_be_one_that_learns_labels_and_one_that_does_not(name):
     start = built(name, SETTINGS[name])
-    with pytest.raises(ValueError, match=r"is self-supervised itself, and beside it MoCo .* Use beside=none"):
+    with pytest.raises(ValueError, match=r"is self-supervised, and so is MoCo beside it.* Use beside=none"):
         Together(start, built("moco", SETTINGS["moco"]))
     with pytest.raises(ValueError, match="FixMatch learns labels, expected a self-supervised algorithm beside FixMat"):
         Together(built("fixmatch", SETTINGS["fixmatch"]), built("fixmatch", SETTINGS["fixmatch"]))
@@ -147,7 +147,7 @@ def test_there_must_be_one_that_learns_labels_and_one_that_does_not(name):
 
 def test_two_losses_of_one_name_are_refused():
     algorithm = Together(One("beside_loss", True), One("loss", False))
-    with pytest.raises(ValueError, match=r"One has a loss named beside_loss, .* Give it another name, without beside_"):
+    with pytest.raises(ValueError, match=r"One has a loss named beside_loss, .* Rename it, without beside_"):
         algorithm.losses(networks(average=False), Batch(torch.zeros(1), torch.zeros(1)))
 
 

@@ -136,7 +136,7 @@ def test_layout_in_memory_does_not_matter(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "images", "value", "message"),
     [
-        ("sheer", photos(2), 1, "there is no operation 'sheer'; there are identity, autocontrast"),
+        ("sheer", photos(2), 1, "unknown operation 'sheer'. Expected one of identity, autocontrast"),
         ("rotate", photos(2).float(), 1, r"dtype torch.float32, expected uint8 \(N, C, H, W\)"),
         ("rotate", photos(2)[0], 1, r"shape \(3, 32, 32\)"),
         ("rotate", photos(2).permute(0, 2, 3, 1), 1, r"permute\(0, 3, 1, 2\)"),

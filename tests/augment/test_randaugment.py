@@ -206,8 +206,8 @@ def test_settings_are_obeyed() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"operations": ("rotate", "blur")}, "there is no operation 'blur'; there are identity"),
-        ({"operations": ()}, "operations are empty"),
+        ({"operations": ("rotate", "blur")}, "unknown operation 'blur'. Expected one of identity"),
+        ({"operations": ()}, "operations is empty"),
         ({"draws": -1}, "draws is -1"),
         ({"probability": 1.5}, "probability is 1.5, expected 0"),
         ({"levels": 1}, "levels is 1, expected at least 2"),
@@ -221,11 +221,11 @@ def test_errors_teach(change: dict[str, object], message: str) -> None:
 
 def test_draws_of_another_batch_are_refused() -> None:
     preset, images = RandAugment.fixmatch(), photos(5)
-    with pytest.raises(ValueError, match="draws for 4 images, but 5 images"):
+    with pytest.raises(ValueError, match="draws are for 4 images, but there are 5 images"):
         preset.apply(images, preset.draw(images[:4]))
 
 
 def test_a_generator_of_another_device_is_named() -> None:
     images = torch.empty(2, 3, 8, 8, dtype=torch.uint8, device="meta")
-    with pytest.raises(ValueError, match=r"generator lives on cpu, but the images on meta.*torch.Generator\('meta'\)"):
+    with pytest.raises(ValueError, match=r"generator is on cpu, but the images are on meta.*torch.Generator\('meta'\)"):
         RandAugment()(images, seeded())

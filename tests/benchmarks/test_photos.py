@@ -1,4 +1,4 @@
-"""benchmarks/photos.py: the folders it makes, and the tables that README and docs show of it."""
+"""benchmarks/photos.py: the folders it makes, and the tables that docs/own-photos.md shows of it."""
 
 import json
 from pathlib import Path
@@ -45,11 +45,6 @@ def test_the_tables_are_those_of_the_results():
         rows = summary(measured["runs"], kind)
         assert json.loads(json.dumps(rows)) == measured[kind]
         assert shown("docs/own-photos.md", name) == table(rows).splitlines()
-    every = table(measured["macro"]).splitlines()
-    header, line, *rows = shown("README.md", "photos")
-    assert [header, line] == every[:2]
-    assert len(rows) == 3
-    assert set(rows) < set(every)
 
 
 def test_what_is_claimed_of_them_holds():
@@ -94,4 +89,4 @@ def test_what_is_said_of_debiasing_holds():
     lost = [f"{-mean(behind(cell, 'accuracy', 'self-training')):.1f}" for cell in tail[1:]]
     assert f"with 10 and 20 labels {lost[0]} and {lost[1]} behind self-training" in page
     readme = " ".join((ROOT / "README.md").read_text().split())
-    assert f"by {lost[0]} and {lost[1]} points with 10 and 20 labels a class" in readme
+    assert f"significantly better than FixMatch in {len(better)} of {len(by_cell)} settings" in readme

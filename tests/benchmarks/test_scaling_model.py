@@ -1,5 +1,5 @@
 """benchmarks/scaling_model.py: what it counts is right and what the library sends, its times behave, and
-docs/scaling.md shows them."""
+docs/lab/scaling.md shows them."""
 
 import json
 import pickle

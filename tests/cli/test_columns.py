@@ -36,7 +36,7 @@ def test_train_reads_them(photos):
 
 def test_columns_of_no_table_are_refused(photos):
     column = ("--file-column", "photo")
-    assert "photos has no labels.csv whose columns could be named" in said("train", "photos", *column)
+    assert "photos has no labels.csv, so its columns cannot be named" in said("train", "photos", *column)
     typed = ("zeroshot", "photos", "--classes", "cat,dog", *column)
     assert "--file-column and --label-column are columns of a table" in said(*typed)
 
@@ -54,4 +54,4 @@ def test_label_and_zeroshot_read_them(photos):
     (photos.parent / "p.csv").write_text("file_name,cat,dog\n")
     typed = ("zeroshot", "photos", "--classes", "cat,dog", "--model", "p.csv", "--student", "small", *columns)
     for option in ("--labels", "--evaluate"):
-        assert "photos has 1 label not among the classes given: eagle" in said(*typed, option, str(table))
+        assert "photos has 1 label outside of the given classes: eagle" in said(*typed, option, str(table))

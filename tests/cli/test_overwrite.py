@@ -37,7 +37,7 @@ def test_a_page_replaces_nothing_without_overwrite(tmp_path):
     out.write_text("mine")
     ran = audit(source, "--out", out)
     assert ran.exit_code == 1
-    assert ran.stderr == f"error: {out} exists already. Overwrite it: --overwrite. Or choose another name.\n"
+    assert ran.stderr == f"error: {out} exists already. Use --overwrite to replace it, or choose another name.\n"
     assert out.read_text() == "mine"
     assert audit(source, "--out", source).exit_code == 1
     assert source.read_text() == PREDICTIONS
@@ -49,12 +49,12 @@ def test_a_page_replaces_nothing_without_overwrite(tmp_path):
 def test_the_report_of_a_run_is_written_anew_unless_it_is_somebody_s_own(tmp_path):
     (tmp_path / "report.html").write_text("mine")
     ran = CliRunner().invoke(app, ["report", "one", "two"])
-    assert "report.html exists already and is not a debiaspl page. Overwrite it: --overwrite" in ran.stderr
+    assert "report.html exists already and is not a debiaspl page. Use --overwrite to replace it" in ran.stderr
     assert (tmp_path / "report.html").read_text() == "mine"
     (tmp_path / "report.html").write_text('<meta name="generator" content="debiaspl">')
     assert "report.html" not in CliRunner().invoke(app, ["report", "one", "two"]).stderr
     ran = CliRunner().invoke(app, ["report", "one", "--out", "report.html"])
-    assert "report.html exists already. Overwrite it: --overwrite" in ran.stderr
+    assert "report.html exists already. Use --overwrite to replace it" in ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_packed_images_are_replaced_by_packed_images_alone(tmp_path):
     def pack(*more):
         return CliRunner().invoke(app, ["data", "pack", "photos", *more])
 
-    assert "mine exists already and is no packed folder" in pack("mine", "--overwrite").stderr
+    assert "mine exists already and is not a packed folder" in pack("mine", "--overwrite").stderr
     assert pack("packed").exit_code == 0
-    assert "packed exists already and holds packed images. Overwrite it: --overwrite" in pack("packed").stderr
+    assert "packed already contains packed images. Use --overwrite to replace it" in pack("packed").stderr
     assert pack("packed", "--overwrite").stdout == "2 images of 24 x 24 are in packed\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "packed", "photos"]

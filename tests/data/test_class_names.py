@@ -34,11 +34,11 @@ def test_names_with_commas_between(typed, classes):
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (" owl , grey heron ,", "--classes: class 3 of 3 has no name. Expected names with single commas between"),
-        ("owl", "--classes has one class, 'owl'. Expected two or more names with commas between, or a file"),
+        (" owl , grey heron ,", "--classes: class 3 of 3 has no name. Expected names separated by single commas"),
+        ("owl", "--classes has one class, 'owl'. Expected two or more names, separated by commas or one per line"),
         (
             "nowhere.txt",
-            "--classes is 'nowhere.txt', and there is no such file. Expected names with commas between, or",
+            "--classes is 'nowhere.txt', and there is no such file. Expected names separated by commas, or",
         ),
         ("lists/birds", "--classes is 'lists/birds', and there is no such file"),
         ("", "--classes has no class. Expected two or more"),
@@ -46,10 +46,10 @@ def test_names_with_commas_between(typed, classes):
         ("owl,owl", "--classes has the class 'owl' twice. Expected different names"),
         ("Forest,forest", r"--classes has the class 'forest' twice \(also as 'Forest'\). Expected different names"),
         ("cafe\u0301,caf\u00e9", "has the class 'café' twice. Expected"),
-        ("owl,unlabeled", "contains 'unlabeled'. Expected names .* which stands for images without a label"),
-        ('"two\nlines",owl', r"contains 'two\\nlines'. Expected names in one line of UTF-8"),
-        ("owl,\udce4", r"contains '\\udce4'. Expected names in one line of UTF-8"),
-        ('owl,"heron', "--classes is .* Expected names with commas between; .* stands in quotes"),
+        ("owl,unlabeled", "contains 'unlabeled'. Expected names .* which means no label"),
+        ('"two\nlines",owl', r"contains 'two\\nlines'. Expected names on one line in UTF-8"),
+        ("owl,\udce4", r"contains '\\udce4'. Expected names on one line in UTF-8"),
+        ('owl,"heron', "--classes is .* Expected names separated by commas. Put .* in quotes"),
     ],
 )
 def test_what_cannot_be_class_names(typed, message):

@@ -70,7 +70,7 @@ def test_digits_are_the_real_set_with_a_balanced_test_set():
 
 
 def test_unknown_sets_teach():
-    with pytest.raises(ValueError, match="no set named 'mnst'; known sets are"):
+    with pytest.raises(ValueError, match=r"no set named 'mnst'\. Known sets are"):
         load("mnst")
 
 

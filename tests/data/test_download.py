@@ -124,7 +124,7 @@ def test_a_connection_that_is_cut_is_taken_up_again(site, tmp_path):
 
 def test_connections_that_bring_nothing_more_end_in_an_error_and_the_next_call_goes_on(site, tmp_path):
     site.cut_after = [100_000, 0]
-    with pytest.raises(DataError, match=r"broke off after 100,000 bytes: .*file.bin.partial, and the same command"):
+    with pytest.raises(DataError, match=r"stopped after 100,000 bytes: .*file.bin.partial; run the same command"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
     assert (tmp_path / "file.bin.partial").read_bytes() == CONTENT[:100_000]
     fetch(site.source("file.bin"), tmp_path / "file.bin")
@@ -135,16 +135,16 @@ def test_connections_that_bring_nothing_more_end_in_an_error_and_the_next_call_g
 
 def test_there_is_an_end_to_trying(site, tmp_path):
     site.cut_after = [1000] * 10
-    with pytest.raises(DataError, match="broke off after 3,000 bytes"):
+    with pytest.raises(DataError, match="stopped after 3,000 bytes"):
         fetch(site.source("file.bin"), tmp_path / "file.bin", tries=3)
 
 
 def test_a_server_that_falls_silent_is_left(site, tmp_path):
     site.cut_after, site.stall = [1000, 0], 1.0
-    with pytest.raises(DataError, match=r"broke off after 1,000 bytes: .*timed out"):
+    with pytest.raises(DataError, match=r"stopped after 1,000 bytes: .*timed out"):
         fetch(site.source("file.bin"), tmp_path / "file.bin", timeout=0.1)
     site.cut_after = [0]
-    with pytest.raises(DataError, match=r"broke off after 0 bytes: .*timed out. Run the same command again.$"):
+    with pytest.raises(DataError, match=r"stopped after 0 bytes: .*timed out. Run the same command again.$"):
         fetch(site.source("file.bin"), tmp_path / "other.bin", timeout=0.1)
     assert names(tmp_path) == ["file.bin.partial"]
 
@@ -196,7 +196,7 @@ def test_a_file_that_somebody_put_there_is_checked_and_kept(site, tmp_path):
 @pytest.mark.parametrize(
     ("status", "message"),
     [
-        (404, r"answered 404 \(Not Found\). If you have file.bin from elsewhere, put it at .*file.bin and run"),
+        (404, r"answered 404 \(Not Found\). If you have file.bin from another source, put it at .*file.bin and run"),
         (503, r"answered 503 \(Service Unavailable\). Try again later"),
     ],
 )
@@ -209,7 +209,9 @@ def test_answers_that_are_errors_leave_nothing(site, tmp_path, status, message):
 
 def test_no_network(site, tmp_path):
     nobody = replace(site.source("file.bin"), url="http://127.0.0.1:9/file.bin")
-    with pytest.raises(DataError, match=r"could not be reached: .*refused. Is there a network\? If you have file.bin"):
+    with pytest.raises(
+        DataError, match=r"could not be reached: .*refused. Check the network connection\. If you have file.bin"
+    ):
         fetch(nobody, tmp_path / "file.bin")
     assert names(tmp_path) == []
 
@@ -221,14 +223,14 @@ def test_a_full_disk(site, tmp_path, monkeypatch):
         return Path("/dev/full").open("ab")
 
     monkeypatch.setattr("debiaspl.data.download.open_locked", full)
-    with pytest.raises(DataError, match=r"No space left on device. [\d,]+ MB are free: make room"):
+    with pytest.raises(DataError, match=r"No space left on device. [\d,]+ MB are free: free some space"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
 
 
 def test_a_link_in_place_of_the_partial_file_is_not_followed(site, tmp_path):
     (tmp_path / "victim").write_bytes(b"mine")
     (tmp_path / "file.bin.partial").symlink_to(tmp_path / "victim")
-    with pytest.raises(FileError, match=r"file.bin.partial is a link, expected a file of its own"):
+    with pytest.raises(FileError, match=r"file.bin.partial is a link, expected a regular file"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
     assert (tmp_path / "victim").read_bytes() == b"mine"
 
@@ -315,9 +317,9 @@ def test_archives_are_unpacked_and_read_in_place(tmp_path, content):
         (zip_of(HARMLESS, ("a\\..\\..\\evil", b"x")), "leads out"),
         (zip_of(HARMLESS, (zip_info("link", stat.S_IFLNK), b"/tmp")), "'link' is a link"),
         (zip_of(HARMLESS, (zip_info("device", stat.S_IFCHR), b"")), "'device' is a link or a device"),
-        (tar_of(("set/a", CONTENT))[:-70_000], "damaged or cut short"),
-        (zip_of(("set/a", CONTENT)).replace(CONTENT, CONTENT[::-1]), "damaged or cut short"),
-        (b"<html>not found</html>", "damaged or cut short"),
+        (tar_of(("set/a", CONTENT))[:-70_000], "damaged or truncated"),
+        (zip_of(("set/a", CONTENT)).replace(CONTENT, CONTENT[::-1]), "damaged or truncated"),
+        (b"<html>not found</html>", "damaged or truncated"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -343,7 +345,7 @@ def test_a_fetched_archive_becomes_the_folder_of_the_set(site, tmp_path, content
 
 
 def test_an_archive_without_the_set_is_told(site, tmp_path):
-    with pytest.raises(DataError, match=r"archive holds no folder set, expected the authors' archive"):
+    with pytest.raises(DataError, match=r"archive contains no folder set, expected the authors' archive"):
         fetch_set(site, tar_of(("other/a", b"a")), tmp_path)
 
 
@@ -356,7 +358,7 @@ def test_an_archive_that_somebody_put_there_is_unpacked_and_kept(site, tmp_path)
 
 def test_a_folder_that_is_in_the_way_is_left_alone(site, tmp_path):
     (tmp_path / "EuroSAT" / "2750" / "mine").mkdir(parents=True)
-    with pytest.raises(DataError, match=r"2750 is there, but does not hold the set cifar10. Move it away."):
+    with pytest.raises(DataError, match=r"2750 exists, but does not contain the set cifar10. Move it away."):
         fetch_set(site, tar_of(HARMLESS), tmp_path)
     assert site.asked == []
 
@@ -385,7 +387,7 @@ def test_the_command(site, tmp_path, monkeypatch):
     assert again.output == f"cifar10 is already in {tmp_path}/cifar-10-batches-py\n"
     assert len(site.asked) == 1
     assert "nothing to download" in run(data_app, ["get", "digits"]).output
-    for name, message in (("cifar11", "no set named 'cifar11'; known sets are"), ("imagenet", "image-net.org")):
+    for name, message in (("cifar11", "no set named 'cifar11'. Known sets are"), ("imagenet", "image-net.org")):
         wrong = run(data_app, ["get", name])
         assert wrong.exit_code == 1
         assert wrong.stderr.startswith("error: ")

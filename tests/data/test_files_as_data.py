@@ -72,7 +72,11 @@ def compress(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "message"),
-    [(cut_in_image, "cut short inside|whole, plain tar"), (make_text, "whole, plain tar"), (compress, "plain tar")],
+    [
+        (cut_in_image, "truncated inside|complete, plain tar"),
+        (make_text, "complete, plain tar"),
+        (compress, "plain tar"),
+    ],
 )
 def test_damaged_shards_are_named(tmp_path, damage, message):
     with tarfile.open(tmp_path / "part.tar", "w") as tar:

@@ -87,9 +87,9 @@ def change(name: str, **changes: object) -> Callable[[Path, dict[str, dict[bytes
     ("spoil", "message"),
     [
         (lambda folder, _: (folder / "data_batch_3").unlink(), "data_batch_3 missing, expected 7 files"),
-        (lambda folder, _: os.truncate(folder / "data_batch_3", 9999), "data_batch_3 is not a whole pickle"),
-        (lambda folder, _: os.truncate(folder / "test_batch", 0), "test_batch is not a whole pickle"),
-        (lambda folder, _: (folder / "test_batch").write_bytes(b"cos\nsystem\n."), "test_batch .* asks for os.system"),
+        (lambda folder, _: os.truncate(folder / "data_batch_3", 9999), "data_batch_3 is not a complete pickle"),
+        (lambda folder, _: os.truncate(folder / "test_batch", 0), "test_batch is not a complete pickle"),
+        (lambda folder, _: (folder / "test_batch").write_bytes(b"cos\nsystem\n."), "test_batch .* uses os.system"),
         (change("test_batch", data=noise(19, 3072)), r"shape \(19, 3072\), expected an array of shape \(20, 3072\)"),
         (change("test_batch", data=b"no"), "its data are of type bytes"),
         (change("test_batch", labels=[0] * 19 + [10]), "its labels run from 0 to 10, expected 0 to 9"),
@@ -148,10 +148,10 @@ LABELS = idx(np.arange(20, dtype=np.uint8) % 10)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (LABELS[:-1], "it holds 27 bytes, expected 28"),
-        (LABELS + b"\0", "it holds more than 28 bytes, expected 28"),
-        (idx(noise(1, 1, 28)), "opens with 0x00000803, expected the magic number 0x00000801"),
-        (b"", "opens with 0x00000000, expected the magic number"),
+        (LABELS[:-1], "it has 27 bytes, expected 28"),
+        (LABELS + b"\0", "it has more than 28 bytes, expected 28"),
+        (idx(noise(1, 1, 28)), "starts with 0x00000803, expected the magic number 0x00000801"),
+        (b"", "starts with 0x00000000, expected the magic number"),
         (LABELS[:7] + b"\x15" + LABELS[8:], r"its header says \(21,\), expected \(20,\)"),
         (LABELS[:-1] + b"\x0a", "its labels run to 10, expected 0 to 9"),
         (None, "t10k-labels-idx1-ubyte missing, expected one of t10k-labels-idx1-ubyte, t10k-labels-idx1-ubyte.gz"),
@@ -177,7 +177,7 @@ def test_damaged_mnist_teaches(tmp_path, content, message, ending):
 def test_cut_mnist_archives_teach(tmp_path, content):
     write_mnist(tmp_path / "mnist", "-", ".gz")
     (tmp_path / "mnist" / "t10k-labels-idx1-ubyte.gz").write_bytes(content)
-    with pytest.raises(DataError, match=r"t10k-labels-idx1-ubyte.gz is damaged .* expected a whole .gz file"):
+    with pytest.raises(DataError, match=r"t10k-labels-idx1-ubyte.gz is damaged .* expected a complete .gz file"):
         mnist.read(tmp_path / "mnist", **MNIST)
 
 
@@ -206,12 +206,12 @@ def test_stl10(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: os.truncate(folder / "unlabeled_X.bin", 5), "holds 5 bytes, expected 829,440"),
-        (lambda folder: os.truncate(folder / "train_y.bin", 21), "holds 21 bytes, expected 20"),
+        (lambda folder: os.truncate(folder / "unlabeled_X.bin", 5), "has 5 bytes, expected 829,440"),
+        (lambda folder: os.truncate(folder / "train_y.bin", 21), "has 21 bytes, expected 20"),
         (lambda folder: (folder / "unlabeled_X.bin").unlink(), "unlabeled_X.bin missing, expected the six"),
         (lambda folder: (folder / "test_y.bin").write_bytes(bytes(10)), "labels run from 0 to 0, expected 1 to 10"),
         (lambda folder: (folder / "test_y.bin").write_bytes(b"\x0b" * 10), "labels run from 11 to 11, expected 1 to"),
-        (lambda folder: (folder / "class_names.txt").write_text("a\nb\n"), "holds 2 names, expected 10 class names"),
+        (lambda folder: (folder / "class_names.txt").write_text("a\nb\n"), "has 2 names, expected 10 class names"),
     ],
 )
 def test_damaged_stl10_teaches(tmp_path, spoil, message):
@@ -270,7 +270,7 @@ def test_the_test_images_of_eurosat_are_the_same_on_every_machine():
         (lambda file: file.write_bytes(b"<html>"), r"River_7.jpg is damaged .*not a JPEG"),
         (lambda file: Image.new("RGB", (64, 32)).save(file), "River_7.jpg .* it is 64x32 RGB, expected a 64x64"),
         (lambda file: Image.new("L", (64, 64)).save(file), "River_7.jpg .* it is 64x64 L"),
-        (lambda file: file.rename(file.with_stem("River_2501")), r"River_2501.jpg is no image of the set"),
+        (lambda file: file.rename(file.with_stem("River_2501")), r"River_2501.jpg is not an image of the set"),
         (lambda file: file.rename(file.with_stem("River_7 copy")), r"River_7 copy.jpg .*River_1.jpg to River_2500.jpg"),
         (lambda file: file.parent.rename(file.parent.with_name("Sea")), "no folder River, expected the folders Annual"),
         (lambda file: [other.unlink() for other in file.parent.iterdir()], "0 training and 0 test images"),
@@ -327,7 +327,7 @@ def test_a_set_that_is_nowhere_teaches(tmp_path, monkeypatch):
     monkeypatch.setenv("DEBIASPL_DATA", str(tmp_path / "data"))
     with pytest.raises(DataError, match=r"Get it with: debiaspl data get cifar10$") as error:
         load("cifar10", tmp_path / "given")
-    looked = f"{tmp_path}/data, {tmp_path}/home/.cache/debiaspl (not there), {tmp_path}/given (not there)."
+    looked = f"{tmp_path}/data, {tmp_path}/home/.cache/debiaspl (does not exist), {tmp_path}/given (does not exist)."
     assert f"cifar-10-batches-py or cifar-10-python.tar.gz in {looked}" in str(error.value)
     with pytest.raises(DataError, match=r"register at https://image-net.org"):
         load("imagenet")
@@ -351,7 +351,7 @@ def test_imagenet_is_listed(tmp_path):
     assert train.labels.tolist() == [0, 0, 1, 1]
     assert val.labels.tolist() == [0, 1]
     assert train.classes == val.classes == ("n00000001", "n00000002")
-    with pytest.raises(DataError, match=r"train holds 2 class folders, expected 1000"):
+    with pytest.raises(DataError, match=r"train has 2 class folders, expected 1000"):
         load("imagenet", tmp_path)
     assert train.images.shape == (4, 3, 224, 224)
 
@@ -359,9 +359,9 @@ def test_imagenet_is_listed(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "train" / "n00000003").mkdir(), "train holds 3 class folders, expected 2"),
-        (lambda folder: (folder / "val" / "n00000001").rename(folder / "val" / "x"), "val holds 1 class folders"),
-        (lambda folder: (folder / "val" / "n00000001" / "c.JPEG").unlink(), "n00000001 holds no image"),
+        (lambda folder: (folder / "train" / "n00000003").mkdir(), "train has 3 class folders, expected 2"),
+        (lambda folder: (folder / "val" / "n00000001").rename(folder / "val" / "x"), "val has 1 class folders"),
+        (lambda folder: (folder / "val" / "n00000001" / "c.JPEG").unlink(), "n00000001 has no image"),
         (lambda folder: (folder / "val").rename(folder / "valid"), "val could not be read: No such file"),
     ],
 )

@@ -128,7 +128,7 @@ def test_absolute_paths_elsewhere_are_refused(photos, tmp_path, name):
     (tmp_path / "a.jpg").touch()
     table = tmp_path / "t.csv"
     table.write_text(f"file_name,label\n{name.format(above=tmp_path, root=photos)},cat\n")
-    with pytest.raises(DataError, match=r"in line 2, which leads out of .*photos\. Expected a path below .*absolute"):
+    with pytest.raises(DataError, match=r"in line 2, which is outside of .*photos\. Expected a path below .*absolute"):
         labels(photos, table)
 
 
@@ -186,14 +186,14 @@ def two_questions() -> dict[str, Any]:
     ("tasks", "message"),
     [
         ("no", r"t\.json is not JSON: .*Expected an export of Label Studio, or a \.csv file"),
-        ({"a.jpg": "cat"}, r"holds no list of tasks\. Expected an export of Label Studio: JSON or JSON-MIN"),
+        ({"a.jpg": "cat"}, r"contains no list of tasks\. Expected an export of Label Studio: JSON or JSON-MIN"),
         ([task("a.jpg", ["cat"], ["dog"])], r"says cat for a\.jpg in task 1 and dog in task 1\. Keep one of the two"),
         ([task("a.jpg", ["cat", "dog"])], r"has several choices for a\.jpg in task 1, expected one class each"),
         ([task("x.jpg", ["cat"])], r"names 1 file not in .*photos: x\.jpg"),
-        ([task("../x.jpg", ["cat"])], r"names \.\./x\.jpg in task 1, which leads out of"),
-        ([task("/data/local-files/?d=photos/../x.jpg", ["cat"])], r"in task 1, which leads out of"),
-        ([{"data": {"text": "hello"}}], r"has no image in task 1; it has text\. Say which it is: --file-column"),
-        ([two_questions()], r"answers label, light in task 1\. Say which is the class: --label-column"),
+        ([task("../x.jpg", ["cat"])], r"names \.\./x\.jpg in task 1, which is outside of"),
+        ([task("/data/local-files/?d=photos/../x.jpg", ["cat"])], r"in task 1, which is outside of"),
+        ([{"data": {"text": "hello"}}], r"has no image in task 1; it has text\. Name the right one with --file-column"),
+        ([two_questions()], r"has the answers label, light in task 1\. Choose one with --label-column"),
     ],
 )
 def test_exports_that_cannot_be_learned_from(photos, tmp_path, tasks, message):

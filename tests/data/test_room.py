@@ -30,7 +30,7 @@ def free(monkeypatch, amount: float) -> None:
 def test_a_picture_that_does_not_fit_is_refused_and_the_limit_told(monkeypatch):
     need = MEGAPIXELS * 1e6 * BYTES_PER_PIXEL
     free(monkeypatch, need)
-    with pytest.raises(BadImage, match=r"its 3,000 x 3,000 pixels need 0\.1 GB of memory, and 0\.1 GB are free"):
+    with pytest.raises(BadImage, match=r"its 3,000 x 3,000 pixels need 0\.1 GB of memory, but only 0\.1 GB are free"):
         decode(large(), (8, 8))
     free(monkeypatch, 1.3 * need)
     assert decode(large(), (8, 8)).shape == (3, 8, 8)
@@ -82,7 +82,7 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.jpg").touch()
     os.truncate(tmp_path / "a.jpg", 60_000_000)
     free(monkeypatch, 60_000_000)
-    with pytest.raises(BadImage, match=r"the file has 0\.1 GB, and 0\.1 GB of memory are free"):
+    with pytest.raises(BadImage, match=r"the file has 0\.1 GB, but only 0\.1 GB of memory are free"):
         FolderFiles(tmp_path, ("a.jpg",)).read(0)
     (tmp_path / "a.jpg").rename(tmp_path / "a.csv")
     with pytest.raises(PredictionsError, match=r"needs 0\.1 GB of memory"):

@@ -123,7 +123,7 @@ def test_validation_comes_from_the_labels_and_leaves_one_of_each_class(sizes, pe
     split = few_labels(labels, per_class, seed)
     expected = min(round(fraction * per_class), per_class - 1)
     if expected == 0:
-        with pytest.raises(ValueError, match="leave none to validate with"):
+        with pytest.raises(ValueError, match="leave none for validation"):
             hold_out_labels(labels, split, fraction, seed)
         return
     smaller, validation = hold_out_labels(labels, split, fraction, seed)

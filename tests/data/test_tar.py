@@ -40,7 +40,7 @@ def shard(path: Path, *blocks: bytes) -> Path:
 def test_a_negative_size_is_refused(tmp_path, size, kind):
     """The next member would begin before this one: the pass over the shard would never end."""
     path = shard(tmp_path / "a.tar", header("0.jpg", 0), header("1.jpg", size, kind), bytes(BLOCK))
-    with pytest.raises(DataError, match=r"a\.tar is not a whole, plain tar file"):
+    with pytest.raises(DataError, match=r"a\.tar is not a complete, plain tar file"):
         index_shards([path])
 
 
@@ -49,16 +49,16 @@ def test_a_negative_size_is_refused(tmp_path, size, kind):
 def test_so_it_is_in_an_archive_of_a_known_set(tmp_path, size):
     path = tmp_path / "set.tar.gz"
     path.write_bytes(gzip.compress(header("a/1.bin", 0) + header("a/2.bin", size) + bytes(2 * BLOCK)))
-    with pytest.raises(DataError, match="damaged or cut short"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         list(read_members(path, {"1.bin"}))
-    with pytest.raises(DataError, match="damaged or cut short"):
+    with pytest.raises(DataError, match="damaged or truncated"):
         unpack(path, tmp_path / "out")
 
 
 @pytest.mark.parametrize("size", [10**6, 2**62, 2**63 - 1])
 def test_a_size_beyond_the_end_is_refused(tmp_path, size):
     path = shard(tmp_path / "a.tar", header("1.jpg", size), bytes(BLOCK))
-    with pytest.raises(DataError, match=r"cut short inside 1\.jpg"):
+    with pytest.raises(DataError, match=r"truncated inside 1\.jpg"):
         index_shards([path])
 
 

@@ -94,8 +94,8 @@ def harmful(path: Path) -> dict[str, tuple[bytes, str]]:
         "numpy's own eval": (b"cnumpy.testing._private.utils\nrunstring\n.", "runstring"),
         "getattr": (b"c__builtin__\ngetattr\n(" + RECONSTRUCT + b"S'__globals__'\ntR.", "__builtin__.getattr"),
         "codecs": (b"c_codecs\nencode\n(X\x01\x00\x00\x00aX\x06\x00\x00\x00latin1tR.", "_codecs.encode"),
-        "persistent id": (b"P" + touch + b"\n.", "outside object"),
-        "binary persistent id": (line + b"Q.", "outside object"),
+        "persistent id": (b"P" + touch + b"\n.", "external object"),
+        "binary persistent id": (line + b"Q.", "external object"),
         "extension": (b"\x82\x01.", "extension"),
     }
 
@@ -139,8 +139,8 @@ def test_the_harmful_pickles_do_harm_where_they_are_trusted(tmp_path, trick):
         # Commands that call methods of what is on the stack.
         (EMPTY_ARRAY + b"K\x01a.", "append"),
         (EMPTY_ARRAY + b"(U\x01aU\x01bu.", "item assignment"),
-        (b"](K\x01e.", "holds a list, expected a dictionary"),
-        (EMPTY_ARRAY + b".", "holds a _Array, expected a dictionary"),
+        (b"](K\x01e.", "contains a list, expected a dictionary"),
+        (EMPTY_ARRAY + b".", "contains a _Array, expected a dictionary"),
     ],
 )
 def test_names_that_are_allowed_cannot_be_misused(content, message):
@@ -157,5 +157,5 @@ def test_no_pickle_changes_what_the_next_one_reads():
 
 @pytest.mark.parametrize("keep", [0, 1, 20, -10, -1])
 def test_cut_pickles_are_told(keep):
-    with pytest.raises(DataError, match="data_batch_1 is not a whole pickle of the official kind"):
+    with pytest.raises(DataError, match="data_batch_1 is not a complete pickle of the official format"):
         unpickle(python2_pickle(BATCH)[:keep], "data_batch_1")

@@ -70,8 +70,8 @@ def test_the_debiasers_labels_go_with_another_margin_if_it_has_none():
         ("debiaser+alignment", "debiaser and alignment both act on the labels.*Use one of the two"),
         ("debiaser+logit-adjustment", "both act on the unlabeled loss"),
         ("logit-adjustment+ldam", "both act on the labeled loss and on the unlabeled loss"),
-        ("logit-adjustment+logit-adjustment-posthoc", "both take out the shares of the classes .*twice"),
-        ("alignment+none", "none does nothing. Use it without none"),
+        ("logit-adjustment+logit-adjustment-posthoc", "both remove the shares of the classes .*twice"),
+        ("alignment+none", "none does nothing. Leave none out"),
         ("alignment+alignment", "names alignment twice"),
         ("alignment+mixup", "no correction named 'mixup'; there are alignment, causal-norm"),
     ],
@@ -97,7 +97,7 @@ def test_one_part_is_no_composite():
         (
             MixMatch,
             "alignment+ldam",
-            "MixMatch learns from soft or mixed targets, and LDAM needs",
+            "MixMatch learns from soft or mixed targets, but LDAM needs",
         ),
         (
             lambda part: ACR(4, 3, COUNTS, part),

@@ -60,13 +60,13 @@ def test_soft_targets_are_refused_when_the_pair_is_built():
     class Soft(FixMatch):
         hard_labels = False
 
-    with pytest.raises(ValueError, match=r"Soft learns from soft or mixed targets, and LDAM needs one class per image"):
+    with pytest.raises(ValueError, match=r"Soft learns from soft or mixed targets, but LDAM needs one class per image"):
         Soft(LDAM(COUNTS))
     assert isinstance(FixMatch(LDAM(COUNTS)), Algorithm)
 
 
 def test_logits_without_labels_teach():
-    with pytest.raises(ValueError, match="LDAM was given logits without labels, expected one class per image"):
+    with pytest.raises(ValueError, match="LDAM got logits without labels, expected one class per image"):
         LDAM(COUNTS).margin(logits())
 
 

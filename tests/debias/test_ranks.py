@@ -93,7 +93,7 @@ def unequal() -> Tensor:
 
 @pytest.mark.slow
 def test_parts_that_cannot_be_equal_are_refused():
-    with pytest.raises(RuntimeError, match=r"7 rows for 2 ranks, expected equal parts\."):
+    with pytest.raises(RuntimeError, match=r"7 rows cannot be split into equal parts for 2 ranks\."):
         on_ranks(2, unequal)
 
 

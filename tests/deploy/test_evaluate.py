@@ -121,7 +121,7 @@ def test_a_class_that_the_model_does_not_know_is_refused(run, photos, truth, tmp
     truth.write_text("file_name,label\nchina/0000.jpg,owl\n")
     ran = command("evaluate", run, photos, "--labels", truth)
     assert ran.exit_code == 1
-    assert "1 label not among the classes given: owl" in ran.output
+    assert "1 label outside of the given classes: owl" in ran.output
 
 
 def test_one_photo(run, model, photos, tmp_path):
@@ -166,7 +166,7 @@ def test_predict_takes_files(model, photos, tmp_path):
     assert model.predict(files) == model.predict(np.array(list(map(str, files)))) == model.predict(np.array(files))
     assert model.predict(files) == singly
     (tmp_path / "bad.jpg").write_bytes(b"no photo")
-    with pytest.raises(ValueError, match=r"bad\.jpg \(its content is not JPEG.*: no prediction\. Leave these"):
+    with pytest.raises(ValueError, match=r"bad\.jpg \(its content is not JPEG.*\. Leave these"):
         model.predict([*files, tmp_path / "bad.jpg"])
     with pytest.raises(ValueError, match=r"images is the path a\.jpg, expected a list of files"):
         model.predict("a.jpg")
@@ -181,7 +181,7 @@ def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
     never = sheet_page([Prediction("china/0000.jpg", "china", 0.9)], ("china", "owl"), run, photos)
     assert '{"name":"owl","count":0,"confidence":null,"shown":[]}' in never
     again = command("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
-    assert "exists already. Overwrite it: --overwrite" in again.output
+    assert "exists already. Use --overwrite to replace it" in again.output
 
 
 @pytest.mark.slow

@@ -123,14 +123,14 @@ def test_an_existing_target_is_refused_before_anything_is_done(run, tmp_path):
     out.write_bytes(b"mine")
     result = command(run, "--onnx", out, "--torch", tmp_path / "model.pt2")
     assert result.exit_code == 1
-    assert "exists already. Overwrite it: --overwrite" in result.stderr
+    assert "exists already. Use --overwrite to replace it" in result.stderr
     assert out.read_bytes() == b"mine"
     assert list(tmp_path.iterdir()) == [out]
 
 
 def test_nothing_to_write_and_no_model(run, tmp_path):
     assert "expected --onnx FILE, --torch FILE, or both" in command(run).stderr
-    assert "is no run of debiaspl" in command(tmp_path, "--onnx", tmp_path / "x.onnx").stderr
+    assert "is not a run of debiaspl" in command(tmp_path, "--onnx", tmp_path / "x.onnx").stderr
     assert "does not exist" in command(run, "--onnx", tmp_path / "x.onnx", "--check", tmp_path / "nowhere").stderr
     assert list(tmp_path.iterdir()) == []
 

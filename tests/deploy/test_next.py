@@ -168,10 +168,10 @@ def test_nothing_to_pick_and_files_that_exist(run, photos, tmp_path):
     every.write_text("file_name,label\n" + "".join(f"{name},x\n" for name in names))
     result = command(run, photos, "--labels", every, "--out", tmp_path / "next.csv")
     assert result.exit_code == 1
-    assert "is without a label: there is nothing to pick" in result.stderr
+    assert "is without a label, so there is nothing to pick" in result.stderr
     (tmp_path / "next.html").write_text("mine")
     result = command(run, photos, "--out", tmp_path / "next.csv", "--page", tmp_path / "next.html")
-    assert "exists already. Overwrite it: --overwrite" in result.stderr
+    assert "exists already. Use --overwrite to replace it" in result.stderr
     assert not (tmp_path / "next.csv").exists()
     (tmp_path / "bad.csv").write_text("name;label\n")
     result = command(run, photos, "--labels", tmp_path / "bad.csv", "--out", tmp_path / "next.csv")

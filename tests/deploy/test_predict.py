@@ -99,7 +99,7 @@ def test_an_existing_file_stays_unless_told(run, photos, tmp_path):
     out.write_text("mine")
     result = command(run, photos, "--out", out)
     assert result.exit_code == 1
-    assert f"error: {out} exists already. Overwrite it: --overwrite." in result.stderr
+    assert f"error: {out} exists already. Use --overwrite to replace it" in result.stderr
     assert out.read_text() == "mine"
     assert command(run, photos, "--out", out, "--overwrite").exit_code == 0
     assert len(rows(out)) == 24
@@ -120,7 +120,7 @@ def test_nothing_half_written_stays(model, photos, tmp_path):
 @pytest.mark.parametrize("format_name", ["csv", "jsonl", "parquet", "label-studio"])
 def test_a_folder_without_a_readable_image(model, tmp_path, format_name):
     (tmp_path / "photos").mkdir()
-    with pytest.raises(ValueError, match="holds no image and no other file"):
+    with pytest.raises(ValueError, match="contains no image and no other file"):
         predict_folder(model, tmp_path / "photos", tmp_path / "out", format_name)
     (tmp_path / "photos" / "a.jpg").write_bytes(b"x")
     with pytest.raises(ValueError, match=r"none of the 1 images in .* can be read: a.jpg \(its content"):
@@ -136,7 +136,7 @@ def test_label_studio_finds_images_below_the_folder_or_where_it_is_told(model, f
     one, other = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
     assert one[1]["data"]["image"] == "/data/local-files/?d=wild/deep/b%2C%20c.png"
     assert other[1]["data"]["image"] == "https://example.org/x/deep/b%2C%20c.png"
-    with pytest.raises(ValueError, match="no place for probabilities"):
+    with pytest.raises(ValueError, match="cannot store the probabilities"):
         predict_folder(model, folder, tmp_path / "c.json", "label-studio", probabilities=True)
 
 
@@ -154,10 +154,10 @@ def test_a_name_that_parquet_cannot_hold_is_named(model, folder, tmp_path):
 def test_bad_arguments_say_what_to_do(run, photos, tmp_path):
     assert "expected --format csv, jsonl, parquet" in command(run, photos, "--out", tmp_path / "x.txt").stderr
     assert "does not exist. Expected a folder of images" in command(run, "nowhere", "--out", tmp_path / "x.csv").stderr
-    assert "is no run of debiaspl" in command(tmp_path, photos, "--out", tmp_path / "x.csv").stderr
+    assert "is not a run of debiaspl" in command(tmp_path, photos, "--out", tmp_path / "x.csv").stderr
     if not torch.cuda.is_available():
         result = command(run, photos, "--out", tmp_path / "x.csv", "--device", "cuda")
-        assert "PyTorch finds a CPU here and no GPU that it can use. Type --device cpu" in result.stderr
+        assert "PyTorch finds a CPU here and no usable GPU. Use --device cpu" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 

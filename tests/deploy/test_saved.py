@@ -76,23 +76,23 @@ def test_a_folder_that_is_no_run(tmp_path, run):
         load_model(tmp_path / "nowhere")
     with pytest.raises(RunError, match=r"is a file; did you mean .*small\?"):
         load_model(run / "model.safetensors")
-    with pytest.raises(RunError, match=r"is no run of debiaspl: it has no model.safetensors"):
+    with pytest.raises(RunError, match=r"is not a run of debiaspl: it has no model.safetensors"):
         load_model(tmp_path)
-    with pytest.raises(RunError, match=r"It holds runs, such as .*small\."):
+    with pytest.raises(RunError, match=r"It contains runs, such as .*small\."):
         load_model(run.parent)
     # What debiaspl zeroshot has made has results of its own beside its runs.
     shutil.copytree(run, tmp_path / "zeroshot" / "debiaspl")
     (tmp_path / "zeroshot" / "results.json").write_text("{}")
-    with pytest.raises(RunError, match=r"It holds runs, such as .*zeroshot/debiaspl\."):
+    with pytest.raises(RunError, match=r"It contains runs, such as .*zeroshot/debiaspl\."):
         load_model(tmp_path / "zeroshot")
 
 
 def test_an_unfinished_run_says_how_to_go_on(broken):
     (broken / "model.safetensors").unlink()
-    with pytest.raises(RunError, match=r"has ended, but its model.safetensors is missing. Bring it back from a copy"):
+    with pytest.raises(RunError, match=r"has ended, but its model.safetensors is missing. Restore it from a copy"):
         load_model(broken)
     (broken / "results.json").unlink()
-    with pytest.raises(RunError, match=r"has not ended: .* Go on with the command that began it and --resume"):
+    with pytest.raises(RunError, match=r"has not ended: .* Resume it with the command that started it and --resume"):
         load_model(broken)
 
 
@@ -100,7 +100,7 @@ def test_an_unfinished_run_says_how_to_go_on(broken):
 def test_a_file_cut_short(broken, length):
     path = broken / "model.safetensors"
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(RunError, match=r"model.safetensors is damaged.*Bring it back from a copy, or train anew"):
+    with pytest.raises(RunError, match=r"model.safetensors is damaged.*Restore it from a copy, or train again"):
         load_model(broken)
 
 
@@ -161,7 +161,7 @@ GOOD = {
 )
 def test_facts_that_are_not_what_they_must_be(broken, changes):
     _rewrite(broken, json.dumps(GOOD | changes))
-    with pytest.raises(RunError, match=r"is damaged or of another version of debiaspl .* expected JSON with network"):
+    with pytest.raises(RunError, match=r"is damaged or of another version of debiaspl .* Expected JSON with network"):
         load_model(broken)
 
 

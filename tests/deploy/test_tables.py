@@ -126,7 +126,7 @@ def test_the_ending_tells_the_format(tmp_path, out, named, expected):
 
 
 def test_a_format_that_nobody_can_tell(tmp_path):
-    with pytest.raises(ValueError, match=r"the ending of .*a\.json tells no format, expected --format csv, jsonl"):
+    with pytest.raises(ValueError, match=r"the extension of .*a\.json is not known, expected --format csv, jsonl"):
         format_of(tmp_path / "a.json", None)
     with pytest.raises(ValueError, match=r"--format is 'xml', expected"):
         format_of(tmp_path / "a.csv", "xml")

@@ -138,7 +138,7 @@ def test_files_and_a_file_that_cannot_be_read(tmp_path):
 def test_features_that_are_no_numbers_are_refused(images, tmp_path):
     encoder = Flat()
     encoder.weight.data[0] = torch.nan
-    with pytest.raises(ValueError, match="the encoder flat gives features that are not finite numbers"):
+    with pytest.raises(ValueError, match="the encoder flat returns features that are not finite numbers"):
         cached_features(encoder, images, tmp_path)
     assert not list(tmp_path.iterdir())
 

@@ -63,7 +63,7 @@ def test_convolutional_ones_take_any_size_and_transformers_one(tmp_path):
     save("resnet", tmp_path / "resnet")
     save("vit", tmp_path / "vit")
     assert load_encoder(str(tmp_path / "resnet"), image_size=48).image_size == 48
-    with pytest.raises(ValueError, match=r"takes images of 32 x 32 only; found image_size 48"):
+    with pytest.raises(ValueError, match=r"needs images of 32 x 32, but image_size is 48"):
         load_encoder(str(tmp_path / "vit"), image_size=48)
 
 
@@ -82,7 +82,7 @@ def test_what_is_no_encoder_is_told(tmp_path):
     with pytest.raises(ValueError, match=r"does not exist, expected a folder, or a name on the hub"):
         load_encoder(str(tmp_path / "nothing"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"is a folder without config\.json, expected one that save_pretrained"):
+    with pytest.raises(ValueError, match=r"is a folder without config\.json, expected one made by save_pretrained"):
         load_encoder(str(tmp_path / "empty"))
     save("vit", tmp_path / "vit")
     (tmp_path / "vit" / "model.safetensors").unlink()
@@ -93,7 +93,7 @@ def test_what_is_no_encoder_is_told(tmp_path):
     (tmp_path / "cut" / "model.safetensors").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"cut could not be loaded: .* Expected efficientnet-lite0, the name of"):
         load_encoder(str(tmp_path / "cut"))
-    with pytest.raises(ValueError, match=r"of the kind 'mine', expected efficientnet-lite0 or transformers"):
+    with pytest.raises(ValueError, match=r"kind is 'mine', expected efficientnet-lite0 or transformers"):
         build_encoder({"kind": "mine"})
 
 
@@ -106,7 +106,9 @@ def test_a_model_that_lacks_weights_is_refused(tmp_path):
     lost = next(name for name in weights if "query" in name)
     del weights[lost]
     save_file(weights, path, metadata={"format": "pt"})
-    with pytest.raises(ValueError, match=r"has no weights for 1 tensors of a vit, such as .*not a whole model"):
+    with pytest.raises(
+        ValueError, match=r"has no weights for 1 tensors of a vit, such as .*not a complete image model"
+    ):
         load_encoder(str(tmp_path / "vit"))
 
 

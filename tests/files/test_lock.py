@@ -31,7 +31,7 @@ def test_a_planted_link_is_neither_followed_nor_removed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / ".lock").symlink_to(victim)
-    with pytest.raises(FileError, match=r"\.lock is a link, expected a file of its own"), locked(tmp_path / ".lock"):
+    with pytest.raises(FileError, match=r"\.lock is a link, expected a regular file"), locked(tmp_path / ".lock"):
         pass
     assert victim.read_text() == "mine"
     assert (tmp_path / ".lock").is_symlink()
@@ -45,7 +45,7 @@ def second_name(path: Path) -> None:
 def test_what_is_no_file_of_its_own_is_refused(tmp_path, make):
     (tmp_path / "victim").write_text("mine")
     make(tmp_path / ".lock")
-    with pytest.raises(FileError, match="is no file of its own"), locked(tmp_path / ".lock"):
+    with pytest.raises(FileError, match="is a pipe or a hard link"), locked(tmp_path / ".lock"):
         pass
     assert (tmp_path / "victim").read_text() == "mine"
 

@@ -30,7 +30,7 @@ def test_neighbours_are_those_of_plain_loops():
 def test_blocks_change_nothing(monkeypatch):
     units = F.normalize(drawn(50), dim=-1)
     whole = nearest(units, 5)
-    monkeypatch.setattr(neighbours, "ROOM", {"cpu": 120})
+    monkeypatch.setattr(neighbours, "MOST_SIMILARITIES", {"cpu": 120})
     parts = nearest(units, 5)
     assert torch.equal(whole.places, parts.places)
 
@@ -83,7 +83,7 @@ def test_large_sets_are_searched_by_cells(monkeypatch):
 
 @pytest.mark.parametrize("count", [0, 10])
 def test_a_number_of_neighbours_that_there_are_not_is_refused(count):
-    with pytest.raises(ValueError, match=f"{count} neighbours are asked for among 9 vectors, expected 1 to 9"):
+    with pytest.raises(ValueError, match=f"count is {count} neighbours, expected 1 to 9"):
         nearest(F.normalize(drawn(10), dim=-1), count)
 
 

@@ -79,7 +79,7 @@ def test_bad_labels_and_shapes_are_refused():
     graph = Graph.of(drawn(), FEW)
     with pytest.raises(ValueError, match="expected one for each of 24 vectors"):
         graph.spread(torch.zeros(23, dtype=torch.int64), 2)
-    with pytest.raises(ValueError, match="labels up to 2, expected"):
+    with pytest.raises(ValueError, match="values up to 2, expected"):
         graph.spread(torch.full((24,), 2), 2)
     with pytest.raises(ValueError, match=r"alpha is 1\.0, expected a share"):
         graph.spread(torch.zeros(24, dtype=torch.int64), 2, 1.0)

@@ -284,7 +284,7 @@ def test_parts_of_a_data_set_are_no_classes(tmp_path):
     photos = tmp_path / "photos"
     for part in ("train", "test"):
         write_folder(photos / part, 1, ("china", "flower"))
-    with pytest.raises(DataError, match=r"holds test, train, named like parts of a data set"), open_session(photos):
+    with pytest.raises(DataError, match=r"contains test, train, named like parts of a data set"), open_session(photos):
         pass
     with open_session(photos / "train") as session:
         assert session.classes == ("china", "flower")
@@ -313,5 +313,5 @@ def test_files_whose_names_no_table_can_hold_are_told(tmp_path):
 
 
 def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(DataError, match="holds no image"), open_session(tmp_path, CLASSES):
+    with pytest.raises(DataError, match="contains no image"), open_session(tmp_path, CLASSES):
         pass

@@ -132,9 +132,9 @@ def test_a_table_that_was_only_just_begun_is_a_new_one(photos, begun):
         ("file_name,label\nmissing.jpg,owl\n", r"names 1 file not in .*: missing\.jpg"),
         (
             "file_name,label\n../a.jpg,owl\n",
-            r"names \.\./a\.jpg in line 2, which leads out of .*or absolute",
+            r"names \.\./a\.jpg in line 2, which is outside of .*or absolute",
         ),
-        ("file_name,label\n/etc/passwd,owl\n", r"names /etc/passwd in line 2, which leads out of"),
+        ("file_name,label\n/etc/passwd,owl\n", r"names /etc/passwd in line 2, which is outside of"),
         ("file_name,label\na.jpg,owl\na.jpg,heron\n", r"says owl for a\.jpg in line 2 and heron in line 3"),
         ("file_name,label\na.jpg,owl,extra\n", r"has 3 cells in line 2, expected 2"),
         ("file_name,label\n,owl\n", r"no file name in line 2"),

@@ -150,5 +150,5 @@ def test_resnet18_is_a_preactivation_network_written_out():
 
 @pytest.mark.parametrize("settings", [{"widths": (8, 8)}, {"widths": (), "blocks": ()}, {"blocks": (1, 1, 0, 1)}])
 def test_resnet18_wants_as_many_widths_as_stages(settings):
-    with pytest.raises(ValueError, match="expected as many of each, all at least 1"):
+    with pytest.raises(ValueError, match="expected equally many, all at least 1"):
         MODELS["resnet18"](10, 3, **settings)

@@ -113,7 +113,7 @@ def test_one_process_keeps_its_bits_names_and_parameters(name):
 
 def test_a_norm_that_would_stay_local_unseen_is_refused_before_anything_changes():
     made = nn.Sequential(nn.BatchNorm2d(3), nn.Flatten(), nn.BatchNorm1d(12))
-    with pytest.raises(ValueError, match=r"2 is a BatchNorm1d, expected nn\.BatchNorm2d"):
+    with pytest.raises(ValueError, match=r"2 is a BatchNorm1d, but only nn\.BatchNorm2d"):
         synchronise_norms(made)
     assert type(made[0]) is nn.BatchNorm2d
 

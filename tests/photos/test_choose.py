@@ -76,7 +76,7 @@ def test_held_out_labels_reach_no_loss():
     assert (task.unlabeled.labels == -1).all()
     assert not set(task.labeled.ids) & set(task.test.ids)
     assert set(task.test.ids) <= set(task.unlabeled.ids)
-    with pytest.raises(ValueError, match=r"fold 3 of 3 folds, expected"):
+    with pytest.raises(ValueError, match=r"fold is 3 and folds is 3, expected"):
         GivenLabels(folds=3, fold=3)
 
 

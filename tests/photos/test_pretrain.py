@@ -141,7 +141,7 @@ def test_a_stopped_start_goes_on_to_the_same_bits(flat, start, tmp_path, monkeyp
     ran = debiaspl("pretrain", flat, "--out", tmp_path / "run", "--device", "cpu", *SHORT)
     assert "stopped for the test" in ran.output
     monkeypatch.undo()
-    assert "exists already and holds a run" in debiaspl("pretrain", flat, "--out", tmp_path / "run", *SHORT).output
+    assert "already contains a run" in debiaspl("pretrain", flat, "--out", tmp_path / "run", *SHORT).output
     said = pretrain(flat, tmp_path / "run", "--resume")
     assert said[1] == f"Resuming {tmp_path / 'run'}."
     assert same(tmp_path / "run", start[0])
@@ -338,7 +338,7 @@ def test_what_is_refused(tmp_path, flat, monkeypatch):
         (flat, "--timeout", "5"): "out.",
         (flat, "--set", "validation=0.5"): "there are no labels to hold out",
         (flat, "--set", "evaluate_every=2"): "no image has a label to evaluate with",
-        (tmp_path,): "holds no image",
+        (tmp_path,): "contains no image",
     }
     monkeypatch.chdir(tmp_path)
     for arguments, message in refused.items():

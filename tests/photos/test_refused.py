@@ -110,7 +110,7 @@ def test_bad_input(change, words, place, tmp_path):
 def test_an_empty_folder_without_a_table(tmp_path):
     ran = debiaspl("train", tmp_path, "--out", tmp_path / "run")
     assert ran.exit_code == 1
-    assert "holds no image and no other file. Images end in .jpg" in ran.output
+    assert "contains no image and no other file. Images end in .jpg" in ran.output
 
 
 def test_neither_photos_nor_recipe_and_both(place):
@@ -204,7 +204,7 @@ def test_folders_that_may_be_no_class(tmp_path, caplog):
     photos = in_folders(tmp_path / "photos", *["owl"] * 3, *["heron"] * 3, *["Unlabelled"] * 3, *["rest"] * 3)
     found = survey(photos, None)
     assert found.classes == ("heron", "owl", "rest")
-    assert "Unlabelled/ holds photos without a label." in caplog.text
+    assert "Unlabelled/ contains photos without a label." in caplog.text
     words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
     with pytest.raises(ValueError, match=words):
         refuse_doubtful(found)
@@ -241,5 +241,5 @@ def test_a_first_classifier_of_random_features_is_refused_before_anything_is_wri
     asked = place / "photos", "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
     ran = debiaspl("train", *asked, "--set", "first_classifier=graph")
     assert ran.exit_code != 0
-    assert "the network begins with random weights" in ran.output
+    assert "the network starts with random weights" in ran.output
     assert not (tmp_path / "run").exists()

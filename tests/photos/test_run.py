@@ -144,7 +144,7 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
     monkeypatch.setattr(run, "train_as", stopped)
     assert "somebody pulled the plug" in train(place, out).output
     monkeypatch.setattr(run, "train_as", real)
-    assert "exists already and holds a run" in train(place, out).output
+    assert "already contains a run" in train(place, out).output
     said = []
     monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
     ran = train(place, out, "--resume")

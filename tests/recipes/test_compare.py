@@ -257,10 +257,10 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
     (out / ".compare").touch()
     (last.out / "config.json").write_text(json.dumps({"recipe": last.recipe.with_settings(["steps=9"]).to_json()}))
     with pytest.raises(
-        RunError, match=r"exists already and holds a compare\. Resume it: --resume. Overwrite it: --overwrite"
+        RunError, match=r"already contains a compare\. Use --resume to resume it, --overwrite to replace it"
     ):
         compare(made, out)
-    with pytest.raises(RunError, match=r"holds a run of another recipe \(steps: 9 then, 600 now\)"):
+    with pytest.raises(RunError, match=r"contains a run of another recipe \(steps: 9 then, 600 now\)"):
         compare(made, out, resume=True)
     assert trained == []
 
@@ -294,7 +294,7 @@ def test_the_command_prints_the_matrix_and_the_same_numbers_as_json(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     again = CliRunner().invoke(app, ["compare", *SETTINGS_TYPED, *arguments])
     assert again.exit_code == 1
-    assert "exists already and holds a compare" in again.stderr
+    assert "already contains a compare" in again.stderr
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path
     (tmp_path / ".demo").touch()
     (tmp_path / "old").touch()
     with pytest.raises(
-        RunError, match=r"exists already and holds a demo. Resume it: --resume. Overwrite it: --overwrite"
+        RunError, match=r"already contains a demo. Use --resume to resume it, --overwrite to replace it"
     ):
         demo(tmp_path, range(1))
 

@@ -53,7 +53,7 @@ def test_its_start_is_trained_first_and_a_rehearsal_is_not_compared(tmp_path):
     assert results(out / "fold-1")["recipe"]["start"] == str(out / "start")
     assert "Not comparable: steps=3 was changed" in said
     again = file, "--fold", 1, "--set", "steps=3", "--out", out
-    assert "Resume it: --resume. Overwrite it: --overwrite." in typed(*again, code=1)
+    assert "Use --resume to resume it, --overwrite to replace it" in typed(*again, code=1)
     (out / "fold-1" / "old").touch()
     assert "Not comparable" in typed(*again, "--overwrite")
     assert not (out / "fold-1" / "old").exists()

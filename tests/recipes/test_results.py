@@ -1,6 +1,7 @@
 """``debiaspl results``: every file has its row, every cell that is not measured is open, and nothing is left out."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
@@ -195,12 +196,12 @@ def ablation_table() -> str:
 
 
 def test_the_page_prints_the_ablation():
-    assert f"<!-- table ablation -->\n\n{ablation_table()}\n" in (ROOT / "docs" / "debiasing.md").read_text()
+    assert f"<!-- table ablation -->\n\n{ablation_table()}\n" in (ROOT / "docs" / "lab" / "debiasing.md").read_text()
 
 
 def test_the_page_prints_the_thresholds():
     root = Path(__file__).parents[2]
-    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table thresholds -->")[1].split("\n\n")[1]
+    page = (root / "docs" / "lab" / "debiasing.md").read_text().split("<!-- table thresholds -->")[1].split("\n\n")[1]
     expected: dict[float, list[str]] = {}
     for name in ("digits-10", "digits-lt20-10pct"):
         cells = json.loads((root / "results" / "thresholds" / f"{name}.json").read_text())["cells"]
@@ -213,9 +214,9 @@ def test_the_page_prints_the_thresholds():
 
 
 def test_the_page_prints_what_was_measured():
-    """docs/debiasing.md: every measured row, and no other."""
+    """docs/lab/debiasing.md: every measured row, and no other."""
     root = Path(__file__).parents[2]
-    page = (root / "docs" / "debiasing.md").read_text().split("<!-- table gain -->")[1].split("\n\n")[1]
+    page = (root / "docs" / "lab" / "debiasing.md").read_text().split("<!-- table gain -->")[1].split("\n\n")[1]
     known = [row for row in rows(root / "results" / "gain") if row.accuracy]
     assert page.splitlines()[2:] == ["| " + " | ".join(cells) + " |" for cells in table(known)]
 
@@ -232,7 +233,7 @@ def longer_table() -> str:
 
 
 def test_the_page_says_what_twice_the_steps_bring():
-    assert f"<!-- table longer -->\n\n{longer_table()}\n" in (ROOT / "docs" / "debiasing.md").read_text()
+    assert f"<!-- table longer -->\n\n{longer_table()}\n" in (ROOT / "docs" / "lab" / "debiasing.md").read_text()
 
 
 PAPER_COLUMNS = "paper: FixMatch", "paper: DebiasPL"
@@ -247,7 +248,7 @@ def against(ours: Sequence[float], theirs: Sequence[float]) -> list[str]:
 
 
 def cifar10_table() -> str:
-    """README: the recipes for minutes, in columns that say what was run."""
+    """The recipes for minutes, in columns that say what was run."""
     about = {
         "cifar10-40": "4 a class",
         "cifar10-lt100-10pct": "long tail, 100 to 1, a tenth",
@@ -264,8 +265,8 @@ def cifar10_table() -> str:
     return over_seeds.markdown(lines)
 
 
-def test_the_readme_says_what_was_measured():
-    assert f"<!-- table cifar10 -->\n\n{cifar10_table()}\n" in (ROOT / "README.md").read_text()
+def test_the_page_of_cifar10_says_what_was_measured():
+    assert f"<!-- table cifar10 -->\n\n{cifar10_table()}\n" in (ROOT / "docs" / "cifar10.md").read_text()
     for path in (ROOT / "results" / "gain").glob("*/*-minutes.json"):
         ran = json.loads(path.read_text())["recipe"]
         assert (ran["algorithm"]["name"], ran["network"]["name"]) == ("contrastmatch", "resnet9")
@@ -275,14 +276,14 @@ def test_the_readme_says_what_was_measured():
     assert len(mismatch(labels, seed=0, **protocol.settings).unlabeled) == 45_000
 
 
-def test_the_readme_says_for_whom_settings_were_searched():
+def test_the_page_of_cifar10_says_for_whom_settings_were_searched():
     runs = [
         run["run"]
         for path in (ROOT / "results" / "gain-tuning").glob("*.json")
         for run in json.loads(path.read_text())["runs"]
     ]
     debiased = [run for run in runs if "correction=none" not in run and "fixmatch" not in run]
-    words = " ".join((ROOT / "README.md").read_text().split())
+    words = " ".join((ROOT / "docs" / "cifar10.md").read_text().split())
     assert f"{len(debiased)} of its {len(runs)} tuning runs had the Debiaser" in words
     assert f"{len(debiased)} of {len(runs)} runs had the Debiaser" in RECIPE_WORDS["ours: minutes"]
 
@@ -311,9 +312,14 @@ def start_table() -> str:
     return over_seeds.markdown(lines)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
-def test_pages_print_what_runs_from_a_start_have_reached(page):
-    assert f"<!-- table start -->\n\n{start_table()}\n" in (ROOT / page).read_text()
+def test_pages_print_what_runs_from_a_start_have_reached():
+    assert f"<!-- table start -->\n\n{start_table()}\n" in (ROOT / "docs" / "start.md").read_text()
+    plain, debiased, interval, _ = against(started("cifar10-40"), started("cifar10-40", "-fixmatch"))
+    mean_, low, _, high, doubt = re.findall(r"[+-]?[\d.]+|to|n\.s\.", interval)
+    assert doubt == "n.s."
+    words = " ".join((ROOT / "docs" / "cifar10.md").read_text().split())
+    assert f"forty labels give {debiased} %, the mean of three folds, and {plain} % without debiasing" in words
+    assert f"{mean_[1:]} points that is not significant (95 % interval {low} to {high})" in words
     for cell in STARTED:
         ran = json.loads((ROOT / "results" / "start" / cell / f"{cell}-start.json").read_text())["recipe"]
         assert ran["algorithm"]["name"] == "contrastmatch"
@@ -328,12 +334,10 @@ def test_pages_tell_the_search_from_a_start():
         own = {name: run["accuracy"] for name, run in search["runs"].items() if name.startswith(f"search-{method}-")}
         assert len(own) == 8
         assert max(own, key=own.__getitem__) == f"search-{method}-5"
-    readme = " ".join((root / "README.md").read_text().split())
+    page = " ".join((root / "docs" / "cifar10.md").read_text().split())
     plain, debiased = ([found[f"search-{method}-{place}"] for place in (5, 4)] for method in ("fixmatch", "debiaspl"))
-    assert (
-        f"FixMatch falls from {plain[0]} to {plain[1]} % and DebiasPL from {debiased[0]} to {debiased[1]} %" in readme
-    )
-    assert f"forty labels give {mean(started('cifar10-40')):.1f} %" in readme
+    assert f"FixMatch falls from {plain[0]} to {plain[1]} % and DebiasPL from {debiased[0]} to {debiased[1]} %" in page
+    assert f"forty labels give {mean(started('cifar10-40')):.1f} %" in page
     start = RECIPES["cifar10-40-start"]
     assert (start.first_classifier, start.learning_rate) == ("graph", 0.015)
     seconds = sum(

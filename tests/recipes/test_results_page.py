@@ -110,11 +110,11 @@ def test_values_say_folds_and_minutes(lines):
 def test_it_overwrites_nothing_unasked(tmp_path):
     for file in (tmp_path / "all.html", tmp_path / "all.md"):
         file.write_text("mine")
-        assert f"{file} exists already. Overwrite it: --overwrite" in results("--page", file, code=1)
+        assert f"{file} exists already. Use --overwrite to replace it" in results("--page", file, code=1)
         assert file.read_text() == "mine"
         assert f"The page is {file}" in results("--page", file, "--overwrite")
     (tmp_path / "mine.svg").write_text("mine")
-    assert "mine.svg exists already. Overwrite it" in results("--page", tmp_path / "mine.md", code=1)
+    assert "mine.svg exists already. Use --overwrite" in results("--page", tmp_path / "mine.md", code=1)
     said = results("--page", tmp_path / "x.html", "--protocol", "500/4000", "--measured", code=1)
     assert "--page shows all of it, and --measured and --protocol would not act. Leave them out." in said
     assert "is not a folder" in results("--page", tmp_path / "x.html", "--folder", tmp_path / "none", code=1)

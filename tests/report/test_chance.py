@@ -1,12 +1,16 @@
 """Tails against sums written by hand, and findings that are silent where chance alone is at work."""
 
 import math
+import re
 from fractions import Fraction
 from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import debiaspl
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.correcting import chance_of_imbalance
@@ -24,6 +28,7 @@ from debiaspl.report.chance import (
     paired,
     student,
     told,
+    wilson,
 )
 
 
@@ -61,6 +66,22 @@ def test_far_tails_keep_their_digits(count):
     assert drawn_at_least(count, 1000, 1000, 4000) == pytest.approx(
         float(Fraction(ways, math.comb(4000, 1000))), rel=1e-9, abs=1e-300
     )
+
+
+def test_draws_from_many_things_and_wilsons_interval_are_those_of_scipy():
+    """Written out here, because to import scipy's statistics takes a second of every run."""
+    for total, special, draws in ((10_000, 2_500, 4_000), (60_000, 30, 6_000), (300, 299, 150)):
+        for count in {0, 1, draws * special // total, draws * special // total + 30, min(draws, special), draws}:
+            expected = stats.hypergeom.sf(count - 1, total, special, draws)
+            assert drawn_at_least(count, draws, special, total) == pytest.approx(expected, rel=1e-7, abs=1e-300)
+    for right, total in ((0, 1), (1, 1), (3, 7), (0, 500), (450, 500), (500, 500), (1, 60_000)):
+        expected = stats.binomtest(right, total).proportion_ci(method="wilson")
+        assert wilson(right, total) == pytest.approx((expected.low, expected.high), rel=1e-12, abs=1e-15)
+
+
+def test_the_statistics_of_scipy_are_not_imported_for_them():
+    texts = {file: file.read_text() for file in Path(debiaspl.__file__).parent.rglob("*.py")}
+    assert [file.name for file, text in texts.items() if re.search("(from|import) scipy.stats", text)] == []
 
 
 def test_things_that_happen_by_themselves_are_counted_case_by_case():

@@ -128,18 +128,18 @@ NAN[4, 2] = np.nan
 
 BAD_CSV = {
     "no rows": ({"label": []}, {}, "has no rows, expected one prediction per row"),
-    "one class": ({"label": ["a", "a"]}, {}, r"shows one class, 'a', expected two or more.*--classes"),
-    "NaN": (wide(DATA, values=NAN), {}, "the probabilities hold NaN in row 5, expected finite numbers"),
+    "one class": ({"label": ["a", "a"]}, {}, r"has one class, 'a', expected two or more.*--classes"),
+    "NaN": (wide(DATA, values=NAN), {}, "the probabilities contain NaN in row 5, expected finite numbers"),
     "not probabilities": (
         wide(DATA, values=2 * DATA.probabilities),
         {},
         r"do not sum to 1 in rows 1, 2, 3 and 57 more \(row 1 sums to 2\).*If they are logits.*--logits",
     ),
-    "logits called probabilities": (wide(DATA, values=DATA.logits), {}, "hold negative numbers.*logit:CLASS"),
+    "logits called probabilities": (wide(DATA, values=DATA.logits), {}, "contain negative numbers.*logit:CLASS"),
     "unknown truth": (
         wide(DATA) | {"truth": ["class 1", "tiger", "lion"] * 20},
         {},
-        "truth names 2 classes that the predictions do not know: 'lion', 'tiger'. They know 4: 'class 0'",
+        "truth names 2 classes that the predictions do not have: 'lion', 'tiger'. They have 4: 'class 0'",
     ),
     "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both.*--truth-column"),
     "label called otherwise": (
@@ -157,7 +157,7 @@ BAD_CSV = {
         {},
         "there is no label in row 2, expected a predicted class in every row",
     ),
-    "percentages": ({"label": ["a", "b"], "confidence": [99, 50]}, {}, "is not from 0 to 1.*divide by 100"),
+    "percentages": ({"label": ["a", "b"], "confidence": [99, 50]}, {}, "is not from 0 to 1.*Divide percentages by 100"),
     "confidence in words": ({"label": ["a", "b"], "confidence": ["0.5", "low"]}, {}, "in row 2 is not a number.*'low'"),
     "no confidence in a row": (
         {"label": ["a", "b", "a"], "confidence": ["0.5", "", " "]},
@@ -187,7 +187,7 @@ def test_bad_tables_are_refused_with_a_lesson(tmp_path, case):
         ("", "is empty, expected a header"),
         ("label,label\na,b\n", "columns of the same name \\('label'\\)"),
         ("label,truth\na,b\nb\n", "row 2 of .* has 1 cells, expected 2.*double quotes"),
-        ("label;truth\na;b\n", "has one column, 'label;truth', expected.*commas.*seem to have semicolons between"),
+        ("label;truth\na;b\n", "has one column, 'label;truth', expected.*commas.*seem to be separated by semicolons"),
         ("label;confidence\na;0,5\n", "semicolons"),
         ("label\ttruth\na\tb\n", "tabs"),
         ("logit:a,logit:b\n1,x\n", "row 1 has 'x' in column 'logit:b', expected a number"),
@@ -203,10 +203,10 @@ def test_broken_csv_is_refused_with_a_lesson(tmp_path, text, lesson):
     ("arrays", "lesson"),
     [
         ({"label": np.array([], int)}, "has no rows"),
-        ({"label": np.array([1, 1])}, "shows one class, '1'"),
+        ({"label": np.array([1, 1])}, "has one class, '1'"),
         ({"probabilities": np.ones((3, 1))}, "1 column, expected one for each of two or more classes"),
-        ({"probabilities": np.full((3, 2), np.nan)}, "the probabilities hold NaN in rows 1, 2, 3, expected"),
-        ({"logits": np.array([[np.inf, 0.0]])}, "the logits hold an infinite number in row 1"),
+        ({"probabilities": np.full((3, 2), np.nan)}, "the probabilities contain NaN in rows 1, 2, 3, expected"),
+        ({"logits": np.array([[np.inf, 0.0]])}, "the logits contain an infinite number in row 1"),
         ({"logits": np.zeros((3, 2), int)}, "expected floating-point numbers"),
         ({"scores": np.zeros((3, 2))}, "has a matrix 'scores'.*--probabilities scores or --logits scores"),
         ({"logits": np.zeros((3, 2)), "truth": np.array([0, 1])}, r"different lengths \(truth 2, logits 3\)"),
@@ -219,9 +219,12 @@ def test_broken_csv_is_refused_with_a_lesson(tmp_path, text, lesson):
         ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "truth in row 1 is not a whole.*--truth-column"),
         ({"label": np.array([0, 1, -3])}, r"label in row 3 is negative \(the first is -3\), expected class numbers"),
         ({"label": np.array([0.0, -1.0])}, "label in row 2 is negative"),
-        ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is negative.*or -1 where nobody"),
+        (
+            {"label": np.array([0, 1]), "truth": np.array([-2, -1])},
+            "truth in row 1 is negative.*or -1 if it is not known",
+        ),
         ({"label": np.array([0.0, np.nan, 1.0])}, "there is no label in row 2"),
-        ({"label": np.array([{"a": 1}], object)}, "'label' holds Python objects. Write"),
+        ({"label": np.array([{"a": 1}], object)}, "'label' contains Python objects. Write"),
         ({"label": np.array([{"a": 1}], object)}, "cannot be read as .npz.*not of objects"),
         ({"label": np.array([0, 1]), "embeddings": np.array([[np.nan], [1.0]])}, "embeddings have shape"),
     ],
@@ -233,12 +236,12 @@ def test_bad_arrays_are_refused_with_a_lesson(tmp_path, arrays, lesson):
 
 
 def test_what_is_no_file_of_predictions(tmp_path):
-    with pytest.raises(PredictionsError, match=r"there is no .*, expected a .csv, .jsonl, .npz or .parquet file"):
+    with pytest.raises(PredictionsError, match=r"does not exist, expected a .csv, .jsonl, .npz or .parquet file"):
         read_predictions(tmp_path / "none.csv")
     (tmp_path / "p.txt").write_text("x")
     with pytest.raises(PredictionsError, match=r"ends in '.txt', expected a .csv, .jsonl, .npz or .parquet file"):
         read_predictions(tmp_path / "p.txt")
-    with pytest.raises(PredictionsError, match="is no run of debiaspl"):
+    with pytest.raises(PredictionsError, match="is not a run of debiaspl"):
         read_predictions(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(PredictionsError, match=r"has not ended: it has no predictions.csv yet.*debiaspl watch"):
@@ -262,7 +265,7 @@ def test_garbage_is_refused_without_advice_to_run_it(tmp_path):
     garbage = {
         b"": "not an archive of arrays",
         b"x" * 500: "not an archive of arrays",
-        whole[:-40]: "or is cut short",
+        whole[:-40]: "or it is truncated",
         whole.replace(b"'descr'", b"'wrong'"): "Bad CRC-32|label",
         (tmp_path / "single.npy").read_bytes(): "not an archive of arrays",
         (tmp_path / "other.zip").read_bytes(): "'notes.txt' is not an array",
@@ -276,7 +279,7 @@ def test_garbage_is_refused_without_advice_to_run_it(tmp_path):
     (tmp_path / "e.npy").write_bytes(b"x" * 500)
     csv = write_csv(tmp_path / "p.csv", {"label": ["a", "b"]})
     with pytest.raises(
-        PredictionsError, match=r"e\.npy cannot be read: it is no whole \.npy file of numbers"
+        PredictionsError, match=r"e\.npy cannot be read: it is not a complete \.npy file of numbers"
     ) as raised:
         read_predictions(csv, Names(embeddings=str(tmp_path / "e.npy")))
     assert "pickle" not in str(raised.value)
@@ -305,7 +308,7 @@ def test_bad_lists_in_parquet(tmp_path):
     import pyarrow as pa
 
     pq.write_table(pa.table({"scores": [[0.5, 0.5], [1.0, 0.0]]}), tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match=r"hold lists, expected 'probabilities'.*--logits scores"):
+    with pytest.raises(PredictionsError, match=r"contain lists, expected 'probabilities'.*--logits scores"):
         read_predictions(tmp_path / "p.parquet")
     pq.write_table(pa.table({"probabilities": [[0.5, 0.5], [1.0]]}), tmp_path / "p.parquet")
     with pytest.raises(PredictionsError, match="different lengths or are missing"):
@@ -328,7 +331,7 @@ def test_labels_alone_need_no_torch(tmp_path):
 def test_scores_that_are_asked_for_by_a_wrong_name_are_not_passed_over(matrix, tmp_path):
     path = tmp_path / "found.csv"
     path.write_text("file_name,label,p_a,p_b\n1.jpg,a,0.7,0.3\n")
-    with pytest.raises(PredictionsError, match=f"no {matrix} called 'x_', expected an array, or two or more columns"):
+    with pytest.raises(PredictionsError, match=f"no {matrix} named 'x_', expected an array, or two or more columns"):
         read_predictions(path, Names(**{matrix: "x_"}))
 
 
@@ -336,5 +339,5 @@ def test_a_folder_of_runs_is_told_from_a_run(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "predictions.csv").touch()
     (tmp_path / "results.json").write_text("{}")  # of a demo, or a matrix
-    with pytest.raises(PredictionsError, match=f"holds runs, expected one of them: debiaspl audit {tmp_path}/one"):
+    with pytest.raises(PredictionsError, match=f"contains runs, expected one of them: debiaspl audit {tmp_path}/one"):
         read_predictions(tmp_path)

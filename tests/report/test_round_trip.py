@@ -77,12 +77,12 @@ def test_lines_of_other_programs(tmp_path):
         ("\n\n", "is empty"),
         ('{"label": "a"}\n{"lab', "line 2 of .* is not JSON"),
         ("[" * 200_000, "line 1 of .* is not JSON"),
-        ("[1]\n", "line 1 of .* is no object"),
+        ("[1]\n", "line 1 of .* is not an object"),
         (
             '{"label": "a", "probabilities": {"a": 1, "b": 0}}\n{"label": "a"}\n',
-            "row 2 does not have the probabilities",
+            "row 2 lacks the probabilities",
         ),
-        ('{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "row 2 does not have the logits that row 1 has, expected 2"),
+        ('{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "row 2 lacks the logits that row 1 has, expected 2"),
         ('{"logits": [1, "x"]}\n', "row 1 has 'x' for '1' in its logits, expected a number"),
         ('{"label": "a", "scores": [1, 2]}\n', "a list in 'scores'.*--probabilities scores or --logits scores"),
         ('{"label": "a"}\n{"label": null}\n', "there is no label in row 2"),
@@ -104,7 +104,7 @@ def test_choices_of_people_are_the_truth_of_tasks(tmp_path):
     assert found.truth.tolist() == [2] + [-1] * 59
     for text, lesson in (
         ("{", "cannot be read as JSON"),
-        ("{}", "no tasks"),
+        ("{}", "no Label Studio tasks"),
         ("[]", "has no tasks, expected one per image"),
         ("[" * 200_000, "cannot be read as JSON"),
         ('[{"data": {}, "predictions": [{"result": [{"value": null}]}]}]', "task 1 of .* no pred"),
@@ -150,5 +150,5 @@ def test_what_the_audit_itself_prints_is_told_from_predictions(tmp_path):
     (tmp_path / "a.json").write_text(said.stdout)
     again = CliRunner().invoke(app, ["audit", str(tmp_path / "a.json")])
     assert again.exit_code == 1
-    assert "is what an audit has counted" in again.stderr
+    assert "contains the results of an audit" in again.stderr
     assert str(source) in again.stderr

@@ -253,10 +253,10 @@ def test_damaged_results_are_refused_by_the_name_of_their_file(tmp_path, case):
 @pytest.mark.parametrize(
     ("text", "lesson"),
     [
-        ("[]\n", "it is no record of a step"),
-        ("{}\n", "it is no record of a step"),
+        ("[]\n", "it is not a record of a step"),
+        ("{}\n", "it is not a record of a step"),
         ('{"step": 1}\n', "line 1 has no losses"),
-        ("{\n", "it is no record of a step"),
+        ("{\n", "it is not a record of a step"),
         (json.dumps(line(1, [1, 1])) + "\n" + json.dumps(line(2, [1])) + "\n", "line 2 has another number"),
         (json.dumps(line(1, [1]) | {"prior": 3}) + "\n", "'prior' in line 1 is not a list of numbers"),
     ],

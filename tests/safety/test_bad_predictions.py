@@ -53,12 +53,12 @@ def test_a_column_of_scores_that_holds_no_numbers_is_refused(tmp_path, column, l
     if listed:
         lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3]), column)
         path = parquet(tmp_path / "a.parquet", {"label": LABELS, "probabilities": lists})
-        refused(path, r"column 'probabilities' holds lists of .*expected .*numbers")
+        refused(path, r"column 'probabilities' contains lists of .*expected .*numbers")
     else:
         path = parquet(
             tmp_path / "a.parquet", {"label": LABELS, "probability:a": column, "probability:b": pa.array(SCORES)}
         )
-        refused(path, r"column 'probability:a' holds .*expected .*numbers")
+        refused(path, r"column 'probability:a' contains .*expected .*numbers")
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
@@ -96,7 +96,7 @@ def test_a_parquet_bomb_is_refused(tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "a.parquet", compression="zstd", row_group_size=rows)
     assert (tmp_path / "a.parquet").stat().st_size < 1e6
     monkeypatch.setattr(memory, "free_memory", lambda: 900_000_000)
-    refused(tmp_path / "a.parquet", r"needs 0\.8 GB of memory, and 0\.9 GB are free")
+    refused(tmp_path / "a.parquet", r"needs 0\.8 GB of memory, but only 0\.9 GB are free")
 
 
 def npz(path: Path, **arrays: Any) -> Path:
@@ -122,7 +122,9 @@ def test_embeddings_without_numbers_are_refused(tmp_path):
 )
 @pytest.mark.parametrize("what", ["label", "truth", "confidence", "classes"])
 def test_arrays_that_hold_neither_numbers_nor_text_are_refused(tmp_path, values, what):
-    refused(npz(tmp_path / "a.npz", **({"label": np.array(LABELS)} | {what: values})), f"'{what}' holds values of type")
+    refused(
+        npz(tmp_path / "a.npz", **({"label": np.array(LABELS)} | {what: values})), f"'{what}' contains values of type"
+    )
 
 
 @pytest.mark.parametrize("shape", ["(3000000000000,)", "(-3,)", "(3, -1)", "(2147483648, 2147483648, 4)", "('a',)"])
@@ -138,7 +140,7 @@ def test_an_npz_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "a.npz", label=np.zeros(30_000_000, np.uint8))
     assert (tmp_path / "a.npz").stat().st_size < 100_000
     monkeypatch.setattr(memory, "free_memory", lambda: 30_000_000)
-    refused(tmp_path / "a.npz", r"needs 30\.0 MB of memory, and 30\.0 MB are free")
+    refused(tmp_path / "a.npz", r"needs 30\.0 MB of memory, but only 30\.0 MB are free")
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl"])

@@ -74,8 +74,8 @@ def test_a_recipe_is_written_and_read_again_and_one_without_the_fields_is_read()
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["beside=fixmatch"], "there is no beside named 'fixmatch'; there are byol, moco, none, simclr, swav."),
-        (["beside.temperature=0.1"], "'beside.temperature': beside is none, which has none. A part is named before"),
+        (["beside=fixmatch"], "there is no beside named 'fixmatch'. There are byol, moco, none, simclr, swav."),
+        (["beside.temperature=0.1"], "'beside.temperature': beside is none, which has none. Name the part before"),
         (["key_decay=0.5"], "has no setting 'key_decay'"),
         (["beside=moco", "beside.prototypes=9"], "beside is moco, which has key_decay, memory, temperature, width."),
         (["beside_weight=0"], "beside_weight is 0.0, expected a number above 0"),
@@ -91,11 +91,11 @@ def test_wrong_settings_are_refused_when_they_are_typed(typed, words):
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (["beside_weight=0.5"], "beside_weight is 0.5, but beside is none: it would do nothing. Leave it out, or name"),
-        (["beside_until=0.5"], "beside_until is 0.5, but beside is none: it would do nothing."),
+        (["beside_weight=0.5"], "beside_weight is 0.5, but beside is none, so it has no effect. Leave it out, or name"),
+        (["beside_until=0.5"], "beside_until is 0.5, but beside is none, so it has no effect."),
         (
             ["algorithm=moco", "correction=none", "beside=simclr"],
-            "MoCo is self-supervised itself, and beside it SimCLR is asked for",
+            "MoCo is self-supervised, and so is SimCLR beside it",
         ),
         (["beside=moco", "beside.temperature=0"], "temperature is 0.0, expected 0.001 or more"),
         (["beside=moco", "algorithm=supervised"], "Supervised makes no pseudo-labels, and Debiaser corrects nothing"),

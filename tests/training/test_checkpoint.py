@@ -62,7 +62,9 @@ def test_a_flipped_bit_is_found_or_changes_nothing(saved):
 
 def test_a_checkpoint_renamed_to_another_step_is_refused(tmp_path, saved):
     saved.rename(tmp_path / "step-000000060.safetensors")
-    with pytest.raises(RunError, match=r"step-000000060\.safetensors is the checkpoint of step 50.* Delete that file"):
+    with pytest.raises(
+        RunError, match=r"step-000000060\.safetensors contains the checkpoint of step 50.* Delete that file"
+    ):
         newest(tmp_path)
 
 
@@ -98,7 +100,7 @@ def test_a_step_after_the_last_one_is_refused(tmp_path):
     train(TINY, tmp_path)
     found = newest(tmp_path / "checkpoint")
     save_checkpoint(tmp_path / "checkpoint", Checkpoint(13, found.tensors, found.facts))
-    with pytest.raises(RunError, match="of step 13, and the run has 12"):
+    with pytest.raises(RunError, match="of step 13, but the run has only 12"):
         Run(tmp_path).checkpoint()
 
 

@@ -16,7 +16,7 @@ def test_damaged_results_are_named_and_measured_again(tmp_path, text):
     train(TINY, tmp_path / "run")
     before = outcome(tmp_path / "run")
     (tmp_path / "run" / "results.json").write_text(text)
-    with pytest.raises(RunError, match=r"results\.json is damaged.* Remove it, and go on with --resume"):
+    with pytest.raises(RunError, match=r"results\.json is damaged.* Remove it, and run again with --resume"):
         train(TINY, tmp_path / "run", resume=True)
     (tmp_path / "run" / "results.json").unlink()
     train(TINY, tmp_path / "run", resume=True)

@@ -70,7 +70,7 @@ def test_a_task_is_taken_as_it_is_and_a_stopped_run_wants_the_same(digits, tmp_p
     assert (sum(results["labels"]), results["unlabeled"], results["test"]) == (20, 380, 100)
     (tmp_path / "run" / "results.json").unlink()
     other = Task(digits.select(range(21)), task.unlabeled, test)
-    with pytest.raises(RunError, match="the images or labels are not those that"):
+    with pytest.raises(RunError, match="the images or labels are not those with"):
         train(SHORT, tmp_path / "run", other, resume=True)
     assert train(SHORT, tmp_path / "run", task, resume=True)["accuracy"] == results["accuracy"]
 
@@ -79,7 +79,7 @@ def test_labels_that_were_trained_with_are_no_test_set_and_the_results_say_so(di
     labels = digits.labels.clone()
     labels[30:] = -1
     results = train(SHORT, tmp_path / "run", (digits.images, labels))
-    assert results["evaluated"].startswith("the labels it was trained with, for want of others")
+    assert results["evaluated"].startswith("the labels it was trained with, because there are no others")
     assert results["check"] == {"kind": "none", "folds": 0, "labels": 30}
     whole = train(SHORT, tmp_path / "whole", digits)
     assert whole["evaluated"].endswith("on the test set")
@@ -101,7 +101,7 @@ def test_wrong_data_are_refused_in_words_and_leave_no_folder(digits, tmp_path):
     for data, error, message in (
         (pixels, TypeError, "data is a Tensor, expected a Task, an ImageSet, or a pair of arrays"),
         ("digits", TypeError, "data is a str, expected"),
-        ((pixels, ["a"] * 10), ValueError, "labels cannot be made a tensor"),
+        ((pixels, ["a"] * 10), ValueError, "labels cannot be converted to a tensor"),
         ((pixels, [0.5] * 10), ValueError, "labels have dtype torch.float64, expected class numbers"),
         ((pixels, [0, 1]), ValueError, r"labels have shape \(2,\) .* expected int64 \(10,\)"),
         ((torch.full((4, 8, 8), 7.5), [0, 1, 0, 1]), ValueError, "dtype torch.float32, expected uint8"),
@@ -114,9 +114,9 @@ def test_wrong_data_are_refused_in_words_and_leave_no_folder(digits, tmp_path):
     with pytest.raises(ValueError, match="a test or validation image has no label"):
         Task(digits, unlabeled, ImageSet(digits.images, unlabeled.labels, digits.classes))
     task = Task(digits, unlabeled, digits)
-    with pytest.raises(ValueError, match=r"validation is 0\.5, and a task has its own"):
+    with pytest.raises(ValueError, match=r"validation is 0\.5, but a task has its own"):
         train(changed(SHORT, "validation=0.5"), tmp_path / "run", task)
     encoded = task.with_sets(lambda images: replace(images, images=Vectors(torch.ones(len(images), 1, 3))))
-    with pytest.raises(ValueError, match="the task holds vectors"):
+    with pytest.raises(ValueError, match="the task contains vectors"):
         train(SHORT, tmp_path / "run", encoded)
     assert not (tmp_path / "run").exists()

@@ -6,7 +6,7 @@ import torch
 from debiaspl.training.device import find_device
 from debiaspl.training.errors import RunError
 
-NO_GPU = "PyTorch finds a CPU here and no GPU that it can use. Type --device cpu, or leave it out."
+NO_GPU = "PyTorch finds a CPU here and no usable GPU. Use --device cpu, or leave it out."
 TWO_GPUS = "PyTorch finds 2 GPUs here (Fast 1)."
 
 
@@ -44,7 +44,7 @@ def test_without_a_gpu(name, machine):
     expected = "but" if name == "cuda" else "expected cuda or cpu, and"
     hint = " If this machine has a GPU: PyTorch" if name[:1] in "cGg" and name else ""
     assert str(refused.value).startswith(f"the device is {name!r}, {expected} {NO_GPU}{hint}")
-    assert ("was built for CPUs alone" in str(refused.value)) == bool(hint)
+    assert ("was built only for CPUs" in str(refused.value)) == bool(hint)
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_what_may_hide_a_gpu(hidden, words, machine):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gpu", "Type --device cuda, which is the first GPU, or --device cpu."),
-        ("CUDA", "Type --device cuda, which is the first GPU, or --device cpu."),
-        ("cuda:1", "Type --device cuda, and to have this one of them, CUDA_VISIBLE_DEVICES=1 in front of the command."),
-        ("cuda:7", "They are numbered from 0, and there is no 7. Type --device cuda, which is the first one."),
+        ("gpu", "Use --device cuda, which is the first GPU, or --device cpu."),
+        ("CUDA", "Use --device cuda, which is the first GPU, or --device cpu."),
+        ("cuda:1", "Use --device cuda; to select this GPU, put CUDA_VISIBLE_DEVICES=1 in front of the command."),
+        ("cuda:7", "They are numbered from 0, and there is no 7. Use --device cuda, which is the first one."),
     ],
 )
 def test_with_gpus(name, words, machine):

@@ -46,7 +46,7 @@ def test_another_teacher_in_the_same_place_is_not_resumed_with(tmp_path, monkeyp
     monkeypatch.undo()
     shutil.rmtree(teacher)
     write_finished(teacher, seed=1)
-    with pytest.raises(RunError, match=r"the teacher that .* began with has another content now"):
+    with pytest.raises(RunError, match=r"the teacher with which .* was started has changed"):
         train(taught_by(teacher), tmp_path / "run", resume=True)
 
 
@@ -73,8 +73,8 @@ def test_what_cannot_teach_is_refused_before_anything_is_written(tmp_path, teach
         "teacher_run=": "teacher_run is empty. Give that run's folder",
         f"teacher_run={tmp_path / 'nowhere'}": "nowhere does not exist. Expected the folder of a run",
         f"teacher_run={path}": "is a file; did you mean",
-        f"teacher_run={tmp_path}": "is no run of debiaspl: .* It holds runs, such as",
-        f"teacher_run={unfinished}": "has not ended: it has no model.safetensors yet. Go on with the command",
+        f"teacher_run={tmp_path}": "is not a run of debiaspl: .* It contains runs, such as",
+        f"teacher_run={unfinished}": "has not ended: it has no model.safetensors yet. Resume it with the command",
         f"teacher_run={renamed}": "class 0 is digit 0 and 0. Expected the same classes in the same order",
         "correction=ldam": "Distill learns from soft or mixed targets",
     }
@@ -86,7 +86,7 @@ def test_what_cannot_teach_is_refused_before_anything_is_written(tmp_path, teach
 
 def test_a_frozen_student_is_refused(tmp_path, teacher):
     frozen = replace(taught_by(teacher), network=Choice("encoder", {"frozen": True}))
-    with pytest.raises(ValueError, match=r"distill cannot learn from the vectors .* its teacher looks at pictures"):
+    with pytest.raises(ValueError, match=r"distill cannot learn from the vectors .* its teacher needs images"):
         train(frozen, tmp_path / "run")
 
 

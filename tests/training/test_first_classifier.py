@@ -95,7 +95,7 @@ def test_a_class_without_labels_can_still_be_learned(start):
 
 
 def test_random_features_are_refused():
-    with pytest.raises(ValueError, match="the network begins with random weights, whose features tell nothing"):
+    with pytest.raises(ValueError, match="the network starts with random weights, whose features carry no information"):
         Step(changed(TINY, "first_classifier=graph"), digits(), CPU)
     with pytest.raises(ValueError, match="first_classifier is 'best', expected random, means, graph or text"):
         changed(TINY, "first_classifier=best")
@@ -103,7 +103,7 @@ def test_random_features_are_refused():
 
 @pytest.mark.parametrize("kind", ["means", "graph"])
 def test_an_algorithm_without_a_classifier_refuses_one(start, kind):
-    with pytest.raises(ValueError, match="moco learns features alone and trains no classifier"):
+    with pytest.raises(ValueError, match="moco learns only features and trains no classifier"):
         Step(changed(START, f"start={start}", f"first_classifier={kind}"), digits(), CPU)
 
 
@@ -145,7 +145,7 @@ def test_labels_of_the_graph_are_hints_and_those_of_unlabeled_images_are_not_loo
 
 
 def test_a_graph_of_random_features_is_refused():
-    with pytest.raises(ValueError, match="graph learns from labels that spread over a graph, but the network begins"):
+    with pytest.raises(ValueError, match="graph learns from labels propagated over a graph, but the network starts"):
         Step(changed(TINY, "algorithm=graph"), digits(), CPU)
 
 

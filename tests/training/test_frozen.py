@@ -121,18 +121,18 @@ CHANGES = {
 }
 REFUSED = {
     "data": ("nowhere/", "nowhere does not exist"),
-    "protocol": ("few-labels", "outside of any class folder"),
-    "network": ("linear", "network is linear, which is for vectors, and these are pictures"),
+    "protocol": ("few-labels", "outside of class folders"),
+    "network": ("linear", "network is linear, which is for vectors, but these are images"),
     "start": ("runs/start", "a frozen encoder keeps its own weights"),
-    "average_statistics": ("true", "average_statistics is true, and is about batch norm"),
-    "health_every": ("6", "health_every is 6, and the features of a frozen encoder stay as they are"),
-    "synchronise_norm": ("true", "synchronise_norm is true, and is about batch norm"),
-    "joint": ("true", "joint is true, and is about batch norm"),
+    "average_statistics": ("true", "average_statistics is true, but it is about batch norm"),
+    "health_every": ("6", "health_every is 6, but the features of a frozen encoder do not change"),
+    "synchronise_norm": ("true", "synchronise_norm is true, but it is about batch norm"),
+    "joint": ("true", "joint is true, but it is about batch norm"),
     "beside": ("moco", "moco, beside fixmatch, cannot learn from the vectors"),
     "beside_weight": ("2", "beside_weight is 2.0, but beside is none"),
     "beside_until": ("0.5", "beside_until is 0.5, but beside is none"),
-    "view_labels": ("paired", "view_labels is paired, which is about 2 views, and views is 1"),
-    "fold": ("1", "fold 1 of 0 folds"),
+    "view_labels": ("paired", "view_labels is paired, which needs 2 views, but views is 1"),
+    "fold": ("1", "fold is 1 and folds is 0"),
     "file_column": ("nowhere", "nowhere"),
     "label_column": ("nowhere", "nowhere"),
 }
@@ -212,7 +212,7 @@ def test_what_needs_pictures_is_refused_by_what_it_asks_for(run, tmp_path):
     for name in STARTS:
         with pytest.raises(ValueError, match=f"{name} cannot learn from the vectors .* it trains the features"):
             run(name, f"algorithm={name}", "correction=none")
-    with pytest.raises(ValueError, match=r"remixmatch cannot learn from the vectors .* With rotation_weight=0 it can"):
+    with pytest.raises(ValueError, match=r"remixmatch cannot learn from the vectors .* It can with rotation_weight=0"):
         run("remixmatch", "algorithm=remixmatch")
     assert not list(tmp_path.iterdir())
 

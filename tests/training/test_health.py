@@ -135,7 +135,7 @@ def test_features_that_are_not_numbers_stop_the_run(name):
     step = made(changed(TINY, f"algorithm={name}", "correction=none"))
     for parameter in step.average.model.parameters():
         parameter.data.fill_(math.nan)
-    with pytest.raises(RunError, match="features that are not finite numbers; the run has stopped"):
+    with pytest.raises(RunError, match="features that are not finite numbers, so the run has stopped"):
         Health(step, ALONE, []).look({"step": 0, "losses": {}})
 
 

@@ -152,11 +152,11 @@ def test_reading_a_run_folder_executes_nothing(tmp_path, part):
     assert recipe == Recipe.from_json(json.loads(json.dumps(recipe.to_json())))
     assert recipe.with_settings(["steps=7", "seed=3", "width=8"]).steps == 7
     assert recipe.owner("bait") is None
-    with pytest.raises(ValueError, match=re.escape(f"name it once more, before its settings: {part}={folder}/evil.py")):
+    with pytest.raises(ValueError, match=re.escape(f"name it once more before them: {part}={folder}/evil.py")):
         recipe.with_settings(["bait=1"])
-    with pytest.raises(RunError, match="holds a run of another recipe"):
+    with pytest.raises(RunError, match="contains a run of another recipe"):
         Run.at(folder, TINY, resume=True)
-    with pytest.raises(RunError, match="exists already and holds a run of recipe 'tiny'"):
+    with pytest.raises(RunError, match="already contains a run of recipe 'tiny'"):
         Run.at(folder, TINY, resume=False)
     other = "none" if part == "correction" else "pseudolabel"
     assert getattr(recipe.with_settings([f"{part}={other}"]), part).name == other
@@ -168,7 +168,7 @@ def test_naming_the_file_executes_it_and_checks_what_was_put_off(tmp_path):
     """The same folder, once its user names the file: the test above would see an execution."""
     folder = evil_run(tmp_path / "sent", "algorithm")
     recipe = Run(folder).recipe()
-    with pytest.raises(ValueError, match="learns from an averaged teacher"):
+    with pytest.raises(ValueError, match="needs an averaged teacher"):
         recipe.with_settings([f"algorithm={folder}/evil.py:Evil"], load_files=True)
     assert (folder / "executed").exists()
 
@@ -206,7 +206,7 @@ def test_other_parts_come_from_no_file(tmp_path, part):
 
 def test_settings_of_a_file_that_was_not_loaded_are_checked_when_it_is_built(mine):
     recipe = replace(TINY, algorithm=Choice("mine.py:Mine", {"scales": 2}))
-    with pytest.raises(ValueError, match=r"algorithm 'mine.py:Mine' has no setting scales; it has .*scale, "):
+    with pytest.raises(ValueError, match=r"algorithm 'mine.py:Mine' has no setting scales\. It has .*scale, "):
         train(recipe, mine / "run")
     assert not (mine / "run").exists()
 
@@ -234,17 +234,17 @@ def test_an_argument_for_everything_else_is_no_setting(mine):
         (
             "from debiaspl.algorithms import Algorithm\nclass Mine(Algorithm):\n    pass",
             "mine.py:Mine",
-            "mine.py:Mine leaves losses() undefined",
+            "mine.py:Mine does not define losses()",
         ),
         (
             "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__(self): pass",
             "mine.py:Mine",
-            "the constructor of mine.py:Mine takes no correction",
+            "the constructor of mine.py:Mine has no argument correction",
         ),
         (
             "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__(self, a, **rest): pass",
             "mine.py:Mine",
-            "the constructor of mine.py:Mine gives a no default",
+            "the constructor of mine.py:Mine has no default for a",
         ),
     ],
 )

@@ -79,9 +79,9 @@ def test_a_setting_has_an_owner():
         ("strength=strong", "strength is 'strong', expected a number"),
         (
             "algorithm=fixmatsch",
-            f"no algorithm named 'fixmatsch'; there are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}.",
+            f"no algorithm named 'fixmatsch'. There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}.",
         ),
-        ("network=resnet51", f"no network named 'resnet51'; there are {', '.join(sorted(PARTS['network']))}."),
+        ("network=resnet51", f"no network named 'resnet51'. There are {', '.join(sorted(PARTS['network']))}."),
         ("network.strength=1", "no setting 'network.strength'"),
         ("nothing.strength=1", "no setting 'nothing.strength'"),
         ("steps=0", "steps is 0, expected at least 1"),
@@ -94,7 +94,7 @@ def test_wrong_settings_teach(setting, message):
 
 
 def test_a_part_with_a_setting_it_does_not_have_is_refused_when_made():
-    with pytest.raises(ValueError, match="correction 'none' has no setting strength; it has none"):
+    with pytest.raises(ValueError, match=r"correction 'none' has no setting strength\. It has none"):
         dataclasses.replace(TINY, correction=Choice("none", {"strength": 1}))
 
 

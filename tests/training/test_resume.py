@@ -66,7 +66,7 @@ def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, und
         if number == signal.SIGKILL:
             continue
         assert process.returncode == 128 + number
-        assert "Go on with:" in said
+        assert "Resume with:" in said
         saved = Run(folder).checkpoint()
         assert saved is not None
         assert f"Stopped and saved at step {saved.step} of 400" in said
@@ -117,16 +117,14 @@ def test_resuming_what_never_began_begins(tmp_path):
 def test_an_existing_run_is_not_overwritten(tmp_path):
     train(TINY, tmp_path / "run")
     before = outcome(tmp_path / "run")
-    with pytest.raises(
-        RunError, match=r"exists already and holds a run of recipe 'tiny'. Resume it: --resume. Overwrite it: --over"
-    ):
+    with pytest.raises(RunError, match=r"already contains a run of recipe 'tiny'. Use --resume"):
         train(TINY, tmp_path / "run")
     assert outcome(tmp_path / "run") == before
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(RunError, match="is not empty and holds no run"):
+    with pytest.raises(RunError, match="is not empty and contains no run"):
         train(TINY, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(RunError, match="is a file, expected a folder"):
@@ -239,7 +237,7 @@ def test_a_run_is_not_gone_on_with_on_other_data(tmp_path, monkeypatch):
     train(recipe, tmp_path / "run")
     (tmp_path / "run" / "results.json").unlink()
     (data / "china" / "another.jpg").write_bytes((data / "china" / "0001.jpg").read_bytes())
-    with pytest.raises(RunError, match=r"not those that .* was begun with: files were added"):
+    with pytest.raises(RunError, match=r"not those with which .* was started: files were added"):
         train(recipe, tmp_path / "run", resume=True)
 
 

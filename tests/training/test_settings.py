@@ -31,7 +31,7 @@ def test_help_is_the_first_sentence_on_one_line():
     texts = help_texts(Recipe)
     assert texts["steps"] == "Training steps (K)."
     assert texts["start"].endswith("of EMAN or of any ResNet of its depth.")
-    assert texts["teacher"].startswith("Who labels the weak views: the student in training mode, the average in eval")
+    assert texts["teacher"].startswith("What labels the weak views: the student in training mode, the average in eval")
     fixmatch = help_texts(find("algorithm", "fixmatch"))
     assert fixmatch["views"] == "1 weak and 1 strong view, or the paper's multi-view: 2 of each."
     assert (

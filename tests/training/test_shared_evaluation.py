@@ -131,7 +131,7 @@ def test_a_rank_that_fails_is_named_by_those_that_wait_for_it(tmp_path, photos):
     """The second has nothing to predict, and waits for the predictions of the first."""
     failed, waited = on_ranks(2, one_fails, photos, tmp_path / "words")
     assert failed == "no room"
-    assert re.match(r"rank 0 \(process \d+ on .*; last seen at step none\) has gone\. The newest checkpoint", waited)
+    assert re.match(r"rank 0 \(process \d+ on .*; last seen at step none\) has stopped\. The newest checkpoint", waited)
 
 
 def test_a_run_shares_all_that_it_predicts(tmp_path, monkeypatch):

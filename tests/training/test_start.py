@@ -170,11 +170,11 @@ def test_a_start_without_labels_resumes_to_the_same_bits(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("algorithm=fixmatch",), "no image has a label, and fixmatch learns from labels"),
-        (("algorithm=fixmatch", "correction=debiaser"), "no image has a label, and fixmatch learns from labels"),
-        (("evaluate_every=4",), "evaluate_every is 4, and no image has a label to evaluate with"),
-        (("validation=0.5",), r"validation is 0\.5, and there are no labels to hold out"),
-        (("protocol=few-labels", "algorithm=fixmatch"), "labeled_batch is 0, and fixmatch learns from labels"),
+        (("algorithm=fixmatch",), "no image has a label, but fixmatch learns from labels"),
+        (("algorithm=fixmatch", "correction=debiaser"), "no image has a label, but fixmatch learns from labels"),
+        (("evaluate_every=4",), "evaluate_every is 4, but no image has a label to evaluate with"),
+        (("validation=0.5",), r"validation is 0\.5, but there are no labels to hold out"),
+        (("protocol=few-labels", "algorithm=fixmatch"), "labeled_batch is 0, but fixmatch learns from labels"),
     ],
 )
 def test_what_cannot_be_done_without_labels_is_refused_before_anything_is_written(tmp_path, settings, message):

@@ -119,7 +119,7 @@ def test_a_folder_that_is_refused_is_refused_after_a_restart_too(undisturbed):
     again = command(undisturbed, 1, restarts=1)
     said = subprocess.run(again, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
     assert said.returncode != 0
-    assert said.stderr.count("exists already and holds a run") == 2
+    assert said.stderr.count("already contains a run") == 2
     assert "accuracy" not in said.stdout
 
 
@@ -153,7 +153,7 @@ def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
     assert errors.count("threads of gloo: 0") == 3, errors
     saved = Run(folder).checkpoint()
     assert saved is not None
-    assert f"Stopped and saved at step {saved.step} of 160. Go on with: the same torchrun command" in errors
+    assert f"Stopped and saved at step {saved.step} of 160. Resume with: the same torchrun command" in errors
     shutil.copytree(folder, tmp_path / "copy")
     for later, place in ((2, folder), (1, tmp_path / "copy")):
         again = subprocess.run(

@@ -136,7 +136,7 @@ def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_o
     said = [file.read_text() for file in cut.said]
     # At the beginning of a line: torchrun says it again, in the list that it ends with.
     killed, silent = re.findall("^error on rank 0: rank 1 (.*)", said[0], re.MULTILINE)
-    assert re.match(r"\(process \d+ on .*; last seen at step \d+\) has gone\.", killed)
+    assert re.match(r"\(process \d+ on .*; last seen at step \d+\) has stopped\.", killed)
     assert re.match(r"\(process \d+ on .*; last seen at step \d+\) has not answered for 5 s\.", silent)
     assert re.findall("^error on rank.*others:", said[1], re.MULTILINE) == [
         "error on rank 1: rank 1 has lost the others:"
@@ -157,5 +157,5 @@ def test_a_machine_that_cannot_be_reached_is_told_in_words(monkeypatch):
         monkeypatch.setenv(name, value)
     with mock.patch.object(meeting, "STARTING", 1.0), pytest.raises(RunError) as caught:
         meeting.connected("gloo", 1.0)
-    assert re.match(r"the ranks do not reach each other \(.*127\.0\.0\.1.*\)\. Each machine", str(caught.value))
+    assert re.match(r"the ranks cannot reach each other \(.*127\.0\.0\.1.*\)\. Each machine", str(caught.value))
     assert "\n" not in str(caught.value)

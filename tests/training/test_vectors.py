@@ -147,20 +147,20 @@ def test_what_is_for_pictures_alone_is_refused_for_vectors_and_the_other_way_rou
     labeled = images.select((labels >= 0).nonzero().flatten())
     task, cpu = Task(labeled, images.without_labels(), labeled), torch.device("cpu")
     for setting, message in {
-        "strong=fixmatch": "strong is fixmatch, which changes pictures, and these are vectors",
-        "flip=true": "flip is true, and strong=hide makes views of vectors",
-        "joint=true": "joint is true, and is about batch norm",
-        "average_statistics=true": "average_statistics is true, and is about batch norm",
-        "synchronise_norm=true": "synchronise_norm is true, and is about batch norm",
+        "strong=fixmatch": "strong is fixmatch, which changes images, but these are vectors",
+        "flip=true": "flip is true, but strong=hide makes views of vectors",
+        "joint=true": "joint is true, but it is about batch norm",
+        "average_statistics=true": "average_statistics is true, but it is about batch norm",
+        "synchronise_norm=true": "synchronise_norm is true, but it is about batch norm",
         "algorithm=contrastmatch": "it trains the features themselves",
     }.items():
         with pytest.raises(ValueError, match=message):
             fit(LINEAR.with_settings([setting]), task, cpu)
     pictures = ImageSet(torch.zeros(4, 1, 8, 8, dtype=torch.uint8), torch.tensor([0, 1, 0, 1]), ("a", "b"))
-    with pytest.raises(ValueError, match="network is linear, which is for vectors, and these are pictures"):
+    with pytest.raises(ValueError, match="network is linear, which is for vectors, but these are images"):
         fit(LINEAR, Task(pictures, pictures, pictures), cpu)
     small = LINEAR.with_settings(["network=small"])
-    with pytest.raises(ValueError, match="strong is hide, which hides features of the vectors"):
+    with pytest.raises(ValueError, match="strong is hide, which is for vectors of a frozen encoder"):
         fit(small, Task(pictures, pictures, pictures), cpu)
 
 

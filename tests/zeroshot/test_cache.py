@@ -106,7 +106,7 @@ def test_a_damaged_file_says_so_and_what_to_do(tmp_path, damage):
     whole = path.read_bytes()
     flipped = whole[:-1] + bytes([whole[-1] ^ 1])
     path.write_bytes({"half": whole[: len(whole) // 2], "flipped": flipped, "empty": b"", "foreign": b"hello"}[damage])
-    with pytest.raises(DataError, match=r"are damaged \(.*Delete this file: they will be made again"):
+    with pytest.raises(DataError, match=r"are damaged \(.*Delete this file: they will be computed again"):
         predict_once(teacher, images(), CLASSES, TEMPLATES, tmp_path)
     path.unlink()
     predict_once(teacher, images(), CLASSES, TEMPLATES, tmp_path)

@@ -49,7 +49,7 @@ def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path
 
     monkeypatch.setattr(module, "train_as", train)
     found = wrong.run(out, say=said.append, device="cpu")
-    assert "teacher.npz is right on 2 of 10 true labels (20 %, 95 % interval 6 to 51). A guess would be" in said[0]
+    assert "teacher.npz is right on 2 of 10 true labels (20 %, 95 % interval 6 to 51). A random guess is" in said[0]
     assert found.model == out / "debiaspl"
     assert (out / "predictions.csv").read_bytes() == (out / "debiaspl" / "predictions.csv").read_bytes()
     results = json.loads((out / "results.json").read_text())
@@ -107,12 +107,12 @@ def checked(teacher: str, alone: str, taught: str) -> list[CheckedMethod]:
         ("1100000000", "1111100000", "1111111000", False, "alone", "not clearly above chance"),
         ("1111111100", "1111100000", "1111111000", True, "taught", "right at least as often as the student without"),
         ("1111111100", "1111111000", "1111110000", True, "alone", "right at least as often as the student without"),
-        ("1111111100", "1111111000", "1111111000", True, "taught", "with the teacher in a tie"),
+        ("1111111100", "1111111000", "1111111000", True, "taught", "in a tie the one with the teacher"),
         # CIFAR-10, first draw of results/zeroshot/verdict.json: a tie, and the taught student is far worse elsewhere.
         ("1111110000", "1111111000", "1111111000", True, "alone", "right less often than the student without it"),
         ("1111111111", "1000000000", "1000000000", True, "T", "right more often than 'taught'"),
-        ("", "", "", False, "alone", "a check without labels cannot tell"),
-        ("", "", "", True, "taught", "a check without labels cannot tell"),
+        ("", "", "", False, "alone", "a check without labels finds no significant difference"),
+        ("", "", "", True, "taught", "a check without labels finds no significant difference"),
     ],
 )
 def test_who_is_handed_out(teacher, alone, taught, clear, handed_out, why):
@@ -135,7 +135,7 @@ def test_a_teacher_is_clear_only_above_chance_and_above_the_largest_class():
     always = torch.zeros_like(truth)
     assert not is_clear(always, truth, 4)  # 16 of 24 are right, where a guess has 6
     assert "16 of 24 true labels (67 %" in against_labels("T", always, truth, 4)
-    assert "the largest class for every photo on 67 %: not clearly better" in against_labels("T", always, truth, 4)
+    assert "always predicting the largest class on 67 %: not clearly better" in against_labels("T", always, truth, 4)
     assert is_clear(truth.clamp_min(0), truth, 4)
     assert "clearly better than both" in against_labels("T", truth.clamp_min(0), truth, 4)
-    assert "20 labels or more would be a test" in against_labels("T", truth[:4], truth[:4], 4)
+    assert "A test needs 20 labels or more" in against_labels("T", truth[:4], truth[:4], 4)

@@ -148,9 +148,9 @@ def test_a_damaged_photo_is_named_and_the_others_are_predicted(folder, tmp_path)
 
 
 def test_a_folder_that_is_no_model_says_what_is_expected(tmp_path):
-    with pytest.raises(DataError, match=r"holds no config.json, so it is no model folder. Expected a folder with"):
+    with pytest.raises(DataError, match=r"has no config.json, so it is not a model folder. Expected a folder with"):
         teacher_of(tmp_path)
-    with pytest.raises(DataError, match=r"is no folder. Expected a folder with config.json"):
+    with pytest.raises(DataError, match=r"is not a folder. Expected a folder with config.json"):
         teacher_of(tmp_path / "missing")
     (tmp_path / "config.json").write_text("not json")
     with pytest.raises(DataError, match=r"cannot be loaded from the folder: .* Expected a folder with config.json"):

@@ -55,7 +55,7 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "No --model: the teacher is ConSE: an ImageNet classifier" in said
     assert "weak and biased" in said
-    assert "ConSE is a stand-in: its pre-training saw labeled pictures" in " ".join(said.split())
+    assert "ConSE is a substitute: it was trained with labeled images" in " ".join(said.split())
     for method in ("ConSE alone", "+ FixMatch", "+ DebiasPL"):
         assert method in said
     model = load_model(out / "debiaspl")
@@ -147,11 +147,11 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
     rows = [
         (("--classes", "temple", "--model", arrays), "--classes has one class, 'temple'. Expected two or more"),
         (("--classes", "temple,Temple", "--model", arrays), "has the class 'Temple' twice (also as 'temple')"),
-        ((*two, "--templates", "empty.txt"), "empty.txt is empty. Expected one template or more"),
+        ((*two, "--templates", "empty.txt"), "empty.txt is empty. Expected at least one template"),
         ((*two, "--evaluate", "missing.csv"), "names 1 file not in"),
-        ((*two[:3], "nan.npz"), "hold NaN or infinity in 10 of 10 rows"),
+        ((*two[:3], "nan.npz"), "contain NaN or infinity in 10 of 10 rows"),
         ((*two[:3], "wide.npz"), "Expected equal widths"),
-        ((*two[:3], "./no-model"), "holds no config.json, so it is no model folder"),
+        ((*two[:3], "./no-model"), "has no config.json, so it is not a model folder"),
         (two, "of 10 images only some of 'temple' reach a confidence of 0.95"),
         ((*two, "--labels", "missing.csv", "--student", "small"), "names 1 file not in"),
         ((*two, "--labels", "a.csv", "--labels", "b.csv"), "--labels is given 2 times: a.csv and b.csv"),

@@ -92,9 +92,13 @@ def test_it_leaves_the_users_generator_alone():
         (torch.ones(1, 4), torch.ones(3, 4), "there is 1 class embedding, expected two or more"),
         (torch.ones(4), torch.ones(3, 4), r"class embeddings have shape \(4,\), expected \(rows, width\)"),
         (torch.zeros(2, 4), torch.ones(3, 4), "a class embedding is all zeros"),
-        (torch.ones(2, 4), torch.ones(3, 5), "image embeddings have width 5, and the class embeddings have width 4"),
-        (torch.ones(2, 4), torch.full((3, 4), torch.nan), "hold NaN or infinity in 3 of 3 rows, the first is row 0"),
-        (torch.tensor([[1.0, torch.inf], [1, 1]]), torch.ones(3, 2), "class embeddings hold NaN or infinity in 1 of 2"),
+        (torch.ones(2, 4), torch.ones(3, 5), "image embeddings have width 5, but the class embeddings have width 4"),
+        (torch.ones(2, 4), torch.full((3, 4), torch.nan), "contain NaN or infinity in 3 of 3 rows, the first is row 0"),
+        (
+            torch.tensor([[1.0, torch.inf], [1, 1]]),
+            torch.ones(3, 2),
+            "class embeddings contain NaN or infinity in 1 of 2",
+        ),
         (torch.ones(2, 4), torch.ones(3, 4), "0 of 3 images reach a confidence of 0.95, of fewer than two classes"),
     ],
 )
@@ -104,7 +108,7 @@ def test_embeddings_that_cannot_be(classes, images, message):
 
 
 def test_settings_and_order_of_calls():
-    with pytest.raises(DataError, match="has learned nothing yet: call fit"):
+    with pytest.raises(DataError, match=r"is not fitted yet\. Call fit"):
         ZeroShot(torch.eye(3)).predict(torch.eye(3))
     with pytest.raises(ValueError, match="strength is -1"):
         ZeroShot(torch.eye(3), strength=-1)

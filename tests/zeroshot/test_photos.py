@@ -40,10 +40,10 @@ def test_a_table_whose_labels_are_all_of_other_files_is_not_said_to_have_none(ph
     with pytest.raises(DataError) as raised:
         read_truth(photos, table, CLASSES)
     assert str(raised.value) == (
-        f"{table} labels no image that is in {photos}; what it names and is not there: c.jpg. "
+        f"{table} labels no image that is in {photos}. It names these missing files: c.jpg. "
         f"Paths are relative to {photos} and written with /."
     )
-    with pytest.raises(DataError, match="gives no image a label"):
+    with pytest.raises(DataError, match="has no label for any image"):
         read_truth(photos, table_of(photos, "a.jpg,"), CLASSES)
 
 

@@ -70,7 +70,7 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     assert teacher.looks == 2  # once for the predictions, and once for the mirrored ones
     line = found.line("stub", Path("birds"), CLASSES)
     assert "judged without labels: good (found, of what a good one has: clarity 0." in line
-    assert "does not prove that it is right: 20 labels test it (--labels)" in line
+    assert "does not prove that it is right: test it with 20 labels (--labels)" in line
 
     blind = judged(Stub(sees=0, noise=1))
     assert blind.word == CHANCE
@@ -112,7 +112,7 @@ def test_clusters_are_found_whatever_the_seed_and_vectors_that_are_alike_are_no_
         found = clusters(vectors, 3, seed)
         assert len(set(zip(found.tolist(), groups.tolist(), strict=True))) == 3
     assert clusters(F.normalize(torch.ones(5, 8), dim=-1), 3).shape == (5,)
-    with pytest.raises(ValueError, match="6 clusters of 5 vectors, expected 1 to 5"):
+    with pytest.raises(ValueError, match="count is 6 clusters, expected 1 to 5"):
         clusters(torch.ones(5, 8), 6)
 
 

@@ -1,1 +1,1 @@
-"""Known sets in the layouts their authors publish: one file per format, from its address to its tensors."""
+"""Known sets in their authors' formats: one module per format, from its address to its tensors."""

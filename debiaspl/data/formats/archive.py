@@ -1,4 +1,4 @@
-"""Archives: read in place, or unpacked without trusting the names inside."""
+"""Read archives in place, or unpack them without trusting the names inside."""
 
 import gzip
 import shutil
@@ -14,12 +14,12 @@ from typing import IO
 from debiaspl.data.errors import DataError
 from debiaspl.data.tar import members
 
-# RuntimeError is zipfile's word for a member that is encrypted or compressed in an unknown way.
+# zipfile raises RuntimeError for a member that is encrypted or has an unknown compression.
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
 
 
 def read_members(archive: Path, wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """Those files of a .tar.gz or .zip whose last name is wanted, in the archive's order; nothing is unpacked."""
+    """The files of a .tar.gz or .zip with a wanted base name, in the archive's order; nothing is unpacked."""
     with _plain_errors(archive):
         for name, content in _members(archive):
             last = PurePosixPath(name).name
@@ -28,7 +28,7 @@ def read_members(archive: Path, wanted: Collection[str]) -> Iterator[tuple[str, 
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Write every file of a .tar.gz or .zip below ``folder``, with plain permissions."""
+    """Write every file of a .tar.gz or .zip below ``folder``, with default permissions."""
     with _plain_errors(archive):
         for name, content in _members(archive):
             target = folder / name
@@ -45,11 +45,13 @@ def _plain_errors(archive: Path) -> Iterator[None]:
         yield
     except _DAMAGED as error:
         reason = str(error) or type(error).__name__
-        raise DataError(f"{archive} is damaged or cut short ({reason}), expected a whole .tar.gz or .zip.") from error
+        raise DataError(
+            f"{archive} is damaged or truncated ({reason}), expected a complete .tar.gz or .zip."
+        ) from error
 
 
 def _members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
-    """Name and content of each file; links, devices and names that lead out of the archive are refused."""
+    """Name and content of each file; raises for links, devices and names that lead out of the archive."""
     return _zip_members(archive) if zipfile.is_zipfile(archive) else _tar_members(archive)
 
 
@@ -69,7 +71,7 @@ def _zip_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(archive) as pack:
         for member in pack.infolist():
             _check_name(archive, member.filename)
-            # The upper half is a Unix mode, or 0 where the archive was made on another system.
+            # The upper half is a Unix mode, or 0 if the archive was made on another system.
             if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise _refused(archive, member.filename, "is a link or a device")
             if not member.is_dir():
@@ -78,7 +80,7 @@ def _zip_members(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _check_name(archive: Path, name: str) -> None:
-    # By the rules of both kinds of system: a backslash is a letter on one and a step on the other.
+    # By the rules of both kinds of systems: a backslash is a character on one and a separator on the other.
     for path in (PurePosixPath(name), PureWindowsPath(name)):
         if path.anchor or ".." in path.parts:
             raise _refused(archive, name, "leads out of the archive")
@@ -86,6 +88,6 @@ def _check_name(archive: Path, name: str) -> None:
 
 def _refused(archive: Path, name: str, why: str) -> DataError:
     return DataError(
-        f"{archive} was not unpacked: its member {name!r} {why}, which is so in no official archive. "
-        "Do not use this file; get it from its authors."
+        f"{archive} was not unpacked: its member {name!r} {why}, which no official archive contains. "
+        "Do not use this file; download it from its authors."
     )

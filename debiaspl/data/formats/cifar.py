@@ -20,7 +20,7 @@ SIDE = 32
 
 @dataclass(frozen=True)
 class CifarLayout:
-    """The files of a CIFAR set and what they hold."""
+    """The files of a CIFAR set and their contents."""
 
     name: str
     train: Mapping[str, int]
@@ -41,7 +41,7 @@ _Pickles = Mapping[str, dict[bytes, Any]]
 
 
 def read(layout: CifarLayout, place: Path) -> TrainTest:
-    """The set from its folder, or from its archive as it is."""
+    """The set from its folder, or from its archive in place."""
     try:
         pickles = {name: unpickle(content, place / name) for name, content in _contents(layout, place)}
     except DataError as error:
@@ -67,7 +67,7 @@ def _classes(layout: CifarLayout, place: Path, meta: dict[bytes, Any]) -> tuple[
     names: Any = meta.get(layout.classes_key)
     if not _is_list_of(names, layout.classes, (bytes, str)):
         expected = f"{layout.classes} class names under {layout.classes_key.decode()!r}"
-        raise damaged(place / layout.meta, f"it holds {_kind(names)} there", expected, place, layout.name)
+        raise damaged(place / layout.meta, f"it contains {_kind(names)} there", expected, place, layout.name)
     return tuple(_text(name) for name in names)
 
 
@@ -80,7 +80,7 @@ def _images(
     for name, count in batches.items():
         batch = pickles[name]
         _check(layout, place, name, count, batch)
-        # Each row is an image: its red plane, its green and its blue one, row by row.
+        # Each row is an image: its red, green and blue plane, each row by row.
         images[len(labels) : len(labels) + count] = batch[b"data"].reshape(count, 3, SIDE, SIDE)
         labels += batch[layout.labels_key]
         ids += [_text(file) for file in batch[b"filenames"]]

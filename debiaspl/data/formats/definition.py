@@ -1,4 +1,4 @@
-"""What has to be known of a set to fetch it, find it and read it."""
+"""What the package must know about a set to download, find and read it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ class TrainTest:
     train: ImageSet
     test: ImageSet
     unlabeled: ImageSet | None = None
-    """Further images that nobody labeled, where the authors publish some: labels and truth are -1."""
+    """Additional unlabeled images, if the authors publish some: labels and truth are -1."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file at its authors' public address."""
+    """A file at its authors' address."""
 
     url: str
     md5: str
-    """Of the whole file, in hexadecimal."""
+    """MD5 of the whole file, in hexadecimal."""
 
     @property
     def name(self) -> str:
@@ -36,16 +36,16 @@ class KnownSet:
 
     name: str
     read: Callable[[Path], TrainTest]
-    """From the place where the set was found."""
+    """Reads the set from the place where it was found."""
     places: tuple[str, ...]
-    """Where the set may lie below a data folder: folders, or archives that are read as they are."""
+    """Where the set may be below a data folder: folders, or archives that are read in place."""
     signs: tuple[str, ...]
-    """A folder that holds any of these is the set's own, be it whole or not; folders among them end in "/"."""
+    """A folder with any of these contains the set, complete or not; folders among them end in "/"."""
     sources: tuple[Source, ...] = ()
-    """One archive, or the files themselves; none, where the authors want to be asked first."""
+    """One archive, or the files themselves; empty if the authors require registration."""
     target: str = ""
-    """Where a fetched set is put, below the data folder."""
+    """Where a downloaded set is put, below the data folder."""
     inside: str | None = None
-    """The folder of the archive that becomes the target; None where the files themselves are the set."""
+    """The folder in the archive that becomes the target; None if the files themselves are the set."""
     elsewhere: str = ""
     """How to get a set without sources."""

@@ -1,4 +1,4 @@
-"""The digits of scikit-learn (Alpaydin and Kaynak 1998): the set that needs no files."""
+"""The digits of scikit-learn (Alpaydin and Kaynak 1998): a set that needs no download."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,12 +13,12 @@ from debiaspl.data.splits import held_out
 
 
 def digits() -> TrainTest:
-    """1,797 handwritten digits, 8x8, grey, that ship inside scikit-learn; 50 of each class are held out as test set.
+    """1,797 handwritten digits, 8x8, grey, which are part of scikit-learn; 50 of each class are the test set.
 
-    The set has no official test set: the held-out images are the same for every seed of every experiment.
+    There is no official test set: the held-out images are the same for every seed of every experiment.
     """
     *pixels, labels = _columns()
-    # The authors' pixels count 0 to 16 strokes; stretched to the range of a byte.
+    # The authors' pixels are counts from 0 to 16; scaled to the range of a byte.
     grey = np.rint(np.stack(pixels, 1).reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
     everything = ImageSet(
         images=torch.from_numpy(grey),
@@ -32,8 +32,8 @@ def digits() -> TrainTest:
 def _columns() -> NDArray[np.float64]:
     """(65, N): the pixels, and the label.
 
-    From the file inside scikit-learn that its load_digits reads. To import that, scipy's statistics with it, takes
-    longer than all else before the first step.
+    From the file inside scikit-learn that its load_digits reads. Importing load_digits, and scipy's statistics with it,
+    would take longer than everything else before the first step.
     """
     found = find_spec("sklearn")
     for place in (found and found.submodule_search_locations) or ():

@@ -1,8 +1,8 @@
 """EuroSAT (Helber et al. 2019): 27,000 satellite images, 64x64 RGB JPEGs in ten class folders; no official test set.
 
-A fifth of each class is held out as test set: the same images for every seed of every experiment. Which ones is a
-matter of the numbers in the file names alone: of each ten neighbours, one odd and one even number. So a half of the
-set (its odd numbers or its even ones) holds out exactly a fifth too, and only images that the whole set holds out.
+A fifth of each class is held out as test set: the same images for every seed of every experiment. They depend only on
+the numbers in the file names: of each ten consecutive numbers, one odd and one even. So a half of the set (the odd
+numbers or the even ones) holds out exactly a fifth too, and only images that the whole set holds out.
 """
 
 import io
@@ -38,18 +38,18 @@ SIZES: Mapping[str, int] = MappingProxyType(
         "SeaLake": 3000,
     }
 )
-"""Images of each class in the whole set; the images of a class are numbered from 1."""
+"""Number of images per class in the whole set; the images of a class are numbered from 1."""
 
 
 def read(place: Path) -> TrainTest:
-    """Every image below ``place``: the whole set, or any part of it that has training and test images of each class."""
+    """All images below ``place``: the whole set, or any part of it with training and test images of each class."""
     numbers = {name: _numbers(place, name) for name in SIZES}
     ids = [f"{name}/{name}_{number}.jpg" for name in numbers for number in numbers[name]]
-    # More threads than a handful wait for each other: only the decoding itself runs side by side.
+    # More threads would wait for each other: only the decoding itself runs in parallel.
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         images = np.empty((len(ids), 3, SIDE, SIDE), dtype=np.uint8)
         for _ in pool.map(partial(_decode, place), ids, images):
-            pass  # asked for one by one, so that the first damaged file is told and the others are left alone
+            pass  # one by one, so that the first damaged file is reported
     labels = np.repeat(np.arange(len(SIZES)), [len(found) for found in numbers.values()])
     everything = ImageSet(torch.from_numpy(images), torch.from_numpy(labels), tuple(SIZES), tuple(ids))
     is_test = np.concatenate([held_out_numbers(name)[found] for name, found in numbers.items()])
@@ -67,7 +67,7 @@ def _numbers(place: Path, name: str) -> NDArray[np.int64]:
     for file, number in zip(files, found, strict=True):
         if not 1 <= number <= SIZES[name]:
             raise DataError(
-                f"{place / name / file} is no image of the set, expected {name}_1.jpg to {name}_{SIZES[name]}.jpg. "
+                f"{place / name / file} is not an image of the set, expected {name}_1.jpg to {name}_{SIZES[name]}.jpg. "
                 "Move the file out of this folder."
             )
     return np.array(found, dtype=np.int64)
@@ -89,7 +89,7 @@ def _check_parts(place: Path, labels: NDArray[np.int64], is_test: NDArray[np.boo
         train = int((labels == number).sum()) - test
         if not train or not test:
             raise DataError(
-                f"{place / name} holds {train} training and {test} test images, expected some of both: "
+                f"{place / name} has {train} training and {test} test images, expected some of both: "
                 f"a fifth of the class's {SIZES[name]:,} images is for testing. {again(place, 'eurosat')}"
             )
 
@@ -99,13 +99,13 @@ def _decode(place: Path, name: str, out: NDArray[np.uint8]) -> None:
     content = file.read_bytes()
     try:
         with Image.open(io.BytesIO(content), formats=("JPEG",)) as image:
-            # Known from the header: an image of another size is not decoded at all.
+            # From the header: an image of another size is not decoded at all.
             if image.size != (SIDE, SIDE) or image.mode != "RGB":
                 found = f"it is {image.size[0]}x{image.size[1]} {image.mode}"
                 raise damaged(file, found, expected, place, "eurosat")
             out[:] = np.asarray(image).transpose(2, 0, 1)
     except (Image.DecompressionBombError, SyntaxError, OSError) as error:
-        # Pillow names the object in memory where it knows no file.
+        # If Pillow knows no file name, its message names an object in memory.
         reason = "not a JPEG" if isinstance(error, UnidentifiedImageError) else str(error)
         raise damaged(file, f"it cannot be decoded ({reason})", expected, place, "eurosat") from error
 

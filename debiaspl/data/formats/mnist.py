@@ -13,12 +13,12 @@ from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
 from debiaspl.data.images import ImageSet
 
 SIDE = 28
-# An idx file opens with two zeros, the type of its values (8: bytes) and the number of its dimensions.
+# An idx file starts with two zeros, the type of its values (8: bytes) and the number of its dimensions.
 _IMAGES_MAGIC, _LABELS_MAGIC = 0x0803, 0x0801
 
 
 def read(place: Path, train: int = 60_000, test: int = 10_000) -> TrainTest:
-    """The set, whose files hold so many images."""
+    """The set; ``train`` and ``test`` are the numbers of images in its files."""
     return TrainTest(_part(place, "train", "train", train), _part(place, "t10k", "test", test))
 
 
@@ -43,19 +43,19 @@ def _idx(place: Path, stem: str, magic: int, shape: tuple[int, ...]) -> NDArray[
     content = _content(file, size + 1, place)
     opening = np.frombuffer(content[:4].ljust(4, b"\0"), dtype=">u4")[0]
     if opening != magic:
-        raise damaged(file, f"it opens with 0x{opening:08x}", f"the magic number 0x{magic:08x}", place, "mnist")
+        raise damaged(file, f"it starts with 0x{opening:08x}", f"the magic number 0x{magic:08x}", place, "mnist")
     if len(content) != size:
         amount = f"more than {size:,}" if len(content) > size else f"{len(content):,}"
-        raise damaged(file, f"it holds {amount} bytes", f"{size:,}", place, "mnist")
+        raise damaged(file, f"it has {amount} bytes", f"{size:,}", place, "mnist")
     if content[: len(header)] != header:
         says = tuple(np.frombuffer(content[4 : len(header)], dtype=">u4").tolist())
         raise damaged(file, f"its header says {says}", f"{shape}", place, "mnist")
-    # Copied: torch wants memory that it may write to.
+    # Copied, because torch needs writable memory.
     return np.frombuffer(content, dtype=np.uint8, offset=len(header)).reshape(shape).copy()
 
 
 def _find(place: Path, stem: str, kind: str) -> Path:
-    # The authors' page spelled the names with a dash, their own archives with a dot.
+    # The authors' page has a dash in these names, their archives have a dot.
     names = [f"{stem}{mark}{kind}{ending}" for mark in "-." for ending in ("", ".gz")]
     for name in names:
         if (place / name).is_file():
@@ -69,7 +69,7 @@ def _content(file: Path, limit: int, place: Path) -> bytes:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
             return stream.read(limit)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise damaged(file, f"it ends or breaks off early ({error})", "a whole .gz file", place, "mnist") from error
+        raise damaged(file, f"it ends early or is damaged ({error})", "a complete .gz file", place, "mnist") from error
 
 
 _ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"

@@ -15,7 +15,7 @@ _CHUNK = 1000
 
 
 def read(place: Path, train: int = 5_000, test: int = 8_000, unlabeled: int = 100_000) -> TrainTest:
-    """All three parts, whose files hold so many images; the unlabeled ones alone take 2.8 GB."""
+    """All three parts; the arguments are the numbers of images. The unlabeled ones alone take 2.8 GB."""
     classes = _classes(place)
     labeled = _labeled(place, "train", train, classes), _labeled(place, "test", test, classes)
     return TrainTest(*labeled, _unlabeled(place, unlabeled, classes))
@@ -25,7 +25,7 @@ def _classes(place: Path) -> tuple[str, ...]:
     file = _sized(place, "class_names.txt", None)
     names = tuple(file.read_bytes().decode("utf-8", "replace").split())
     if len(names) != 10 or len(set(names)) != 10:
-        raise damaged(file, f"it holds {len(set(names))} names", "10 class names", place, "stl10")
+        raise damaged(file, f"it has {len(set(names))} names", "10 class names", place, "stl10")
     return names
 
 
@@ -48,7 +48,7 @@ def _pixels(place: Path, part: str, count: int) -> Tensor:
     stored = np.memmap(file, dtype=np.uint8, mode="r", shape=(count, 3, SIDE, SIDE))
     images = np.empty((count, 3, SIDE, SIDE), dtype=np.uint8)
     for start in range(0, count, _CHUNK):
-        # The authors write each plane column by column.
+        # The authors store each plane column by column.
         images[start : start + _CHUNK] = stored[start : start + _CHUNK].transpose(0, 1, 3, 2)
     return torch.from_numpy(images)
 
@@ -62,7 +62,7 @@ def _sized(place: Path, name: str, size: int | None) -> Path:
     if not file.is_file():
         raise damaged(place, f"{name} missing", "the six official files", place, "stl10")
     if size is not None and file.stat().st_size != size:
-        raise damaged(file, f"it holds {file.stat().st_size:,} bytes", f"{size:,}", place, "stl10")
+        raise damaged(file, f"it has {file.stat().st_size:,} bytes", f"{size:,}", place, "stl10")
     return file
 
 

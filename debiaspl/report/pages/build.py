@@ -67,8 +67,8 @@ def refuse_other_page(out: Path, overwrite: bool) -> None:
             beginning = file.read(1000)
         if beginning and MARK not in beginning:
             raise FileError(
-                f"{out} exists already and is not a debiaspl page. Overwrite it: --overwrite. Or choose another name: "
-                "--out."
+                f"{out} exists already and is not a debiaspl page. Use --overwrite to replace it, or choose another "
+                "name with --out."
             )
 
 

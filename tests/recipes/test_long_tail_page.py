@@ -1,0 +1,54 @@
+"""docs/lab/debiasing.md: the table of what was tried on the long tail from a start, from results/long-tail."""
+
+import json
+from pathlib import Path
+from statistics import mean
+
+from debiaspl.report import over_seeds
+
+ROOT = Path(__file__).parents[2]
+ALSO, ALIGNED = "labeled images also unlabeled", "alignment+debiaser"
+RUNS = (
+    ("search", "sf-none", "FixMatch"),
+    ("second-search", "lt-search-fixmatch-3", "FixMatch"),
+    ("second-search", "lt-search-fixmatch-0", f"FixMatch, {ALSO}"),
+    ("search", "sd-1", "DebiasPL, strength 1"),
+    ("second-search", "lt-search-debiaspl-2", f"DebiasPL, strength 1, {ALSO}"),
+    ("search", "z-m1", "margins of the Debiaser alone"),
+    ("second-search", "lt-search-debiaspl-5", f"margins of the Debiaser alone, {ALSO}"),
+    ("second-search", "lt-search-debiaspl-0", f"{ALIGNED}, {ALSO}"),
+    ("second-search", "lt-search-debiaspl-1", f"{ALIGNED}, margin 1.5, {ALSO}"),
+    ("second-search", "lt-search-debiaspl-4", f"{ALIGNED}, threshold 0.98, {ALSO}"),
+    ("second-search", "lt-search-debiaspl-3", f"{ALIGNED}, learning rate 0.03, {ALSO}"),
+    ("second-search", "lt-long-debiaspl", f"{ALIGNED}, threshold 0.98, {ALSO}, 14,000 steps"),
+    ("search", "sf-la", "logit adjustment"),
+    ("search", "y-dala", "alignment+logit-adjustment"),
+    ("second-search", "lt-search-adjusted-0", f"alignment+logit-adjustment, {ALSO}"),
+)
+
+
+def table() -> str:
+    searches = {name: json.loads((ROOT / f"results/long-tail/{name}.json").read_text())["runs"] for name, _, _ in RUNS}
+    lines = [("fold 100, one run each", "steps of the start", "accuracy %", "recall of the three rarest classes %")]
+    for search, name, what in RUNS:
+        run = searches[search][name]
+        start = "14,000" if search == "search" else "20,000"
+        lines.append((what, start, f"{100 * run['accuracy']:.1f}", f"{100 * mean(run['recall'][-3:]):.0f}"))
+    return over_seeds.markdown(lines)
+
+
+def test_the_page_prints_what_was_tried():
+    page = (ROOT / "docs" / "lab" / "debiasing.md").read_text()
+    assert f"<!-- table long tail -->\n\n{table()}\n" in page
+
+
+def test_what_the_table_calls_a_run_is_what_ran():
+    runs = json.loads((ROOT / "results/long-tail/second-search.json").read_text())["runs"]
+    for search, name, what in RUNS:
+        if search != "second-search":
+            continue
+        command = runs[name]["command"]
+        assert (ALSO in what) == ("labeled_also_unlabeled=true" in command)
+        assert (ALIGNED in what) == (f"correction={ALIGNED}" in command)
+        assert ("threshold 0.98" in what) == ("threshold=0.98" in command)
+        assert f"steps={14000 if '14,000' in what else 6000}" in command

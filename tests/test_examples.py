@@ -1,0 +1,128 @@
+"""The examples: short, on public names alone, and they print what their docstrings say.
+
+``plain_loop.py`` runs as the notebook, whose code it is, letter for letter; the others run as they are. What they print
+is compared with a wide margin, as other processors round differently.
+"""
+
+import ast
+import re
+import runpy
+from importlib import import_module
+
+import nbformat
+import pytest
+
+from tests import notebook
+from tests.notebook import EXAMPLES, NOTEBOOK, SCRIPT
+
+FILES = sorted(EXAMPLES.glob("*.py"))
+LINES, BYTES = 70, 60_000
+
+
+def shares(text: str) -> list[float]:
+    """Every percentage in a text."""
+    return [float(found) / 100 for found in re.findall(r"([\d.]+)%", text)]
+
+
+def said_by(name: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    return capsys.readouterr().out.splitlines()
+
+
+def test_there_are_six_and_the_table_names_each():
+    assert len(FILES) == 6
+    table = re.findall(r"^\| \[(.*?)\]\((.*?)\)", (EXAMPLES / "README.md").read_text(), flags=re.M)
+    assert sorted(table) == sorted((file.name, file.name) for file in [*FILES, NOTEBOOK])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_it_is_short_says_what_it_prints_and_takes_and_uses_public_names_alone(file):
+    text = file.read_text()
+    assert len(text.splitlines()) <= LINES
+    tree = ast.parse(text)
+    title, underline, blank, *about = ast.get_docstring(tree).splitlines()
+    assert (set(underline), blank) == ({"="}, "")
+    assert len(title) <= len(underline)
+    assert re.search(r"Prints\b.* Takes about \d+ seconds on one core", " ".join(about))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert not any(name.name.startswith("debiaspl") for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module.startswith("debiaspl"):
+            assert node.module.count(".") <= 1
+            assert {name.name for name in node.names} <= set(import_module(node.module).__all__)
+
+
+def test_the_notebook_is_the_plain_loop_and_keeps_small_outputs():
+    stored, made = nbformat.read(NOTEBOOK, as_version=4), notebook.made()
+    assert [(cell.cell_type, cell.source) for cell in stored.cells] == [
+        (cell.cell_type, cell.source) for cell in made.cells
+    ], "plain_loop.py has changed. To make the notebook anew: python -m tests.notebook"
+    code = [cell.source for cell in made.cells if cell.cell_type == "code"]
+    assert _statements("\n".join(code[:-1])) == _statements(SCRIPT.read_text())[1:]  # its docstring is the first cell
+    assert NOTEBOOK.stat().st_size < BYTES
+    printed, drawn = (cell.outputs for cell in stored.cells if cell.get("outputs"))
+    check_plain_loop("".join(output.text for output in printed))
+    assert "image/png" in drawn[0].data
+
+
+def _statements(code: str) -> list[str]:
+    return [ast.dump(statement) for statement in ast.parse(code).body]
+
+
+@pytest.mark.slow(seconds=15)
+def test_the_notebook_runs():
+    cells = notebook.executed(notebook.made()).cells
+    check_plain_loop("".join(output.text for output in cells[-3].outputs))
+    assert "image/png" in cells[-1].outputs[0].data
+
+
+def check_plain_loop(text: str) -> None:
+    plain, plain_shares, debiased, debiased_shares = map(shares, text.splitlines())
+    assert [len(plain), len(debiased)] == [4, 4]  # the mean, and three seeds
+    assert debiased[0] > plain[0] - 0.02
+    assert debiased_shares[0] < plain_shares[0] + 0.02
+    for found in plain_shares, debiased_shares:
+        assert len(found) == 10
+        assert sum(found) == pytest.approx(1, abs=0.06)
+
+
+@pytest.mark.slow
+def test_own_tensors(capsys):
+    counts, accuracy, predicted, probabilities = said_by("own_tensors.py", capsys)
+    assert counts == "40 labels and 1,160 images without a label"
+    assert shares(accuracy)[0] > 0.8
+    assert re.fullmatch(r"predicted:( \d){5}  truth:( \d){5}", predicted)
+    assert len(re.findall(r"[01]\.\d\d", probabilities)) == 5
+
+
+@pytest.mark.slow
+def test_own_algorithm(capsys):
+    said = said_by("own_algorithm.py", capsys)
+    pairs = [["fixmatch", "debiaser"], ["Agreement", "none"], ["Agreement", "debiaser"]]
+    assert [[line.split()[0], line.split()[3]] for line in said] == pairs
+    assert min(shares(line)[0] for line in said) > 0.3
+
+
+@pytest.mark.slow
+def test_own_correction(capsys):
+    said = said_by("own_correction.py", capsys)
+    assert [line.split()[0] for line in said] == ["none", "debiaser", "Centred"]
+    assert min(shares(line)[0] for line in said) > 0.3
+
+
+@pytest.mark.slow
+def test_scikit_learn(capsys):
+    counts, supervised, debiased, new = said_by("scikit_learn.py", capsys)
+    assert counts == "4 labels, 516 pieces without a label"
+    assert shares(debiased)[0] > shares(supervised)[0]
+    assert shares(debiased)[0] > 0.9
+    assert new.startswith("new images: temple, flower")
+
+
+def test_zero_shot(capsys):
+    _, *rows, new = said_by("zero_shot.py", capsys)
+    assert [row.split()[0] for row in rows] == ["zero-shot", "debiased", "trained"]
+    zero_shot, debiased, trained = ((accuracy, max(found)) for accuracy, *found in map(shares, rows))
+    assert zero_shot[0] < debiased[0] < trained[0]
+    assert zero_shot[1] > debiased[1] > trained[1]  # dog is predicted too often, less and less
+    assert new == "a new image of a ship: ship"

@@ -1,0 +1,145 @@
+"""docs/reference: settings, algorithms, corrections and the command line, from the code. python -m tools.reference
+
+``files.md`` there is written by hand; tests/test_reference.py compares it with a run.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import typer
+
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
+from debiaspl.cli import app
+from debiaspl.cli.lists import as_typed
+from debiaspl.debias import CORRECTIONS
+from debiaspl.training import Recipe
+from debiaspl.training.parts import PARTS, settings_of
+from debiaspl.training.settings import help_texts, settings
+from tools.marks import ROOT
+
+FOLDER = ROOT / "docs" / "reference"
+MADE = "<!-- made by: python -m tools.reference -->\n"
+Parts = Mapping[str, Callable[..., Any]]
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    lines = [header, ["---"] * len(header), *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def about(made: Any, with_module: bool) -> str:
+    """The first paragraph of the documentation; before it that of the module, which names the paper."""
+    made = getattr(made, "func", made)
+    texts = [inspect.getdoc(made), inspect.getdoc(inspect.getmodule(made))] if with_module else [inspect.getdoc(made)]
+    first = [(text or "").partition("\n\n")[0].replace("\n", " ").replace("``", "`") for text in reversed(texts)]
+    return "\n\n".join(first)
+
+
+def code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def defaults(kind: str, name: str, made: Any) -> str:
+    """The settings of a part as a table; a sentence where it has none."""
+    texts = help_texts(made)
+    rows = [(code(key), code(as_typed(value)), texts.get(key, "")) for key, value in settings_of(kind, name).items()]
+    return table(("setting", "default", "what it does"), rows) if rows else "It has no settings.\n"
+
+
+def catalogue(kind: str, groups: Mapping[str, Parts]) -> Iterator[str]:
+    for title, parts in groups.items():
+        yield f"## {title}\n"
+        for name, made in parts.items():
+            text = about(made, kind in ("algorithm", "correction"))
+            yield f"### `{name}`\n\n{text}\n\n{defaults(kind, name, made)}"
+
+
+def settings_page() -> str:
+    listed = [one for one in settings(Recipe("default")) if one.part == "recipe"]
+    rows = [(code(one.name), code(as_typed(one.default)), one.help) for one in listed]
+    groups = {
+        "Protocols (`protocol=`): which images are labeled": ("protocol", PARTS["protocol"]),
+        "Networks (`network=`)": ("network", PARTS["network"]),
+        "Strong views (`strong=`)": ("strong", PARTS["strong"]),
+    }
+    return "\n".join(
+        [
+            MADE,
+            "# Settings\n",
+            "`--set NAME=VALUE` changes a setting of a recipe, in every command that trains. `debiaspl settings "
+            "RECIPE` prints those of one recipe with its own values. If two parts have a setting of the same name, "
+            "write the part before it: `correction.strength`. Settings of [algorithms](algorithms.md) and "
+            "[corrections](corrections.md) have pages of their own.\n",
+            "## The recipe\n",
+            table(("setting", "default", "what it does"), rows),
+            *(part for title, (kind, parts) in groups.items() for part in catalogue(kind, {title: parts})),
+        ]
+    )
+
+
+def algorithms_page() -> str:
+    groups = {
+        "Algorithms that learn from labels and pseudo-labels": ALGORITHMS,
+        "Algorithms that need a graph, another model's labels, or a teacher": HINTED,
+        "Self-supervised algorithms (`debiaspl pretrain`, or `beside=`)": STARTS,
+    }
+    intro = (
+        "The name is what `--set algorithm=` and `debiaspl compare --algorithms` take. Any of them works with any "
+        "[correction](corrections.md). [Add your own](../add-an-algorithm.md); [what was measured](../add-on.md).\n"
+    )
+    return "\n".join([MADE, "# Algorithms\n", intro, *catalogue("algorithm", groups)])
+
+
+def corrections_page() -> str:
+    intro = (
+        "The name is what `--set correction=` takes. Two that act in different places combine with a plus: "
+        "`correction=alignment+logit-adjustment`. [Corrections of a biased model](../corrections.md) has the "
+        "formulas and says when to use which.\n"
+    )
+    return "\n".join([MADE, "# Corrections\n", intro, *catalogue("correction", {"By name": CORRECTIONS})])
+
+
+def commands(group: Any, before: str = "debiaspl") -> Iterator[tuple[str, Any]]:
+    """Every command with its full name; those of a group one after the other."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{before} {name}")
+        elif not command.hidden:
+            yield f"{before} {name}", command
+
+
+def command_page() -> str:
+    parts = [MADE, "# Command line\n", "`debiaspl COMMAND --help` prints the same on the terminal.\n"]
+    for name, command in commands(typer.main.get_command(app)):
+        usage = " ".join([name, *command.collect_usage_pieces(command.make_context(name, [], resilient_parsing=True))])
+        about = " ".join((command.help or "").split())
+        rows = [option_row(one) for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+        parts += [f"## {name}\n", f"{about}\n", f"    {usage}\n", table(("option", "default", "what it does"), rows)]
+    return "\n".join(parts)
+
+
+def option_row(option: Any) -> tuple[str, str, str]:
+    if option.param_type_name == "option":
+        name = ", ".join([*option.opts, *option.secondary_opts])
+    else:
+        name = option.metavar or option.name.upper()
+    silent = option.default is None or option.default is False or callable(option.default)
+    shown = code("" if silent else as_typed(option.default))
+    if isinstance(option.show_default, str):  # in words, where the default depends on something
+        shown = option.show_default
+    return code(name), "required" if option.required else shown, " ".join((option.help or "").split())
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "algorithms.md": algorithms_page,
+    "corrections.md": corrections_page,
+    "command-line.md": command_page,
+}
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, made in PAGES.items():
+        (FOLDER / name).write_text(made())
