@@ -91,7 +91,7 @@ def test_train_by_recipe_with_settings_and_resume(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     again = typed(*arguments)
     assert again.exit_code == 1
-    assert "exists already and contains a run" in again.stderr
+    assert "already contains a run" in again.stderr
     told = typed(*arguments, "--resume").stdout.splitlines()
     assert told.pop(0).endswith(" had ended; nothing was trained.")
     assert told == first.stdout.splitlines()

@@ -126,8 +126,10 @@ def option_row(option: Any) -> tuple[str, str, str]:
     else:
         name = option.metavar or option.name.upper()
     silent = option.default is None or option.default is False or callable(option.default)
-    shown = "" if silent else as_typed(option.default)
-    return code(name), "required" if option.required else code(shown), " ".join((option.help or "").split())
+    shown = code("" if silent else as_typed(option.default))
+    if isinstance(option.show_default, str):  # in words, where the default depends on something
+        shown = option.show_default
+    return code(name), "required" if option.required else shown, " ".join((option.help or "").split())
 
 
 PAGES: dict[str, Callable[[], str]] = {

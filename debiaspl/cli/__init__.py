@@ -1,4 +1,4 @@
-"""The command line. Everything heavy is imported by the command that needs it: ``--help`` answers at once."""
+"""The command line. Each command imports what it needs itself, so that ``--help`` is fast."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from debiaspl.cli.zeroshot import zeroshot_command
 
 app = typer.Typer(
     name="debiaspl",
-    help="Image classifiers from a handful of labels, with the bias taken out of their pseudo-labels.",
+    help="Train image classifiers from a few labels, with debiased pseudo-labels (DebiasPL).",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -46,7 +46,7 @@ def _main(
 ) -> None:
     if rank() is not None and context.invoked_subcommand not in ("train", "pretrain"):
         with plain_errors():
-            raise ValueError(f"debiaspl {context.invoked_subcommand} is one process. Start it without torchrun.")
+            raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 
 
 app.command("demo")(demo_command)

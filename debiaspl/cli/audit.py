@@ -12,7 +12,7 @@ from debiaspl.cli.options import AsJson, OverwriteFiles
 from debiaspl.cli.terminal import filled_table, plain, plain_errors, say
 
 MOST_CLASSES, ENDS = 12, 6
-"""Classes that the table shows; of more, the most and the least predicted."""
+"""The table shows up to 12 classes; of more, the six most and the six least predicted."""
 SHOWN = "on the page of --out"
 MATRIX = "an array, or the beginning of its columns' names"
 FOUND = "the usual names"
@@ -69,9 +69,7 @@ def audit_command(
 
         names = Names(label_column, truth_column, confidence_column, file_column, probabilities, logits, embeddings)
         if images is not None and not images.is_dir():
-            raise ValueError(
-                f"--images is {str(images)!r}, expected a folder: file names in the table are looked for in it."
-            )
+            raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
         if out is not None:
             refuse_existing(out, overwrite)
         named = None if classes is None else parse_classes(classes)
@@ -112,7 +110,7 @@ def _print(found: Any, findings: list[Any]) -> None:
 
 
 def _class_table(found: Any) -> Any:
-    """Few classes whole; of many, those predicted most and least."""
+    """A table of all classes, or of those predicted most and least."""
     columns = {
         "class": [*found.classes],
         "predicted": [f"{count:,}" for count in found.shares.counts],

@@ -28,10 +28,10 @@ DEMO_CAPTION = (
     "Off true shares: pseudo-labels of the second half of training that would have to change class to match the shares "
     "of the images (total variation distance). Almost none: classes with less than a tenth of theirs. All are means."
 )
-VARIES = "Another processor rounds differently: single seeds can move by ten points, the mean by one or two."
+VARIES = "Other processors round differently: one seed can change by ten points, the mean by one or two."
 CAPTION = (
-    "Mean ± standard deviation over seeds, on the test set. Worst: of the class least well recognised. "
-    "Better on: seeds on which the correction is the better one."
+    "Mean ± standard deviation over seeds, on the test set. Worst: recall of the class recognised least. "
+    "Better on: seeds on which the correction is better."
 )
 
 
@@ -146,7 +146,7 @@ def _base(
     recipe: str | None,
     settings: list[str],
 ) -> Any:
-    """What all runs have in common."""
+    """The recipe that all runs share."""
     from debiaspl.recipes.compare import base_recipe
 
     if photos is None:
@@ -154,7 +154,7 @@ def _base(
             raise ValueError("--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
         return base_recipe(data, recipe)
     if data is not None or recipe is not None:
-        raise ValueError(f"{photos} is given, and --data or --recipe too; expected one of them.")
+        raise ValueError(f"{photos} is given, and --data or --recipe too. Expected only one of them.")
     from debiaspl.cli.train import load_named
     from debiaspl.photos.matrix import base_recipe as base_on_photos
     from debiaspl.photos.names import Allowed
@@ -177,7 +177,7 @@ def _headline(planned: Any) -> str:
 
 
 def _table(matrix: Any, console: Any, padding: int = 2) -> Any:
-    """The first form of the table that the terminal has room for, or else the last."""
+    """The widest form of the table that fits the terminal."""
     from rich.table import Column
 
     for header, *rows in matrix.tables():
@@ -189,9 +189,9 @@ def _table(matrix: Any, console: Any, padding: int = 2) -> Any:
 
 
 def _heading(name: str) -> Any:
-    """In two lines, where it is long."""
+    """A heading, in two lines if it is long."""
     words = name.split(" ")
-    count = 2 if words[0] == "-" else 1  # a minus stays with what it takes off
+    count = 2 if words[0] == "-" else 1  # a minus stays with what is subtracted
     if len(name) <= 8 or len(words) <= count:
         return plain(name)
     return plain(" ".join(words[:count])).append("\n").append(plain(" ".join(words[count:])))

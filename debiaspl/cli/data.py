@@ -1,4 +1,4 @@
-"""``debiaspl data``: what concerns image sets."""
+"""``debiaspl data``: download and pack image sets."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,14 +26,14 @@ def get_command(
         from debiaspl.data.known import known_set
 
         if name == "digits":
-            say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to fetch")
+            say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to download")
             return
         known = known_set(name)
         try:
             with progress_bar("bytes") as watch:
                 got = get(known, root, watch)
         except KeyboardInterrupt:
-            say("stopped; the same command goes on from here", err=True)
+            say("stopped; run the same command again to continue", err=True)
             raise typer.Exit(130) from None
         say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
 

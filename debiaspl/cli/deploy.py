@@ -1,4 +1,4 @@
-"""``debiaspl predict``, ``next`` and ``export``: the model of a run in use."""
+"""``debiaspl predict``, ``next`` and ``export``: use the model of a run."""
 
 import os
 from functools import partial
@@ -21,7 +21,7 @@ from debiaspl.cli.options import (
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
-"""Files without a prediction that are named on the terminal."""
+"""How many files without a prediction are named on the terminal."""
 
 
 def predict_command(
@@ -77,7 +77,7 @@ def predict_command(
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
         if out is None:
-            raise ValueError(f"{photos} is no single photo: say where the predictions go, --out labels.csv.")
+            raise ValueError(f"{photos} is not a single photo. Say where to write the predictions: --out labels.csv.")
         chosen = format_of(out, format_)
         if chosen != "label-studio":
             _refuse_useless({"--image-prefix": image_prefix}, f"for {chosen}. Add --format label-studio")
@@ -107,13 +107,13 @@ def predict_command(
             say(f"The page is {page}")
         _warn_of_bad(found.bad)
         if found.others:
-            say(f"{_counted(len(found.others), 'other file')} left aside: not images", err=True)
+            say(f"{_counted(len(found.others), 'other file')} left out: not images", err=True)
         if skipped is not None:
             _write_skipped(found, skipped)
 
 
 def _one_photo(model: Any, photo: Path) -> str:
-    """The class of a photo, and the classes that come next."""
+    """The class of a photo, and the two next classes."""
     probabilities = model.probabilities([photo])[0]
     sure, label = probabilities.topk(min(3, len(model.classes)))
     first, *others = [
@@ -168,9 +168,11 @@ def next_command(
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
         if table is None and learned_from_teacher(run):
-            say("The labels it learned from are its teacher's, which nobody has looked at: they do not count.")
+            say(
+                "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
+            )
         if known is None:
-            say("Which images have a label already is not known: --labels FILE tells it.", err=True)
+            say("It is not known which images have a label already. Give their table: --labels FILE.", err=True)
         if page is not None:
             from debiaspl.report.next_page import next_page
 
@@ -218,12 +220,12 @@ def export_command(
             if checked.as_predicted > TOLERANCE:
                 say(
                     f"  and by {checked.as_predicted:.1e} where debiaspl predict reads large JPEGs at a smaller scale; "
-                    "docs/deploy.md tells how to read them alike"
+                    "docs/deploy.md says how to read them the same way"
                 )
 
 
 def _refuse_useless(options: dict[str, Any], why: str) -> None:
-    """Options that would do nothing: whoever gave one expects something of it."""
+    """Raise where an option would have no effect."""
     given = [name for name, value in options.items() if value not in (None, False)]
     if given:
         verb = "does" if len(given) == 1 else "do"
@@ -231,7 +233,7 @@ def _refuse_useless(options: dict[str, Any], why: str) -> None:
 
 
 def _refuse_existing(overwrite: bool, outputs: dict[str, Path | None]) -> None:
-    """Files that are there already, and one file for two outputs: the second would replace the first."""
+    """Raise where a file exists already, or where two outputs are the same file."""
     from debiaspl.files import refuse_existing
 
     seen: dict[str, str] = {}
@@ -245,14 +247,14 @@ def _refuse_existing(overwrite: bool, outputs: dict[str, Path | None]) -> None:
 
 
 def _warn_of_bad(bad: dict[str, str]) -> None:
-    """Name a few of the files that gave nothing."""
+    """Name some of the files without a prediction."""
     if not bad:
         return
-    say(f"warning: {_counted(len(bad), 'image')} gave no prediction:", err=True)
+    say(f"warning: {_counted(len(bad), 'image')} could not be predicted:", err=True)
     for file, reason in list(bad.items())[:MOST_NAMED]:
         say(f"  {printable(file)}: {reason}", err=True)
     if len(bad) > MOST_NAMED:
-        say(f"  and {len(bad) - MOST_NAMED:,} more; --skipped FILE names all", err=True)
+        say(f"  and {len(bad) - MOST_NAMED:,} more; --skipped FILE writes all", err=True)
 
 
 def _counted(count: int, thing: str) -> str:

@@ -1,4 +1,4 @@
-"""``debiaspl evaluate``: how right the model of a run is, where the truth is known."""
+"""``debiaspl evaluate``: the accuracy of a run's model on photos of known classes."""
 
 from functools import partial
 from pathlib import Path
@@ -53,12 +53,12 @@ def evaluate_command(
         for line in found.lines():
             say(printable(line))
         if found.trained_with:
-            say(f"{found.trained_with:,} photos that the run has learned from are left out; with them: --every.")
+            say(f"{found.trained_with:,} photos that the run was trained with are left out; to include them: --every.")
         if found.trained_with is None:
-            unknown = "which photos the run has learned from is not known; they may be among these"
-            say(f"warning: {unknown}. The numbers are then too good.", err=True)
+            unknown = "it is not known which photos the run was trained with"
+            say(f"warning: {unknown}. If some are among these, the numbers are too good.", err=True)
         if found.absent:
-            say(f"{found.absent:,} photos that the table names are not there.")
+            say(f"{found.absent:,} photos of the table do not exist.")
         if found.without_label:
             say(f"{found.without_label:,} photos without a known class are left out.")
         if found.bad:

@@ -63,7 +63,7 @@ def label_command(
                 server = LabelServer(session, port)
             except OSError as error:
                 raise RunError(
-                    f"port {port} cannot be used: {error.strerror}. Choose another --port, or none."
+                    f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
                 ) from error
             with server:
                 _serve(server, browser)
@@ -78,7 +78,7 @@ def _serve(server: "LabelServer", browser: bool) -> None:
     for note in state["notes"]:
         say(f"note: {note}", err=True)
     try:
-        say(f"Label at {server.url} (Ctrl-C ends it)")
+        say(f"Label at {server.url} (Ctrl-C to stop)")
         if browser and _has_screen():
             import webbrowser
 
@@ -90,5 +90,5 @@ def _serve(server: "LabelServer", browser: bool) -> None:
 
 
 def _has_screen() -> bool:
-    """Without one, Python would open a browser for terminals in the place of this program."""
+    """Whether there is a screen. Without one, Python would start a text browser in this terminal."""
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -72,7 +72,7 @@ Timeout = Annotated[
 
 
 def one_table(tables: list[Path] | None) -> Path | None:
-    """The table that ``--labels`` names. Of two, the last alone would count, and nobody would notice."""
+    """The table of ``--labels``. Two are refused: typer would silently use the last one only."""
     if not tables:
         return None
     if len(tables) > 1:

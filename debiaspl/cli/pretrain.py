@@ -1,4 +1,4 @@
-"""``debiaspl pretrain``: features of a known set or of somebody's own photos, learned without labels."""
+"""``debiaspl pretrain``: features of a known image set or of a folder of photos, learned without labels."""
 
 import shlex
 from pathlib import Path
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from debiaspl.training.loop import RunOptions
 
 NAMED = 5
-"""Class folders that are named."""
+"""How many class folders are named."""
 
 
 def pretrain_command(
@@ -78,7 +78,7 @@ def pretrain_command(
             return
         if any(option is not None for option in (labels or None, file_column, label_column, no_labels or None)):
             raise ValueError(
-                f"{data} is a known set, whose labels are known too; --labels, --file-column, --label-column and "
+                f"{data} is a known set with labels of its own; --labels, --file-column, --label-column and "
                 "--no-labels are for a folder of photos."
             )
         _of_known(data, settings or [], out, options, overwrite)
@@ -90,7 +90,9 @@ def _refuse_nowhere(data: str) -> None:
 
     if not is_known(data) and not Path(data).expanduser().exists():
         known = ", ".join(sorted([*SETS, "digits"]))
-        raise ValueError(f"{data} is no folder, and no known set. Expected a folder of photos, or one of: {known}.")
+        raise ValueError(
+            f"{data} is neither a folder nor a known set. Expected a folder of photos, or one of: {known}."
+        )
 
 
 def _of_photos(
@@ -111,7 +113,7 @@ def _of_photos(
 
     before = Run(out or Path("runs") / start_name(folder))
     if options.resume and before.config_path.exists():
-        # Somebody may have begun to label while it was going on.
+        # Labels may have been added since it was started.
         no_labels = no_labels or before.recipe().protocol.name == "no-labels"
     photos = survey_for_start(folder, table[0], Columns(*table[1:]), no_labels)
     machine = find_device(options.device).type
@@ -133,14 +135,14 @@ def _of_photos(
 
 
 def _classes_of(photos: "Photos") -> str:
-    """What the labels are for; of class folders also which these are: they may have been meant otherwise."""
+    """A sentence on what the labels are used for. Class folders are named, in case they are not meant as classes."""
     if not photos.classes:
         return ""
-    used = " Nothing is learned from labels: they measure the features in the end."
+    used = " Labels are not used for training, only to measure the features at the end."
     if not photos.in_folders:
         return used
     named = ", ".join(photos.classes[:NAMED]) + (", ..." if len(photos.classes) > NAMED else "")
-    return f" The folders are taken for classes ({named}); if they are not: --no-labels.{used}"
+    return f" The folders are used as classes ({named}); if they are not classes: --no-labels.{used}"
 
 
 def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOptions", overwrite: bool) -> None:
@@ -169,7 +171,7 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
         Run.at(place, recipe, options.resume)
     task = task_of(recipe, root=options.root)
     if not rank():
-        say(f"{len(task.unlabeled):,} images of {data}. Nothing is learned from labels.")
+        say(f"{len(task.unlabeled):,} images of {data}. Labels are not used for training.")
     if options.resume:
         warn_of_new_run(place, recipe)
     seconds = None if begun or rank() is not None else estimate_start(recipe, machine, options.eager, task)
@@ -186,7 +188,7 @@ def _refuse_labels(recipe: "Recipe") -> None:
 
     if find("algorithm", recipe.algorithm.name).learns_labels:
         raise ValueError(
-            f"{recipe.algorithm.name} learns from labels, and a start is learned without. Expected one of "
+            f"{recipe.algorithm.name} learns from labels, and pretrain learns without. Expected one of "
             f"{', '.join(STARTS)}; to learn from labels: debiaspl train."
         )
 
@@ -202,7 +204,7 @@ def _say_plan(
     from debiaspl.photos.duration import cores, in_words
 
     if begun:
-        say(f"Going on with {place}.")
+        say(f"Resuming {place}.")
         return
     network = NETWORKS.get(recipe.network.name, recipe.network.name)
     height, width = size or (recipe.image_size, recipe.image_size)
@@ -217,13 +219,13 @@ def _say_end(results: dict[str, Any], place: Path, commands: list[str]) -> None:
     say(learned(results, place))
     say_skipped(results)
     say(f"The start is in {place}; the report is {report_of([place], place)}")
-    say("Next, a run that begins with it:")
+    say("Next, train from it:")
     for command in commands:
         say(f"  {command}")
 
 
 def learned(results: dict[str, Any], place: Path) -> str:
-    """What a run without labels has learned, in a line or two."""
+    """The loss and, where there are labels, the quality of the features, in a line or two."""
     from debiaspl.training import Run
 
     said = _loss_of([record for record in Run(place).log() if record["losses"]])  # the first is from before training
@@ -231,18 +233,18 @@ def learned(results: dict[str, Any], place: Path) -> str:
         return said
     labels = sum(results["labels"])
     if results.get("check", {}).get("kind") == "none":
-        return f"{said}\nNo class has a second label, so the features cannot be measured."
+        return f"{said}\nNo class has two labels, so the features cannot be measured."
     tested = "held-out labels" if "check" in results else "test images"
     return (
-        f"{said}\nThe nearest class mean, of {labels:,} labels, is right for {100 * results['accuracy']:.1f} % of "
-        f"{results['test']:,} {tested}: that measures the features alone."
+        f"{said}\nA nearest-class-mean classifier, of {labels:,} labels, is right for "
+        f"{100 * results['accuracy']:.1f} % of {results['test']:,} {tested}: this measures the features only."
     )
 
 
 def _loss_of(log: list[dict[str, Any]]) -> str:
-    """How the loss has changed; lines of the log may be lost."""
+    """How the loss has changed; the log may be empty."""
     if not log:
-        return "The log has no line that tells the loss."
+        return "The log has no loss."
     first, last = (sum(record["losses"].values()) for record in (log[0], log[-1]))
     begun = f"went from {first:.2f}, over the first {log[0]['step']:,} steps, to" if len(log) > 1 else "is"
     return f"The loss {begun} {last:.2f} at the end."

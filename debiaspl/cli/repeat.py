@@ -1,4 +1,4 @@
-"""``debiaspl repeat``: what a result file records, run again."""
+"""``debiaspl repeat``: run again what a result file records."""
 
 from pathlib import Path
 from typing import Annotated

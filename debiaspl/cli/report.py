@@ -1,4 +1,4 @@
-"""``debiaspl report`` and ``debiaspl watch``: what runs show."""
+"""``debiaspl report`` and ``debiaspl watch``: reports of runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -56,10 +56,12 @@ def watch_command(
         try:
             server = WatchServer(run, RECIPES, port)
         except OSError as error:
-            raise RunError(f"port {port} cannot be used: {error.strerror}. Choose another --port, or none.") from error
+            raise RunError(
+                f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
+            ) from error
         with server:
             try:
-                say(f"Watching {run} at {server.url} (Ctrl-C ends it)")
+                say(f"Watching {run} at {server.url} (Ctrl-C to stop)")
                 server.serve_forever()
             except KeyboardInterrupt:
                 say("ended", err=True)

@@ -130,7 +130,7 @@ def _print_protocol(protocol: str, folder: Path | None, json_: bool) -> None:
         return
     header, lines, notes = protocol_table(protocol, found)
     headings = [Column(Text(title)) for title in header]
-    # Plain texts, but for the ends of lines.
+    # Plain text; only line ends are kept.
     cells = [[Text("\n".join(map(printable, cell.split("\n")))) for cell in line] for line in lines]
     print_table(filled_table(headings, cells, box=None, pad_edge=False))
     say("")

@@ -1,6 +1,6 @@
-"""What ``--resume`` says where there is nothing to go on with: most likely a slip of the pen in --out.
+"""The warning of ``--resume`` where there is nothing to resume: most likely --out is mistyped.
 
-It is no error: job files say --resume whether or not there is something, and then the run begins.
+It is not an error: job files always say --resume, and then a new run starts.
 """
 
 import shlex
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def warn_of_new_run(folder: Path, recipe: "Recipe") -> None:
-    """Of one run; those beside it that are named have the same recipe."""
+    """Warn about one run. Other folders that it names hold a run of the same recipe."""
     from debiaspl.training import Run, RunError
 
     def holds_it(place: Path) -> bool:
@@ -24,7 +24,7 @@ def warn_of_new_run(folder: Path, recipe: "Recipe") -> None:
             run = Run.at(place, recipe, resume=True)
             return run.config_path.exists() and run.results() is None
         except (RunError, OSError, ValueError):
-            return False  # of another recipe, or somebody else's
+            return False  # of another recipe, or not a run
 
     if rank():
         return  # the first one speaks for all
@@ -33,7 +33,7 @@ def warn_of_new_run(folder: Path, recipe: "Recipe") -> None:
 
 
 def warn_of_new_experiment(folder: Path, kind: str, words: str) -> None:
-    """Of several runs in a folder that the hidden file ``.kind`` marks; those beside it may have other settings."""
+    """Warn about an experiment of several runs, in a folder marked by the hidden file ``.kind``."""
 
     def holds_it(place: Path) -> bool:
         try:
@@ -46,17 +46,17 @@ def warn_of_new_experiment(folder: Path, kind: str, words: str) -> None:
 
 
 def _warn(folder: Path, words: str, one_like_it: str, others: list[Path]) -> None:
-    """Of several others, the one whose name is most like what was typed."""
-    said = f"--resume found no {words} in {folder}: a new one begins there."
+    """Print the warning. Of several other folders, name the one most similar to what was typed."""
+    said = f"--resume found no {words} in {folder}, so a new one starts there."
     if others:
         meant = max(others, key=lambda place: SequenceMatcher(None, place.name, folder.name).ratio())
         option = shlex.join(["--out", str(meant)])
-        said += f" {meant} holds {one_like_it} that has not ended. If that was meant, stop this and say: {option}"
+        said += f" {meant} holds {one_like_it} that has not ended. If you meant that one, stop this and use: {option}"
     say(said, err=True)
 
 
 def _is_free(folder: Path) -> bool:
-    """Whether a new run would begin here; what else may lie here is refused, with words of its own."""
+    """Whether a new run would start here; other contents are refused elsewhere."""
     try:
         return not folder.exists() or (folder.is_dir() and all(path.name.startswith(".") for path in folder.iterdir()))
     except OSError:

@@ -1,4 +1,4 @@
-"""What all commands share: plain errors, tables, progress bars, and the command as it was typed."""
+"""Shared by all commands: error messages, tables, progress bars, and the command as it was typed."""
 
 import json
 import os
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDE = 10_000
-"""Columns; more than any table has."""
+"""In columns; wider than any table."""
 
 
 def say(text: object, err: bool = False) -> None:
-    """Print text that may hold names from untrusted files, in lines of its own."""
+    """Print text that may contain names from untrusted files, on lines of its own."""
     typer.echo("\n".join(map(printable, str(text).split("\n"))), err=err)
 
 
 def plain(text: object, style: str = "") -> "Text":
-    """The same for rich: as it stands, without markup."""
+    """The same for rich, without markup."""
     from rich.text import Text
 
     return Text(printable(str(text)), style)
@@ -35,13 +35,13 @@ def plain(text: object, style: str = "") -> "Text":
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Errors that a user can mend are a message, not a traceback."""
+    """Print errors that a user can fix as a message, without a traceback."""
     said = "error" if rank() is None else f"error on rank {rank()}"
     try:
         yield
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
-            raise  # "| head" has heard enough: typer ends in silence
+            raise  # the reader of a pipe has closed it: typer exits silently
         _fail(f"{said}: {error.filename or ''}: {error.strerror or error}")
     except KeyboardInterrupt:
         say("Stopped.", err=True)
@@ -63,7 +63,7 @@ def _fail(message: str) -> NoReturn:
     say(message, err=True)
     if rank() is not None:
         tell(message)
-        # Python would end NCCL first, which waits for the others; torchrun is to see at once that this one is gone.
+        # Python would end NCCL first, which waits for the others; torchrun must see at once that this one is gone.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)
@@ -85,7 +85,7 @@ def print_json(value: Any) -> None:
 def filled_table(
     header: Iterable["Column | str"], rows: Iterable[Sequence["Text | str"]], caption: str | None = None, **style: Any
 ) -> "Table":
-    """A table of rich with these rows; no markup acts in it."""
+    """A rich table with these rows; text is never read as markup."""
     from rich.table import Column, Table
 
     shown = None if caption is None else plain(caption, "table.caption")
@@ -97,7 +97,7 @@ def filled_table(
 
 
 def print_table(table: "Table") -> None:
-    """The first column, by which things are named, is never cut; and nothing is, where no terminal has a width."""
+    """Print a table. Its first column is never cut, and nothing is where the output is not a terminal."""
     from rich.console import Console
 
     table.columns[0].no_wrap = True
@@ -110,7 +110,7 @@ def print_table(table: "Table") -> None:
 
 @contextmanager
 def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A bar on the terminal, silent elsewhere; told what is going on, how much is done, and of how much.
+    """A progress bar on a terminal, nothing elsewhere. Call it with a description, the amount done and the total.
 
     ``unit`` is ``bytes``, or a word for what is counted.
     """

@@ -1,4 +1,4 @@
-"""``debiaspl train``: a recipe, or somebody's own photos."""
+"""``debiaspl train``: a folder of photos, or a recipe."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,10 +29,10 @@ from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
 
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
-"""As a user reads them."""
+"""Networks as they are printed."""
 VIEWS = (
-    " Over 2,000 photos no augmented views are computed; five times slower and often 1 to 2 points better: "
-    "--set strong=fixmatch --set flip=true."
+    " With over 2,000 photos no augmented views are computed. To compute them, five times slower and often 1 to 2 "
+    "points better: --set strong=fixmatch --set flip=true."
 )
 
 
@@ -98,9 +98,9 @@ def train_command(
         if recipe is None or photos is not None or any(option is not None for option in (*for_photos, folders)):
             both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
             raise ValueError(
-                f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or else --recipe "
-                "with the name of an experiment; --labels, --file-column, --label-column, --encoder, --allow-alike, "
-                "--allow-names and --folders are for photos."
+                f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe NAME. "
+                "--labels, --file-column, --label-column, --encoder, --allow-alike, --allow-names and --folders are "
+                "for photos only."
             )
         from debiaspl.recipes import recipe as find
         from debiaspl.training import Run
@@ -119,7 +119,7 @@ def train_command(
         if rank():
             return  # the first one speaks for all
         if ended:
-            say(f"The run in {folder} had ended; nothing was trained.")
+            say(f"The run in {folder} has ended already; nothing was trained.")
         if "accuracy" in results:
             say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
             say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
@@ -130,18 +130,17 @@ def train_command(
 
 
 def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
-    """What is for recipes alone would do nothing here."""
+    """Raise where an option that is for recipes only is given with photos."""
     if rank() is not None:
-        raise ValueError("a folder of photos is trained on by one process; several train a --recipe.")
+        raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
     if root is not None:
         raise ValueError(
-            f"--root {root} is where known sets are looked for, which a --recipe names; the photos are in {photos}. "
-            "Leave it out."
+            f"--root {root} is a folder of known sets, for --recipe; the photos are in {photos}. Leave --root out."
         )
     if timeout is not None:
         raise ValueError(
-            f"--timeout {timeout:g} is for several processes, started with torchrun, that wait for each other. They "
-            "train a --recipe; a folder of photos is trained on by one. Leave it out."
+            f"--timeout {timeout:g} is for several processes, started with torchrun, which train a --recipe. Training "
+            "on photos runs in one process. Leave --timeout out."
         )
 
 
@@ -189,7 +188,7 @@ def _train_photos(
     say(photos.each_class())
     if resume and not begun:
         warn_of_new_run(place, checked)
-    plan = f"Going on with {place}."
+    plan = f"Resuming {place}."
     if not begun:
         plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
     say(plan)
@@ -203,7 +202,7 @@ def _train_photos(
 
 
 def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:
-    """The encoder of this name, at the size that it looks at these photos with."""
+    """The encoder of this name, at the image size for these photos."""
     from debiaspl.photos.api import encoder_for
 
     return encoder_for(photos, machine, name, settings)
@@ -219,7 +218,7 @@ def _plan(
     start: Any = None,
     place: Path | None = None,
 ) -> str:
-    """The second line: what will be trained, how it is checked and how long it takes."""
+    """A sentence on what will be trained, how it is checked and how long it takes."""
     from dataclasses import replace
 
     from debiaspl.encoders import lite0_is_installed
@@ -232,21 +231,19 @@ def _plan(
     seconds, features = 0.0, ""
     if start is not None:
         seconds = estimate_start(start, machine, eager)
-        features = (
-            f"1 of 2: features are learned without labels, {start.steps:,} steps; without that: --set start=. 2 of 2: "
-        )
-        recipe = replace(recipe, start="")  # it is not there yet, and does not change the time of a step
+        features = f"1 of 2: learn features without labels, {start.steps:,} steps; to skip this: --set start=. 2 of 2: "
+        recipe = replace(recipe, start="")  # it does not exist yet, and does not change the time of a step
     begins = ""
     if recipe.first_classifier == "text":
         begins = (
-            " The classifier begins with the class names, as this encoder reads them; if they mean nothing in English: "
+            " The classifier starts from the class names, which the encoder reads as English; if they are not: "
             "--set first_classifier=random."
         )
-    # It may need features that are not there yet, and does not change the time of a step.
+    # It may need features that do not exist yet, and does not change the time of a step.
     recipe = replace(recipe, first_classifier="random")
     kept = place is not None and is_frozen(recipe) and mark_of_features(recipe, machine, place).exists()
     took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager, kept))
-    took += ", with the features that are kept," if kept else ""
+    took += ", with the saved features," if kept else ""
     network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
     if is_frozen(recipe) and recipe.strong.name == BY_HIDING and len(photos.labels) > VIEWED:
         hint = VIEWS
@@ -254,7 +251,7 @@ def _plan(
         name = f"{encoder.name}, {'frozen' if recipe.network.settings.get('frozen') else 'fine-tuned'}"
         network = name[0].upper() + name[1:]
     elif machine == "cpu" and lite0_is_installed():
-        hint = " A pretrained network usually does far better: --encoder efficientnet-lite0."
+        hint = " A pretrained network is usually far better: --encoder efficientnet-lite0."
     return (
         f"{features}{network}, at {size(recipe, encoder)}, {recipe.steps:,} steps. "
         f"{check.words()} "
@@ -263,7 +260,7 @@ def _plan(
 
 
 def size(recipe: Any, encoder: Any) -> str:
-    """What the network computes with, in words."""
+    """The image size, in words."""
     own, side = recipe.image_size, recipe.image_size if encoder is None else encoder.image_size
     smaller = f" (photos of {own} are enlarged; faster and less accurate: --set image_size={own})"
     return f"{side} x {side} pixels" + (smaller if own < side and encoder.any_size else "")
@@ -271,7 +268,7 @@ def size(recipe: Any, encoder: Any) -> str:
 
 def say_skipped(results: dict[str, Any]) -> None:
     if "skipped" in results:
-        say(f"{len(results['skipped'])} files could not be read; results.json names them", err=True)
+        say(f"{len(results['skipped'])} files could not be read; they are listed in results.json", err=True)
 
 
 def report_of(runs: list[Path], folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The last net: an error that nobody has foreseen is two lines and a file, not a page of Python."""
+"""Unexpected errors are printed as two lines; the traceback goes to a file."""
 
 import os
 import platform
@@ -15,13 +15,13 @@ from debiaspl._version import __version__
 
 
 def explain(error: Exception) -> bool:
-    """Say what happened, and where the traceback is. False where the traceback itself belongs on the terminal: that of
-    a user's own file, and those of processes that torchrun has started, whose logs are all that is left of them."""
+    """Print the error and where its traceback is. Returns False where the traceback should be printed instead: for
+    errors in a user's own file, and under torchrun, where only the logs are left."""
     if rank() is not None or _is_in_own_file(error):
         return False
-    kind, said = type(error).__name__, (str(error).strip().splitlines() or ["it says no more"])[0]
+    kind, said = type(error).__name__, (str(error).strip().splitlines() or ["no message"])[0]
     if isinstance(error, MemoryError) or kind == "OutOfMemoryError":
-        lines = [f"error: there is not enough memory: {said}", "Use smaller batches or images, or fewer workers."]
+        lines = [f"error: not enough memory: {said}", "Use smaller batches or images, or fewer workers."]
     else:
         try:
             place = _write(error)
@@ -29,7 +29,7 @@ def explain(error: Exception) -> bool:
             return False
         lines = [
             f"error: unexpected {kind}: {said}",
-            f"This is a defect of debiaspl. Please report it to the project's issue tracker, with this file: {place}",
+            f"This is a bug in debiaspl. Please report it in the project's issue tracker, with this file: {place}",
         ]
     from debiaspl.cli.terminal import say
 
@@ -39,12 +39,12 @@ def explain(error: Exception) -> bool:
 
 
 def _is_in_own_file(error: Exception) -> bool:
-    own_file = sys.modules.get("debiaspl.training.own_file")  # where it was never loaded, nobody's file was either
+    own_file = sys.modules.get("debiaspl.training.own_file")  # if it is not loaded, no user file is
     return own_file is not None and bool(own_file.went_through(error))
 
 
 def _write(error: Exception) -> Path:
-    """For this user alone: a traceback names folders and files."""
+    """Write the traceback, readable by this user only: it contains names of folders and files."""
     place = Path(tempfile.gettempdir()) / f"debiaspl-error-{time.strftime('%Y%m%d')}-{secrets.token_hex(6)}.txt"
     about = f"debiaspl {__version__}, Python {platform.python_version()}, {sys.platform} {platform.machine()}"
     text = "\n".join([about, shlex.join(["debiaspl", *sys.argv[1:]]), "", *traceback.format_exception(error)])

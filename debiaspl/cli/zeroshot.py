@@ -99,7 +99,9 @@ def zeroshot_command(
 
         table, columns = one_table(labels), Columns(file_column, label_column)
         if columns != Columns() and table is None and evaluate is None:
-            raise ValueError("--file-column and --label-column are those of a table: --labels or --evaluate.")
+            raise ValueError(
+                "--file-column and --label-column are columns of a table. Give one: --labels or --evaluate."
+            )
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, settings=tuple(settings or ()))
@@ -126,7 +128,7 @@ def zeroshot_command(
         if found.check is not None:
             _print_check(found.check)
         if found.model is None:
-            where = f"they are the teacher's own, which is no run. The student that it taught: {found.models[-1]}"
+            where = f"they are the teacher's own. The student that it taught: {found.models[-1]}"
         else:
             where = f"the model: {found.model}"
         say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
@@ -140,23 +142,24 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from debiaspl.zeroshot.table import HEADER
 
     measured = (
-        f"Accuracy and recall of the worst class: against {evaluate}, which nothing else has seen, on "
-        f"{int((rows[0].truth >= 0).sum()):,} photos."
+        f"Accuracy and recall of the worst class: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
+        "which was used for nothing else."
         if evaluate
-        else ("How right they are is not known: --evaluate labels.csv compares them with true labels.")
+        else ("The accuracy is not known. To measure it with true labels: --evaluate labels.csv.")
     )
-    caption = f"{measured} Largest / smallest: photos of the most predicted class for each of the least. {teacher.note}"
+    sizes = "Largest / smallest: photos of the most predicted class for each photo of the least predicted one."
+    caption = f"{measured} {sizes} {teacher.note}"
     Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
     if evaluate:
         say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
 
 
 def _print_check(check: Any) -> None:
-    """With given labels: who was right on them, and whose predictions are handed out."""
+    """With given labels: how many each model predicts right, and whose predictions are used."""
     from rich.console import Console
 
     from debiaspl.zeroshot.check import HEADER
 
     cells = [row.cells() for row in check.rows]
     Console().print(filled_table(HEADER, cells, "Each label was predicted by a student that did not learn from it."))
-    say(f"Handed out: {check.decision.method}, because {check.decision.why}.")
+    say(f"Used: {check.decision.method}, because {check.decision.why}.")

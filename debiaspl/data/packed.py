@@ -84,8 +84,8 @@ def pack(
 ) -> int:
     """Write batches of (images, labels, ids) as a packed folder, and return the number of images.
 
-    All goes into a folder beside ``out`` that gets its name when it is whole; a failure leaves nothing. With
-    ``overwrite`` it replaces an earlier packed folder, which stays until then.
+    Everything is written to a folder beside ``out``, which is renamed when it is complete; an error leaves nothing.
+    With ``overwrite`` it replaces an earlier packed folder, which stays until then.
     """
     refuse_packing_over(out, overwrite)
     try:
@@ -103,7 +103,9 @@ def refuse_packing_over(out: Path, overwrite: bool) -> None:
     if not out.exists():
         return
     if not (out / INDEX).is_file():
-        raise DataError(f"{out} exists already and is no packed folder, so it is not overwritten. Choose another name.")
+        raise DataError(
+            f"{out} exists already and is not a packed folder, so it is not overwritten. Choose another name."
+        )
     if not overwrite:
         raise DataError(exists_already(out, "packed images"))
 

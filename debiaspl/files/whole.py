@@ -95,7 +95,7 @@ def exists_already(path: Path, holds: str = "", resume: bool = False, other: str
 
     ``holds`` says what a folder contains; ``resume``: it can also be resumed.
     """
-    found = f"{path} exists already" + (f" and contains {holds}" if holds else "")
+    found = f"{path} already contains {holds}" if holds else f"{path} exists already"
     return f"{found}. Use {'--resume to resume it, ' if resume else ''}--overwrite to replace it, or choose {other}."
 
 

@@ -1,1 +1,1 @@
-"""Somebody's own photos: what is there, what is chosen for them, how it is checked, and the runs."""
+"""Training on a folder of photos: what it holds, the recipe, how it is checked, and the runs."""

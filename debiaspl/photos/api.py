@@ -1,4 +1,4 @@
-"""A folder of photos from Python: what ``debiaspl train PHOTOS`` does, without the words."""
+"""Train on a folder of photos from Python, as ``debiaspl train PHOTOS`` does."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from debiaspl.training.device import find_device
 from debiaspl.training.frozen import is_frozen
 
 AGAIN = "train_photos(..., resume=True)"
-"""How a run that was stopped is continued from Python."""
+"""How to resume a stopped run from Python."""
 
 
 def train_photos(
@@ -38,7 +38,7 @@ def train_photos(
     allow_alike: bool = False,
     allow_names: bool = False,
 ) -> SavedModel:
-    """Train on a folder of photos with a few labels; the model, whose ``predict`` takes files.
+    """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
     The same choices are made as by ``debiaspl train``, and the same files written: predictions of every photo, the
     supervised baseline, what was measured (``results.json``) and the report (``report.html``).
@@ -79,7 +79,7 @@ def train_and_mark(
     eager: bool = False,
     start: Recipe | None = None,
 ) -> Outcome:
-    """Train, and note which features are kept now: the estimate of the next run is shorter by them."""
+    """Train, and record which features are saved, for the estimate of the next run."""
     outcome = train_runs(recipe, check, place, resume, device, workers, go_on, eager, start)
     if is_frozen(recipe):
         write_bytes(mark_of_features(recipe, device, place), b"")
@@ -87,12 +87,12 @@ def train_and_mark(
 
 
 def report_of_photos(outcome: Outcome, place: Path) -> Path:
-    """The page with the run and the models that it is compared with; where it was written."""
+    """Write the page with the run and the models that it is compared with; returns its path."""
     return write_report([place / one.folder for one in outcome.candidates], place / "report.html", RECIPES)
 
 
 def encoder_for(photos: Photos, device: str, name: str, settings: Sequence[str] = ()) -> Encoder:
-    """The encoder of this name, at the size that it looks at these photos with."""
+    """The encoder of this name, at the image size for these photos."""
     encoder = load_encoder(name)
     wanted = wanted_size(settings, encoder)
     if encoder.any_size:

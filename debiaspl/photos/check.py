@@ -19,9 +19,9 @@ class Check:
     """How a run on photos is checked with labels it did not learn from."""
 
     folds: int
-    """Parts that the labels are cut in; 0: there are too few."""
+    """Parts that the labels are split into; 0: too few labels."""
     all_in_turn: bool
-    """Each part is held out once, by a run of its own; else one part alone, by the run itself."""
+    """Whether each part is held out once, by a run of its own; else one part, by the run itself."""
     labels: int
     """Labels that are checked."""
 
@@ -43,6 +43,6 @@ def check_for(photos: Photos, folds: int = 3, seed: int = 0) -> Check:
 
 
 def cross_check(counts: Sequence[int], folds: int = 3) -> Check:
-    """Every label but for the only one of a class, in so many folds that none of them is empty."""
+    """Cross-check all labels of classes with two or more, in as many folds as have a label."""
     again = sum(count for count in counts if count > 1)
     return Check(min(folds, again), True, again)

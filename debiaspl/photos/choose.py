@@ -1,4 +1,4 @@
-"""Somebody's own photos: what is chosen for them, by what is there and by the machine.
+"""Chooses a recipe for a folder of photos, by the photos and by the machine.
 
 debiaspl train photos/ --labels labels.csv
 """
@@ -15,7 +15,7 @@ from debiaspl.training import Choice, Recipe
 from debiaspl.training.parts import find
 
 MEMORY = 2e9
-"""Bytes of photos from which on they are read while training."""
+"""Photos of more bytes are read during training, not before."""
 ENLARGED = 160
 """Side that smaller photos are enlarged to for an encoder, on a CPU. With efficientnet-lite0 and five labels a class a
 logistic regression gains 2 points on EuroSAT (64 pixels) and 10 on flowers shrunk to 64, instead of computing at 64; it
@@ -28,8 +28,8 @@ def choose(
     encoder: tuple[str, Encoder] | None = None,
     start: TrainedNetwork | None = None,
 ) -> Recipe:
-    """A recipe for these photos on this machine; ``encoder`` is what the user has named, and what that is. ``start`` is
-    the network of the run that it begins with, if that is one."""
+    """A recipe for these photos on this machine; ``encoder`` is its name and the encoder itself. ``start`` is the
+    network of the run that it starts from, if any."""
     base = Recipe(
         name=photos.folder.resolve().name,
         about=f"{len(photos.labels):,} photos, {sum(photos.counts):,} labels",
@@ -49,12 +49,12 @@ def choose(
 
 
 def is_large(photos: Photos, side: int) -> bool:
-    """Whether these photos, at this size, are to be read while training."""
+    """Whether these photos, at this size, are read during training."""
     return len(photos.labels) * 3 * side**2 > MEMORY
 
 
 def supervised(recipe: Recipe) -> Recipe:
-    """The baseline: the same, from the labels alone."""
+    """The baseline: the same recipe with the labels only."""
     return replace(
         recipe,
         algorithm=Choice("supervised"),
@@ -68,12 +68,12 @@ def supervised(recipe: Recipe) -> Recipe:
 
 
 def graph_labels(recipe: Recipe) -> Recipe:
-    """The same, from the labels that spread over the graph of the features, and none of its own."""
+    """The same recipe with labels that spread over the graph of the features, and no pseudo-labels of its own."""
     return replace(recipe, algorithm=Choice("graph"), correction=Choice("none"), first_classifier="graph")
 
 
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
-    """Labels first spread over the graph of the features; from there on it is DebiasPL: docs/own-photos.md."""
+    """DebiasPL that starts from labels spread over the graph of the features: docs/own-photos.md."""
     own = replace(
         base,
         image_size=min(photos.side, encoder.image_size),
@@ -85,7 +85,7 @@ def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe
 
 
 def _fine_tuned(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
-    """All weights move, slowly; the average of them, statistics included, labels the unlabeled photos (EMAN)."""
+    """Train all weights, slowly; their average, with its statistics, makes the pseudo-labels (EMAN)."""
     return replace(
         base,
         image_size=min(photos.side, encoder.image_size),
@@ -122,7 +122,7 @@ def _small(base: Recipe, photos: Photos) -> Recipe:
 
 
 def _wide(base: Recipe, photos: Photos) -> Recipe:
-    """Our short recipe, which learns more from few labels in this time than the paper's: docs/lab/debiasing.md."""
+    """Our minutes recipe, which is better than the paper's in this time: docs/lab/debiasing.md."""
     own = replace(MINUTES, name=base.name, about=base.about, cost="", data=base.data, protocol=base.protocol)
     own = replace(own, image_size=min(photos.side, 64), evaluate_every=0)
     # A memory that held the same photo again would have it told from itself.
@@ -134,8 +134,8 @@ def _wide(base: Recipe, photos: Photos) -> Recipe:
 
 
 def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
-    """With the network and the image size of the start. On a GPU the features move slowly, and labels are made nearly
-    from the beginning: the settings of docs/start.md, found on CIFAR-10."""
+    """The recipe with the network and the image size of the start. On a GPU the features change slowly and pseudo-
+    labels are used nearly from the beginning: the settings of docs/start.md, found on CIFAR-10."""
     if start.channels != 3:
         raise ValueError(
             f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that was "
@@ -150,8 +150,8 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
 
 
 def working_size(photos: Photos, device: str, encoder: Encoder, wanted: int = 0) -> int:
-    """The side that an encoder computes with where it takes any. ``wanted`` is what the user has set, 0 for nothing. On
-    a CPU it is that of the photos, but small ones are enlarged."""
+    """The image size for an encoder that takes any size. ``wanted`` is the user's setting, or 0. On a CPU it is that of
+    the photos, but small ones are enlarged."""
     if wanted:
         return wanted
     if device != "cpu" or photos.side >= encoder.image_size:
@@ -160,7 +160,7 @@ def working_size(photos: Photos, device: str, encoder: Encoder, wanted: int = 0)
 
 
 def wanted_size(settings: Sequence[str], encoder: Encoder) -> int:
-    """The image size that the user has set, 0 for none; refused where the encoder could not make use of it."""
+    """The user's image size, or 0; raises where the encoder cannot use it."""
     typed = [text.strip() for key, _, text in (one.partition("=") for one in settings) if key.strip() == "image_size"]
     if not typed or not typed[-1].isdigit():  # what is no number is refused with the other settings
         return 0

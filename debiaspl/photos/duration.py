@@ -24,7 +24,7 @@ from debiaspl.training.step import Step
 AROUND = 2.0
 """Seconds to load the encoder and the features and to write a run, on top of its steps."""
 FEW = 32
-"""Images, labeled and not, that the timed steps see."""
+"""Labeled and unlabeled images of the timed steps."""
 
 
 def estimate(
@@ -36,7 +36,7 @@ def estimate(
     eager: bool = False,
     kept: bool = False,
 ) -> float:
-    """Seconds that all runs together will take, about; ``kept``: the features of a frozen encoder are there already."""
+    """The estimated seconds of all runs together; ``kept``: the features of a frozen encoder exist already."""
     runs = 1 + (check.folds if check.all_in_turn else 0)
     batch = recipe.labeled_batch, recipe.unlabeled_batch
     # A run of the baseline sees the labeled images alone.
@@ -45,7 +45,7 @@ def estimate(
         each = 1 if recipe.strong.name == BY_HIDING else 1 + WEAK + STRONG
         views = len(photos.labels) * each
         task = _vectors(encoder.num_features, len(photos.classes), each)
-        graph = 1 if baseline else 0  # what learns the graph's labels takes as long as the run itself
+        graph = 1 if baseline else 0  # the graph model takes as long as the run itself
         fits = runs * (1 + graph + baseline) * recipe.steps * _seconds_a_step(recipe, task, torch.device(device), eager)
         features = 0.0 if kept else views * _seconds_a_view(recipe, encoder)
         return features + fits + (3 if graph else 1) * runs * AROUND
@@ -53,8 +53,8 @@ def estimate(
 
 
 def mark_of_features(recipe: Recipe, device: str, run: Path) -> Path:
-    """A file that is there once a run beside this one has computed the features of these very files: names, sizes and
-    times tell them apart. It is for the estimate alone; the features themselves are found by what the photos show."""
+    """A file that exists if a run beside this one has computed the features of these files, by names, sizes and times.
+    It is only for the estimate; the features themselves are found by the contents of the photos."""
     root = Path(recipe.data).expanduser()
     facts = [(name, stat.st_size, stat.st_mtime_ns) for name in list_images(root).files if (stat := _stat(root / name))]
     whole = recipe.to_json()
@@ -72,7 +72,7 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def estimate_start(recipe: Recipe, device: str, eager: bool = False, task: Task | None = None) -> float:
-    """Seconds that a start will take, about; of photos, or of a ``task`` that is at hand."""
+    """The estimated seconds of a start; of photos, or of a ``task`` if given."""
     return recipe.steps * _seconds_a_step(recipe, task or _few(recipe), torch.device(device), eager)
 
 
@@ -106,7 +106,7 @@ def _vectors(width: int, classes: int, views: int) -> Task:
 
 
 def _seconds_a_step(recipe: Recipe, task: Task, device: torch.device, eager: bool) -> float:
-    """Of the steps after the first few, which prepare things; on a GPU they record, unless ``eager``."""
+    """Seconds of a step, without the first few, which prepare things; on a GPU they record, unless ``eager``."""
     step = Step(replace(recipe, steps=max(recipe.steps, 100)), task, device, record=not eager)
     for number in range(3):
         step(number)
@@ -137,7 +137,7 @@ def _few(recipe: Recipe) -> Task:
 
 
 def cores(device: str) -> str:
-    """The machine, as a user calls it."""
+    """The machine, in words."""
     if device != "cpu":
         return "this GPU"
     count = torch.get_num_threads()

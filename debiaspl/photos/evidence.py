@@ -1,4 +1,4 @@
-"""Which of several models the given labels support, by a paired test of labels that none of them learned from."""
+"""Which of several models is used, by a paired test on labels that none of them learned from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Candidate:
     name: str
     results: dict[str, Any]
     folder: str = ""
-    """Where it lies, below the run's own; empty for the run itself."""
+    """Its folder below that of the run; empty for the run itself."""
 
     @property
     def right(self) -> int:
@@ -31,7 +31,7 @@ class Candidate:
 
     @property
     def right_files(self) -> frozenset[str] | None:
-        """Which ones; None in results of an earlier version, which did not keep them."""
+        """Which labels it predicts right; None in results of an earlier version, which did not record them."""
         found = self.results.get("check", {}).get("right")
         return None if found is None else frozenset(found)
 
@@ -56,7 +56,7 @@ class Paired:
 
 
 def paired(first: Candidate, second: Candidate) -> Paired | None:
-    """How they differ, label by label; None where that was not kept."""
+    """How two models differ, label by label; None where that was not recorded."""
     ours, theirs = first.right_files, second.right_files
     if ours is None or theirs is None:
         return None

@@ -9,14 +9,14 @@ from debiaspl.photos.survey import Photos
 from debiaspl.training import Choice, Recipe
 
 FOLDS = 3
-"""One label in so many is held out to compare with; which ones, the seed decides."""
+"""One label in three is held out for the comparison; the seed decides which."""
 PER_CLASS = 5
-"""Labels of each class that are shown, where every photo has one."""
+"""Labels of each class that are used, where every photo has one."""
 
 
 def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None) -> Recipe:
-    """Where some photos have no label, a third of the labels is held out, another one for every seed. Where all have
-    one, a few of each class are shown, the others hidden, and a fifth of the photos is the test set."""
+    """The shared recipe. If some photos have no label, a third of the labels is held out, another one for every seed.
+    If all have one, a few of each class are used, the others hidden, and a fifth of the photos is the test set."""
     if photos.unlabeled:
         protocol = Choice("given", {**photos.protocol, "folds": FOLDS})
         return replace(choose(photos, "cpu", encoder), protocol=protocol)

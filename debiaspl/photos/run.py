@@ -25,7 +25,7 @@ from debiaspl.training.results import Ending, Predict, on_the_test_set
 BASELINE, CHECKS, START = SUPERVISED, "check", "start"
 """Folders below the run's own."""
 NAMES = {"supervised": SUPERVISED, "graph": GRAPH, "fixmatch": "FixMatch"}
-"""What a user reads, by algorithm; of any other its own name."""
+"""Printed names, by algorithm; others are printed as they are."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def baseline(self) -> Candidate | None:
-        """The supervised one; None where the run itself is one."""
+        """The supervised model; None where the run itself is supervised."""
         return self.candidates[0] if len(self.candidates) > 1 else None
 
     @property
@@ -105,7 +105,7 @@ def candidates(recipe: Recipe) -> list[tuple[str, Recipe]]:
 
 
 def name_of(recipe: Recipe) -> str:
-    """What a user reads: with the Debiaser it is DebiasPL, whatever algorithm makes the pseudo-labels."""
+    """The printed name: DebiasPL for any algorithm with the Debiaser."""
     if recipe.correction.name == "debiaser":
         return DEBIASPL
     name = NAMES.get(recipe.algorithm.name, recipe.algorithm.name)
@@ -113,12 +113,12 @@ def name_of(recipe: Recipe) -> str:
 
 
 def count_runs(recipe: Recipe, check: Check) -> int:
-    """Runs that training on photos is made of: a last one and those of the folds, of every candidate."""
+    """The number of runs: a final one and those of the folds, for every candidate."""
     return len(candidates(recipe)) * (1 + (check.folds if check.all_in_turn else 0))
 
 
 class _Numbered:
-    """Tells which run of how many the next one is."""
+    """Counts the runs for the progress line."""
 
     def __init__(self, total: int, before: str = "") -> None:
         self.total, self.before, self.begun = total, before, 0
@@ -139,7 +139,7 @@ def _trained(
     numbered: _Numbered,
     folder: str,
 ) -> dict[str, Any]:
-    """Its results; before, those of its folds."""
+    """Train the folds of a recipe, then the recipe itself; returns its results."""
     parts = []
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
@@ -147,7 +147,7 @@ def _trained(
         told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
         parts.append(train_as(told, part, below, images))
         _check_labels(parts[-1], part, images, out)
-        # The models of folds are of no use, and may be large.
+        # The models of folds are not needed, and may be large.
         (below / "model.safetensors").unlink(missing_ok=True)
         shutil.rmtree(below / "checkpoint", ignore_errors=True)
     last = replace(options, end=partial(_end, check, parts), part=numbered.next(recipe))
@@ -155,7 +155,7 @@ def _trained(
 
 
 def read_photos(recipe: Recipe) -> ImageSet:
-    """All photos once, for all runs."""
+    """Read all photos once, for all runs."""
     line: list[ProgressLine] = []
 
     def show(done: int, total: int) -> None:
@@ -170,12 +170,12 @@ def read_photos(recipe: Recipe) -> ImageSet:
 
 
 def _protocol(recipe: Recipe) -> GivenLabels | NoLabels:
-    """How these photos are read: with the labels that somebody gave, or without any."""
+    """How these photos are read: with given labels, or without labels."""
     return NoLabels() if recipe.protocol.name == "no-labels" else GivenLabels(**recipe.protocol.settings)
 
 
 def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, Any] | None) -> Check:
-    """Photos that cannot be read are left out by now, and a fold without a label would be checked with others."""
+    """The check for the photos that could be read, so that no fold is without labels."""
     if images is not None:
         return cross_check(images.counts(), max(check.folds, 2))
     told = (ended or {}).get("check", {})
@@ -183,13 +183,13 @@ def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, 
 
 
 def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | None, out: Path) -> None:
-    """A fold that had ended before a stop must have learned from the labels that are there now."""
+    """Raise where a fold that ended before a stop was trained with other labels."""
     if images is None:
         return
     bad = set(results.get("skipped", ()))
     known = Task.of_given(images, GivenLabels(**recipe.protocol.settings), recipe.seed, recipe.validation).labeled
     read = known.select([place for place, name in enumerate(known.ids) if name not in bad])
-    # Files that are read while training are found to be unreadable only then: its labels are counted with them.
+    # Unreadable files that are streamed are found only during training, so they are counted in its labels.
     if results["labels"] not in (read.counts(), known.counts()):
         raise RunError(
             f"the labels have changed since {out} was started, and a part of it has ended with the old ones. Start "
@@ -198,7 +198,7 @@ def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | No
 
 
 def with_check(recipe: Recipe, check: Check) -> Recipe:
-    """The recipe of the run itself: what is held out is part of it."""
+    """The recipe of the run itself, with the labels that it holds out."""
     return recipe if check.all_in_turn else _with_fold(recipe, check.folds, 0)
 
 
@@ -210,7 +210,7 @@ def _with_fold(recipe: Recipe, folds: int, fold: int) -> Recipe:
 
 
 def _end_of_fold(predict: Predict, task: Task) -> Ending:
-    """The usual end; which of the labels were predicted right is kept, to compare candidates label by label."""
+    """The usual results, and which labels were predicted right, to compare models label by label."""
     found, usual = predict(task.test), on_the_test_set(predict, task)
     return replace(usual, more={**usual.more, "check": {"kind": "fold", "right": _right(found)}})
 
@@ -221,7 +221,7 @@ def _right(found: Evaluation) -> list[str]:
 
 
 def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task) -> Ending:
-    """Predictions of every photo; measured on labels that were not trained with, wherever there are some."""
+    """Predictions of every photo; measured on labels that were not used for training, if there are any."""
     labeled = task.labeled
     hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
     found = predict(replace(task, labeled=hidden).every_image())

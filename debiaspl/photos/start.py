@@ -31,8 +31,8 @@ def start_name(folder: Path) -> str:
 
 
 def choose_start(photos: Photos, device: str) -> Recipe:
-    """A start for these photos on this machine. The labels that are there are for a measurement when all is over: the
-    class means of most of them are tried on the others."""
+    """A start for these photos on this machine. Labels are only used at the end, to measure the features: the class
+    means of most of them are tested on the others."""
     base = start_for(len(photos.labels), device)
     least = find("network", base.network.name).least_side
     side, check = max(min(photos.side, LARGEST_SIDE[device]), least), _check(photos)
@@ -50,20 +50,20 @@ def choose_start(photos: Photos, device: str) -> Recipe:
 
 
 def train_start(photos: Photos, recipe: Recipe, out: Path, options: RunOptions) -> dict[str, Any]:
-    """Train it into ``out``; its results."""
+    """Train a start into ``out``; returns its results."""
     ended = Run.at(out, recipe, options.resume).results()
     images = None if ended else read_photos(recipe)
     return train_as(replace(options, end=partial(_end, _check(photos))), recipe, out, images)
 
 
 def starts_by_itself(photos: Photos, device: str) -> bool:
-    """Whether there are so many photos without a label that features are learned first."""
+    """Whether there are enough photos without a label to learn features first."""
     return photos.unlabeled > 0 and len(photos.labels) >= AUTOMATIC_FROM.get(device, len(photos.labels) + 1)
 
 
 def automatic_start(photos: Photos, device: str) -> Recipe:
-    """The start that ``debiaspl train PHOTOS`` makes for itself. Labels are not looked at, so that it is the same for
-    all folds that check the run."""
+    """The start that ``debiaspl train PHOTOS`` trains itself. It uses no labels, so that it is the same for all
+    folds."""
     return replace(choose_start(photos, device), protocol=Choice("no-labels"))
 
 
@@ -75,8 +75,8 @@ def choose_with_start(
     out: Path | None,
     resume: bool = False,
 ) -> tuple[Recipe, Recipe | None]:
-    """A recipe for these photos with what the user has set, and the start that is to be made for it below ``out``, if
-    any. A start that the user has named tells the network and the image size, unless these are set too."""
+    """A recipe for these photos with the user's settings, and the start to train for it below ``out``, if any. A start
+    that the user names decides the network and the image size, unless these are set too."""
     if encoder is not None and has_text_side(encoder[0]):
         # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
         # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
@@ -108,7 +108,7 @@ def choose_with_start(
 
 
 def _trained(start: str, begun: Run | None) -> TrainedNetwork | None:
-    """The network of a start. A run that goes on needs no start, whose folder may be gone: then it is its own."""
+    """The network of a start. If its folder is gone, a run that is resumed uses its own network."""
     try:
         return trained_network(start)
     except ValueError:

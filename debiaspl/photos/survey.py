@@ -28,13 +28,13 @@ class Photos:
     """int64, (N,); -1 for none."""
     classes: tuple[str, ...]
     side: int
-    """The shorter side of a usual photo, in pixels."""
+    """The median shorter side of the photos, in pixels."""
     columns: Columns = USUAL
-    """What the table calls its columns."""
+    """The names of the table's columns."""
     folders: bool = False
-    """Whether class folders count too, where the table says nothing."""
+    """Whether class folders are labels too, for photos without a label in the table."""
     passed_over: tuple[str, ...] = ()
-    """Photos that lie in a folder called like a class and that the table leaves without a label."""
+    """Photos in a folder named like a class, without a label in the table."""
 
     @property
     def protocol(self) -> dict[str, str | bool]:

@@ -34,7 +34,7 @@ def _refuse_no_class_numbers(column: NDArray[Any], what: str, named: Sequence[st
         raise PredictionsError(
             f"the {what} in {rows_named(broken.tolist())} is not a whole number (the first is {column[broken[0]]}), "
             "expected the number of a class, or its name as text. Scores belong in 'confidence', 'probabilities' or "
-            f"'logits'. Another array: --{what}-column."
+            f"'logits'. For another array, use --{what}-column."
         )
     allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
     allowed += [float(UNKNOWN)] if what == "truth" else []
@@ -79,8 +79,8 @@ def _seen(label: Texts, truth: Texts | None) -> tuple[str, ...]:
         real = set(truth) - (set(NO_VALUE) - seen)
         if real and not real & seen:
             raise PredictionsError(
-                f"truth holds {listed(sorted(real), 3)}, label holds {listed(sorted(seen), 3)}, no class is in both, "
-                "expected the same names for the same classes. Another column: --truth-column."
+                f"truth contains {listed(sorted(real), 3)}, label contains {listed(sorted(seen), 3)}, and no class is "
+                "in both. Expected the same names for the same classes. For another column, use --truth-column."
             )
         seen |= real
     seen -= {""}

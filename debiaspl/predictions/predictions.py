@@ -105,7 +105,7 @@ def _no_label(raw: Raw) -> str:
     return (
         f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit for "
         f"each class (columns probability:CLASS or logit:CLASS, arrays probabilities or logits). {hint}"
-        "Other names: --label-column, --probabilities, --logits."
+        "For other names, use --label-column, --probabilities or --logits."
     )
 
 
@@ -159,13 +159,13 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
         first = repr(str(column[wrong[0]])) if str(column[wrong[0]]).strip() else "empty"
         raise PredictionsError(
             f"the confidence in {rows_named(wrong)} is not a number (the first is {first}), expected 0 to 1 in every "
-            "row. Fill it in, or leave the column out. Another column: --confidence-column."
+            "row. Fill it in, or leave the column out. For another column, use --confidence-column."
         ) from error
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise PredictionsError(
             f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}), "
-            "expected the probability of the predicted class. Percentages: divide by 100. Another column: "
+            "expected the probability of the predicted class. Divide percentages by 100, or use another column: "
             "--confidence-column."
         )
     return values

@@ -6,7 +6,9 @@ from debiaspl.recipes import cifar10, digits, eurosat, imagenet, long_tail, star
 from debiaspl.training import Recipe
 
 RECIPES: dict[str, Recipe] = {
-    recipe.name: recipe for room in (digits, cifar10, long_tail, eurosat, imagenet, start) for recipe in room.RECIPES
+    recipe.name: recipe
+    for module in (digits, cifar10, long_tail, eurosat, imagenet, start)
+    for recipe in module.RECIPES
 }
 
 

@@ -38,7 +38,7 @@ class Line:
     recipe: str
     """What was run, or would be: the paper's recipe, the protocol's, or one of ours, and what differs from it."""
     paper: float | None
-    """The DebiasPL paper's number for this cell and method, whatever recipe ours has."""
+    """The DebiasPL paper's number for this cell and method, whichever recipe we used."""
     others: tuple[str, ...]
     """Numbers of other sources, each with its source."""
     standing: str
@@ -87,7 +87,7 @@ class Pair:
     @property
     def verdict(self) -> str:
         if self.interval is None:
-            return "one fold cannot tell"
+            return "not tested with one fold"
         low, high = self.interval
         return "DebiasPL better" if low > 0 else "FixMatch better" if high < 0 else "not significant"
 

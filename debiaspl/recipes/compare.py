@@ -1,4 +1,4 @@
-"""Every algorithm with and without a correction, the same task and seeds: the paper's claim of an add-on, as a matrix.
+"""Every algorithm with and without a correction, on the same task and seeds, as a table.
 
 debiaspl compare --data digits
 debiaspl compare --algorithms fixmatch,uda,mine.py:Mine --corrections none,own,debiaser --seeds 5
@@ -36,8 +36,8 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "crest+": ("generations=2",),
     "paws": ("learning_rate=0.06", "warm_up=0.1", "average_decay=0.95", "labeled_batch=64", "draws=1"),
 }
-"""What an algorithm needs to make sense in the few steps of the digits recipes, the same for every correction. Chosen
-on some of the seeds 100 to 103 without a correction, as docs/add-on.md says; no entry: the paper's settings serve."""
+"""Settings of an algorithm for the few steps of the digits recipes, the same for every correction. Chosen on some of
+the seeds 100 to 103 without a correction, see docs/add-on.md; algorithms without an entry have the paper's settings."""
 
 CPU = torch.device("cpu")
 SHORT = tuple(recipe.name for recipe in digits.RECIPES)
@@ -46,13 +46,13 @@ DECIDED = {"algorithm": "--algorithms", "correction": "--corrections", "data": "
 
 @dataclass(frozen=True)
 class Plan:
-    """What a comparison will train. Making it trains and writes nothing, and finds every mistake that can be found."""
+    """The runs of a comparison. Planning trains and writes nothing, and finds mistakes early."""
 
     base: Recipe
     cells: Mapping[str, Mapping[str, Recipe]]
     """Algorithm -> correction, as they were named -> the recipe of that pair."""
     refused: Mapping[str, Mapping[str, str]]
-    """Algorithm -> correction -> why the pair makes no sense."""
+    """Algorithm -> correction -> why the pair cannot be trained."""
     seeds: Sequence[int]
     corrections: Sequence[str]
     settings: Sequence[str]
@@ -67,11 +67,11 @@ class Plan:
                 if row and not any(recipe.owner(_key(setting)) for recipe in row.values())
             ]
             if without:
-                notes.append(f"{setting}: no setting of {', '.join(without)}, which ran without it.")
+                notes.append(f"{setting} was not used by {', '.join(without)}: no such setting.")
         return notes
 
     def changes(self) -> dict[str, dict[str, Any]]:
-        """Algorithm -> correction -> where the recipe of the pair is not the base."""
+        """Algorithm -> correction -> settings of the pair that differ from the base recipe."""
         base = self.base.to_json()
         return {
             algorithm: {
@@ -82,11 +82,11 @@ class Plan:
         }
 
     def jobs(self, out: Path) -> dict[tuple[str, str, int], Job]:
-        """The runs by algorithm, correction as named, and seed. What ``own`` shares with another column is one run."""
+        """The runs by algorithm, correction and seed. Pairs that are equal share one run."""
         jobs = {}
         for algorithm, row in self.cells.items():
             for correction, recipe in row.items():
-                # With settings of its own, what a paper has built in is not what a column of that name has.
+                # With settings of its own, a built-in correction differs from the column of the same name.
                 settled = correction == OWN and find("algorithm", algorithm).own_settings
                 name = re.sub(r"[^\w+.-]+", "-", f"{algorithm}-{OWN if settled else recipe.correction.name}")
                 for seed in self.seeds:
@@ -98,11 +98,11 @@ class Plan:
 def plan(
     base: Recipe, algorithms: Sequence[str], corrections: Sequence[str], seeds: Sequence[int], settings: Iterable[str]
 ) -> Plan:
-    """Lay the matrix out. Files of a user's own that are named among the parts are executed."""
+    """Plan a comparison. User files named among the algorithms and corrections are executed."""
     settings = list(settings)
     for kind, names in (("algorithm", algorithms), ("correction", corrections)):
         if len(set(names)) < len(names) or not names:
-            raise ValueError(f"--{kind}s is {','.join(names)!r}, expected one name or more, each of them once.")
+            raise ValueError(f"--{kind}s is {','.join(names)!r}, expected one name or more, each only once.")
     cells = {
         algorithm: {correction: _cell(base, algorithm, correction, settings) for correction in corrections}
         for algorithm in algorithms
@@ -115,31 +115,31 @@ def plan(
     }
     if not any(sensible.values()):
         reasons = dict.fromkeys(reason for row in refused.values() for reason in row.values())
-        raise ValueError(f"no pair makes sense. {' '.join(reasons)}")
+        raise ValueError(f"no pair can be trained. {' '.join(reasons)}")
     return Plan(base, sensible, refused, seeds, corrections, settings)
 
 
 def base_recipe(data: str | None, name: str | None) -> Recipe:
-    """What all runs have in common: the recipe of this name, on this data."""
+    """The recipe that all runs share: the one of this name, on this data."""
     if name is not None:
         base = recipe_named(name)
         return base if data is None else replace(base, data=data)
     if data not in (None, "digits"):
         fitting = [recipe.name for recipe in RECIPES.values() if recipe.data == data] or list(RECIPES)
         raise ValueError(
-            f"--data {data} needs a --recipe, whose network, protocol and schedule all runs have in common: "
+            f"--data {data} needs a --recipe, for the network, protocol and schedule of all runs. Expected one of "
             f"{', '.join(fitting)}."
         )
     return digits.ONE_LABEL
 
 
 def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]) -> Recipe:
-    """One pair: the base with these two parts, and of ``settings`` those that it has."""
+    """The recipe of one pair: the base with these two parts, and those of ``settings`` that it has."""
     made = find("algorithm", algorithm)
     name, own = (made.own_correction, made.own_settings) if correction == OWN else (correction, ())
     recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True).with_settings(own)
     if not made.makes_pseudo_labels and recipe.first_classifier == "graph":
-        recipe = replace(recipe, first_classifier="random")  # the graph has looked at the unlabeled images
+        recipe = replace(recipe, first_classifier="random")  # the graph has used the unlabeled images
     if base.name in SHORT:
         recipe = recipe.with_settings(SETTINGS.get(algorithm, ()))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.
@@ -154,18 +154,18 @@ def _key(setting: str) -> str:
 
 
 def _check_settings(cells: Mapping[str, Mapping[str, Recipe]], settings: Sequence[str]) -> None:
-    """Every setting belongs to some pair, and to the same kind of part wherever it belongs."""
+    """Raise where a setting belongs to no pair, or to different parts of different pairs."""
     recipes = [recipe for row in cells.values() for recipe in row.values()]
     for key in map(_key, settings):
         if key in DECIDED:
-            raise ValueError(f"{key} is what compare goes through; name it with {DECIDED[key]}, not with --set.")
+            raise ValueError(f"compare varies {key} itself. Choose it with {DECIDED[key]}, not with --set.")
         owners = {owner: recipe for recipe in recipes if (owner := recipe.owner(key))}
         if not owners:
             recipes[-1].with_settings([f"{key}=0"])  # raises, and names what there is
         if len(owners) > 1:
             told = " and ".join(f"of the {owner} in {_pair(recipe)}" for owner, recipe in owners.items())
             clear = " or ".join(f"{owner}.{key}" for owner in owners)
-            raise ValueError(f"{key} is a setting {told}. Say which is meant: {clear}.")
+            raise ValueError(f"{key} is a setting {told}. Say which one: {clear}.")
 
 
 def _pair(recipe: Recipe) -> str:
@@ -190,7 +190,7 @@ def _refused(cells: Mapping[str, Mapping[str, Recipe]]) -> dict[str, dict[str, s
             except NeedsPictures as error:
                 refused[algorithm][correction] = str(error)
             except ValueError as error:
-                # A setting that is wrong by itself, of either part, is raised here: it is no matter of the pair.
+                # If one part is wrong by itself, it raises here; otherwise the pair is at fault.
                 own = find("algorithm", algorithm).own_correction
                 build(replace(recipe, correction=Choice(own)))
                 build(replace(recipe, algorithm=Choice("fixmatch", {"joint": False})))
@@ -209,8 +209,8 @@ def compare(
 ) -> tuple[Matrix, dict[str, Any]]:
     """Train what was planned; ``out`` then holds the runs, the table and ``results.json``, which is also returned.
 
-    With ``resume`` runs that have ended are not repeated, also when the matrix has grown since. ``watch`` is told steps
-    done and steps in all.
+    With ``resume`` runs that have ended are not repeated, also when pairs have been added. ``watch`` is called with the
+    steps done and the total.
     """
     prepare_folder(out, "compare", resume, overwrite)
     jobs = planned.jobs(out)
@@ -248,7 +248,7 @@ def compare(
 
 
 def built_in(algorithm: str) -> str:
-    """The correction that an algorithm's paper has built in, in words: its name, and the settings that go with it."""
+    """The correction that is built into an algorithm's paper: its name and settings."""
     made = find("algorithm", algorithm)
     return " ".join([made.own_correction, *made.own_settings])
 

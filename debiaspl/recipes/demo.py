@@ -1,4 +1,4 @@
-"""The paper's point in small: supervised, FixMatch and DebiasPL, the same settings and seeds, on embedded real data.
+"""A small version of the paper's experiment: supervised, FixMatch and DebiasPL with equal settings and seeds.
 
 debiaspl demo
 debiaspl demo --long-tail
@@ -34,7 +34,7 @@ METHODS: dict[str, dict[str, Choice]] = {
 
 
 def jobs_of(recipe: Recipe, seeds: Sequence[int], out: Path) -> dict[str, list[Job]]:
-    """The runs of each method: one per seed, the same recipe but for the method."""
+    """The runs of each method: one per seed, with recipes that differ only in the method."""
     jobs: dict[str, list[Job]] = {}
     for method, parts in METHODS.items():
         changed: dict[str, Any] = dict(parts)
@@ -57,7 +57,7 @@ def demo(
     """Train the three methods and compare them; ``out`` then holds the runs, the table, a figure, ``report.html``
     and ``results.json``.
 
-    ``watch`` is told steps done and steps in all.
+    ``watch`` is called with the steps done and the total.
     """
     require_matplotlib()
     recipe = LONG_TAIL if long_tail else BALANCED

@@ -1,4 +1,4 @@
-"""Handwritten digits that ship inside scikit-learn: the paper's point in small, in seconds on a CPU.
+"""Handwritten digits of scikit-learn: a small version of the paper's experiment, in seconds on a CPU.
 
 debiaspl train --recipe digits-10
 """

@@ -16,7 +16,7 @@ from debiaspl.training import Choice
 
 CELL = "EuroSAT, 4 labels a class"
 SIDE = 32
-"""Of the images that a start learns from: a quarter of the pixels, and of the time."""
+"""Image size of a start: a quarter of the pixels, and of the time."""
 FOUR = Choice("few-labels", {"per_class": 4})
 
 RECIPES = (

@@ -31,8 +31,8 @@ def prepare_folder(out: Path, kind: str, resume: bool, overwrite: bool) -> None:
 def overwrite_run(folder: Path, recipe: Recipe) -> None:
     """Remove an earlier run from ``folder``, so that ``recipe`` can be trained there.
 
-    Only what is known to be a run is removed; ``Run.at`` refuses anything else. Raises where a process trains in it, or
-    where the new run would read something inside it.
+    Only runs are removed; ``Run.at`` refuses anything else. Raises where a process trains in the folder, or where the
+    new run would read something inside it.
     """
     if not Run(folder).config_path.exists():
         return

@@ -1,4 +1,4 @@
-"""What suits the classifier of a frozen encoder: seconds on a CPU, once its features are there."""
+"""Settings for the classifier of a frozen encoder, which trains in seconds on a CPU once the features are computed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,13 +8,13 @@ from debiaspl.training import Choice, Recipe
 from debiaspl.training.vectors import LINEAR, enough_steps
 
 VIEWED = 2000
-"""In sets of up to so many images, strong views are computed by the encoder, of pictures. In larger ones they are made
-of the features: five times as fast."""
+"""Up to this many images, strong views are computed by the encoder from the images. For larger sets they are made from
+the features, which is five times as fast."""
 
 
 def frozen(base: Recipe, images: int, source: str, architecture: Mapping[str, Any]) -> Recipe:
-    """``base`` on top of this encoder. A linear classifier of fixed features is less sure of itself than a network that
-    learns its own: choose a threshold below 0.95."""
+    """``base`` on top of this encoder. A linear classifier of fixed features is less confident than a network that
+    learns its features: choose a threshold below 0.95."""
     steps = enough_steps(images)
     return replace(
         base,

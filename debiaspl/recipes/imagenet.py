@@ -55,7 +55,7 @@ CELLS = (
 
 
 def steps(share: float) -> int:
-    """So many that the unlabeled images are seen ``EPOCHS`` times."""
+    """Steps in which the unlabeled images are seen ``EPOCHS`` times."""
     return math.ceil(EPOCHS * (IMAGES - round(share * IMAGES)) / UNLABELED_BATCH)
 
 

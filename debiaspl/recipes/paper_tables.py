@@ -1,5 +1,5 @@
-"""Cells of the paper's tables that are no recipe of their own, and what else is printed for a cell: the paper's other
-tables, and other people's runs of FixMatch.
+"""Cells of the paper's tables without a recipe, and further published numbers of a cell: the paper's other tables, and
+other authors' runs of FixMatch.
 
 Top-1 % on the test set. ``MORE`` says how each cell would be run: a recipe and the settings that differ from it.
 """
@@ -18,7 +18,7 @@ SOURCES = {
     "TorchSSL": "github.com/TorchSSL/TorchSSL, README.md; the best on the test set",
     "kekmodel": "github.com/kekmodel/FixMatch-pytorch, README.md; one run",
 }
-"""Whose numbers stand beside the paper's, and where they were read."""
+"""Sources of the numbers beside the paper's."""
 
 
 class Elsewhere(NamedTuple):
@@ -49,7 +49,7 @@ ELSEWHERE = (
 NOTES = {
     "cifar10-lt200-10pct-balanced": "45,000 balanced unlabeled images here; the paper does not say how many it has.",
 }
-"""What must be read with the numbers of a cell."""
+"""Notes on the numbers of a cell."""
 
 
 class More(NamedTuple):

@@ -17,7 +17,7 @@ FOLDER = "long-tail"
 OURS = "ours"
 ALGORITHMS = {"fixmatch": "FixMatch", "abc": "ABC", "acr": "ACR", "crest": "CReST", "crest+": "CReST+"}
 METHODS = {"debiaser": "DebiasPL", "simpro": "SimPro", "cdmad": "CDMAD"}
-"""What FixMatch with such a correction is called."""
+"""The names of FixMatch with these corrections."""
 SHORT = {"consistent": "", "uniform": "unif.", "reversed": "rev."}
 METHOD_COLUMNS = 24
 
@@ -33,7 +33,7 @@ class ProtocolRow:
     source: str
     """A key of ``published.SOURCES``, or ``ours``."""
     where: str
-    """The table that it stands in; of our own, what differs from the recipe and the number of folds."""
+    """The table that it is from; for our own, what differs from the recipe, and the number of folds."""
     spread: float | None = None
     """Published standard deviation."""
     folds: tuple[float, ...] = ()
@@ -79,7 +79,7 @@ def _own(path: Path) -> ProtocolRow:
         recipe = Recipe.from_json(measured["recipe"])
         cell = recipe.name.removesuffix("-fixmatch").removesuffix("-start")
         if cell not in {cell.name for cell in CELLS}:
-            raise ValueError(f"{recipe.name} is no recipe of a standard long-tail protocol")
+            raise ValueError(f"{recipe.name} is not a recipe of a standard long-tail protocol")
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         apart = [
             text for text in changes(recipe, settings) if text.partition("=")[0] not in ("algorithm", "correction")
@@ -105,12 +105,12 @@ def _own(path: Path) -> ProtocolRow:
         told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise RunError(
             f"{path} cannot be read as results of benchmarks/gain.py on a standard long-tail protocol: {told}. "
-            "Measure it again, or take it away."
+            "Measure it again, or remove it."
         ) from error
 
 
 def method_name(algorithm: str, correction: str) -> str:
-    """As papers call it, where they do."""
+    """The name that papers use, if there is one."""
     first = ALGORITHMS.get(algorithm, algorithm)
     if correction == "none":
         return first

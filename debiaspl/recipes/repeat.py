@@ -30,7 +30,7 @@ FINEST = 0.01
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a result file says."""
+    """The content of a result file."""
 
     path: Path
     recipe: Recipe
@@ -51,13 +51,13 @@ class Planned:
     runs: Mapping[int, tuple[Path, Recipe]]
     """By fold."""
     changed: tuple[str, ...]
-    """Settings by which they compute something else than what is recorded."""
+    """Settings that change what is computed."""
     given_start: str | None = None
     """A start that is not trained again."""
 
 
 def read_recorded(path: Path) -> Recorded:
-    """The file; raises where it records no run."""
+    """Read a result file; raises where it records no run."""
     try:
         found = read_result(path)
     except OSError as error:
@@ -69,7 +69,9 @@ def read_recorded(path: Path) -> Recorded:
     if not isinstance(found, dict) or not isinstance(found.get("recipe"), dict) or "algorithms" in found:
         holds = ", ".join(list(found)[:8]) if isinstance(found, dict) else type(found).__name__
         hint = (
-            " A matrix is repeated with debiaspl compare." if isinstance(found, dict) and "algorithms" in found else ""
+            " A comparison is repeated with debiaspl compare."
+            if isinstance(found, dict) and "algorithms" in found
+            else ""
         )
         raise RunError(
             f"{path} records no run that can be repeated: it holds {holds or 'nothing'}. Expected recipe and folds, as "
@@ -115,18 +117,18 @@ def plan(
     settings: Sequence[str] = (),
     start_settings: Sequence[str] = (),
 ) -> Planned:
-    """What to train; ``folds`` are those that are recorded unless given. Trains nothing and finds what is wrong."""
+    """The runs to train; ``folds`` are all recorded ones unless given. Trains nothing, and finds mistakes early."""
     base = recorded.recipe.with_settings(settings, load_files=True)
     for part in PARTS:
         name = getattr(base, part).name
         if not is_at_hand(part, name):
             raise RunError(
-                f"{recorded.path} names a file of somebody's own, {name}, which repeat does not execute by itself. "
-                f"If you trust it: --set {part}={name}"
+                f"{recorded.path} uses the user file {name}, which is not executed without your permission. If you "
+                f"trust it: --set {part}={name}"
             )
     chosen = list(dict.fromkeys(folds)) or list(recorded.accuracy)
     if any(_key(setting) == "seed" for setting in settings):
-        raise ValueError("the seed is the fold; name it with --fold, not with --set.")
+        raise ValueError("the fold is the seed. Choose it with --fold, not with --set.")
     own_start = any(_key(setting) == "start" for setting in settings)
     starts: dict[Path, Recipe] = {}
     runs = {}
@@ -151,8 +153,7 @@ def _key(setting: str) -> str:
 
 
 def _changes(before: Recipe, settings: Sequence[str]) -> Iterator[str]:
-    """Settings by which something else is computed. A start that is given is taken for the recorded one; that there is
-    none is a change."""
+    """Settings that change what is computed. Another start counts as the recorded one; no start is a change."""
     for setting in settings:
         now = before.with_settings([setting], load_files=True)
         same_start = replace(now, start=before.start) if now.start and before.start else now
@@ -162,7 +163,7 @@ def _changes(before: Recipe, settings: Sequence[str]) -> Iterator[str]:
 
 
 def _computed(recipe: Recipe) -> Recipe:
-    """Without what changes nothing that a recipe computes."""
+    """The recipe without fields that do not change what it computes."""
     plain = Recipe(name="")
     return replace(recipe, **{name: getattr(plain, name) for name in APART})
 
@@ -194,7 +195,7 @@ def repeat(
 
 def compared(planned: Planned, now: Mapping[int, float]) -> dict[str, Any]:
     """Recorded and new numbers by fold, in %, and whether each new one lies within the 95 % interval that the recorded
-    folds give for a further run; ``within`` is None where that cannot be told."""
+    folds give for a further run; ``within`` is None where there is no interval."""
     recorded = planned.recorded.accuracy
     interval = None if planned.changed else next_interval(list(recorded.values()), FINEST)
     folds = [
@@ -227,14 +228,11 @@ def in_words(result: Mapping[str, Any]) -> list[str]:
         difference = "" if before is None else f" ({now - before:+.2f})"
         said.append(f"fold {fold['fold']}: {told}, now {now:.2f} %{difference}")
     if result["given_start"]:
-        said.append(f"The start {result['given_start']} was given, and is taken for the recorded one.")
+        said.append(f"The start {result['given_start']} was used instead of training the recorded one.")
     if result["changed"]:
-        said.append(
-            f"Not comparable: {', '.join(result['changed'])} was changed, so this is another experiment than the "
-            "recorded one."
-        )
+        said.append(f"Not comparable: {', '.join(result['changed'])} was changed, so this is a different experiment.")
     elif result["interval"] is None:
-        said.append("Cannot tell: the file records one fold, which has no spread. Both numbers are above.")
+        said.append("The file records one fold, which has no spread, so the numbers cannot be tested.")
     else:
         low, high = result["interval"]
         outside = [str(fold["fold"]) for fold in result["folds"] if not fold["within"]]

@@ -1,4 +1,4 @@
-"""What was measured beside what the paper reports: a row for every cell, method and recipe, measured or open."""
+"""Our measured accuracy beside the paper's: a row for every cell, method and recipe, measured or open."""
 
 import math
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, RunError
 
 METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
-"""And how the names of their recipes end."""
+"""Methods, and the endings of their recipes' names."""
 PLAIN = Recipe(name="", data="")
 KINDS = {"start": "-start", "minutes": "-minutes", "paper": ""}
-"""Kinds of recipes, and what stands in their names behind the cell."""
+"""Kinds of recipes, and what follows the cell in their names."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class MeasuredRow:
 
     cell: str
     method: str
-    """Ending in what differs from the recipe of that name, where something does: ``DebiasPL, strength=1``. What the
-    recipe no longer gives, because more than its number of steps has been changed since, is called earlier."""
+    """With the settings that differ from the recipe of that name: ``DebiasPL, strength=1``. ``earlier recipe``: more
+    than the number of steps has been changed since."""
     recipe: str
     """``start``, ``minutes`` or ``paper``."""
     paper: float | None
@@ -37,7 +37,7 @@ class MeasuredRow:
     seconds: tuple[float, ...] = ()
     """Of each fold, from the start of its process to its end."""
     together: int = 1
-    """Runs that shared the GPU, all of which then took longer."""
+    """How many runs shared the GPU; each took longer than alone."""
     gpu: str | None = None
     folds: tuple[int, ...] = ()
     """The seed of each."""
@@ -48,8 +48,8 @@ class MeasuredRow:
 
     @property
     def standing(self) -> str:
-        """``open``; of the paper's own recipe ``below`` or ``reached``; of another one ``other recipe``, since it does
-        not compare with the paper's number; nothing where the paper has none."""
+        """``open``: not measured. ``below`` or ``reached``, for the paper's own recipe. ``other recipe``, which cannot
+        be compared with the paper's number. Empty where the paper has no number."""
         if not self.accuracy:
             return "open"
         if self.paper is None:
@@ -63,8 +63,8 @@ class MeasuredRow:
 
 
 def rows(*folders: Path) -> list[MeasuredRow]:
-    """Everything under these folders, in each a folder per cell, with a file per recipe; and what is expected and is
-    not there."""
+    """A row for every result file in these folders (a folder for each cell, a file for each recipe), and for every
+    expected result that is missing."""
     found: list[MeasuredRow] = []
     cells = _cells()
     for folder in folders:
@@ -72,7 +72,7 @@ def rows(*folders: Path) -> list[MeasuredRow]:
             search = path.parent == folder and SEARCH in path.stem
             if not search and (path.parent.name not in cells or path.parent.parent != folder):
                 place = folder / next(iter(cells))
-                raise RunError(f"{path} belongs to no cell. Expected it in a folder such as {place}.")
+                raise RunError(f"{path} is not in the folder of a cell. Expected a folder such as {place}.")
     for cell, papers in cells.items():
         files = {path.stem: path for folder in folders for path in json_files(folder) if path.parent == folder / cell}
         for kind, infix in KINDS.items():
@@ -87,12 +87,12 @@ def rows(*folders: Path) -> list[MeasuredRow]:
                     measured.insert(0, MeasuredRow(cell, method, kind, paper))
                 found += measured
         for path in files.values():
-            raise RunError(f"{path} is named like no recipe of {cell}, expected {cell}-minutes or the like.")
+            raise RunError(f"{path} has no name of a recipe of {cell}. Expected a name such as {cell}-minutes.")
     return found
 
 
 def _order(stem: str) -> tuple[bool, int]:
-    """The recipe itself, its variants, and what it was before."""
+    """Sort key: the recipe itself, its variants, then earlier recipes."""
     return stem.endswith("-earlier"), len(stem)
 
 
@@ -127,12 +127,12 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
     except (OSError, KeyError, TypeError, ValueError) as error:
         told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise RunError(
-            f"{path} cannot be read as results of benchmarks/gain.py: {told}. Measure it again, or take it away."
+            f"{path} cannot be read as results of benchmarks/gain.py: {told}. Measure it again, or remove it."
         ) from error
 
 
 def fold_numbers(folds: list[dict[str, Any]]) -> tuple[int, ...]:
-    """The seeds; where a file does not name them, their places."""
+    """The seeds of the folds; where a file does not record them, their positions."""
     return tuple(int(fold.get("fold", place)) for place, fold in enumerate(folds))
 
 
@@ -151,13 +151,13 @@ def described(found: Recipe) -> str:
 
 
 def checked(measured: Any) -> None:
-    """Raise where numbers are none."""
+    """Raise where the content is not a result."""
     if not isinstance(measured, dict) or not isinstance(measured["recipe"], dict):
         raise ValueError("expected an object with a recipe")
     if measured["recipe"]["name"] not in RECIPES:
         raise ValueError(f"there is no recipe {measured['recipe']['name']!r} any more")
     if not isinstance(measured["command"], str) or not isinstance(measured["device"], str):
-        raise ValueError("its command or device is no text")
+        raise ValueError("its command or device is not text")
     if not isinstance(measured["together"], int) or measured["together"] < 1:
         raise ValueError(f"together is {measured['together']!r}, expected a number of runs")
     if not isinstance(measured["folds"], list) or not measured["folds"]:
@@ -170,7 +170,7 @@ def checked(measured: Any) -> None:
 
 
 def changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
-    """What sets a measured recipe apart from the recipe that has its name now."""
+    """How a measured recipe differs from the recipe that has its name now."""
     now = recipe(measured.name)
     for setting in settings:
         before, now = now, now.with_settings([setting])
@@ -184,7 +184,7 @@ def changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
 
 
 def _computed(found: Recipe) -> Recipe:
-    """Without what changes nothing that a recipe computes."""
+    """The recipe without fields that do not change what it computes."""
     return replace(found, **{name: getattr(PLAIN, name) for name in APART})
 
 

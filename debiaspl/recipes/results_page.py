@@ -12,11 +12,11 @@ from debiaspl.report.pages import build_page, rounded
 
 TITLE = "All results"
 RECIPE_WORDS = {
-    RAN["paper"]: "the settings, network and length of the paper. Only here is a number of ours called reached or "
+    RAN["paper"]: "the settings, network and length of the paper. Only these numbers of ours are called reached or "
     "below.",
     RAN["minutes"]: "our own recipe for minutes: ResNet-9, FixMatch with a contrastive loss (contrastmatch), fewer "
     "steps, and with the Debiaser a margin on labeled images, which the paper does not have. Its settings were chosen "
-    "on fold 100, where 50 of 55 runs had the Debiaser: FixMatch was not tuned by itself.",
+    "on fold 100, where 50 of 55 runs had the Debiaser: FixMatch was not tuned separately.",
     RAN["start"]: "our own recipe that begins with features learned without labels: contrastmatch on a wider ResNet-9, "
     "with the Debiaser at strength 1. Learning rate, threshold and first classifier were searched alike for both on "
     "fold 100, 8 runs each; all else, strength 1 included, comes from searches with 21 runs of DebiasPL and 8 of "
@@ -25,17 +25,17 @@ RECIPE_WORDS = {
     PROTOCOL: "settings and length that are usual for a standard long-tail protocol.",
 }
 READ = (
-    "Top-1 % on the test set, of the averaged weights after the last step; no epoch is chosen. A fold is a "
-    "seed: other labeled images, other first weights; but folds of ours: start begin with one start, of one seed. "
+    "Top-1 % on the test set, of the averaged weights after the last step; no epoch is selected. A fold is a "
+    "seed: other labeled images and other initial weights; but all folds of ours: start share one start, of one seed. "
     "FixMatch is a recipe without the Debiaser, DebiasPL the same recipe with it. Intervals are Student's t, "
     "95 %, over folds; one fold has none. Minutes are those of a fold's whole process, with the start where the recipe "
-    "has one; where several runs shared the GPU, each took longer. The paper's DebiasPL is of 2^19 steps, half of "
-    "FixMatch's own length. FixMatch is marked as copied from other papers (CoMatch, FixMatch or CReST) in its main "
-    "CIFAR-10 table; 72.1, with balanced unlabeled images, is not."
+    "has one; where several runs shared the GPU, each took longer. The paper trains DebiasPL for 2^19 steps, half of "
+    "FixMatch's own length. In its main CIFAR-10 table FixMatch is marked as copied from other papers (CoMatch, "
+    "FixMatch or CReST); 72.1, with balanced unlabeled images, is not."
 )
 SHARED = (
-    "By the minutes recipe as it is now, FixMatch and DebiasPL share the first half of a fold, which is the same to "
-    "the bit: labels of unlabeled images begin after it."
+    "With the current minutes recipe, the first half of a fold is the same for FixMatch and DebiasPL, bit for bit: "
+    "pseudo-labels are used only after it."
 )
 
 
@@ -104,5 +104,5 @@ def each_fold(pair: Pair) -> str:
 
 
 def points(value: float) -> str:
-    """With one decimal, a half away from zero: whatever the last bits of a difference are, it reads the same."""
+    """With one decimal, halves rounded away from zero, so that rounding errors do not change the text."""
     return f"{round(value + copysign(1e-6, value), 1):+.1f}"

@@ -20,14 +20,13 @@ REPEAT = """## Repeat a result
     debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0    # one of them
     debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0 --set steps=20 --set-start steps=20
 
-It trains the recipe that the file records, as it is recorded, with each fold as the seed; before it the start, where
-the file has the command of one. Then it prints the recorded and the new number of each fold, and whether the new one
-lies within the interval in which 95 % of further runs lie: m ± t s √(1 + 1/n), of n recorded folds with mean m and
-standard deviation s. A file with one fold has no such interval; both numbers are printed. With settings that change
-what is computed, as in the third line, a rehearsal, numbers are not compared. `--set start=RUN` takes a start that is
-there already. Another GPU or version of PyTorch rounds differently, so that a fold does not give the same number
-again; the commit, versions and device of the recorded runs are in the file. `results.json` of any run can be repeated
-too.
+It trains the recipe that the file records, with each fold as the seed; if the file has the command of a start, the
+start is trained first. Then it prints the recorded and the new number of each fold, and whether the new one lies within
+the interval that contains 95 % of further runs: m ± t s √(1 + 1/n), for n recorded folds with mean m and standard
+deviation s. A file with one fold has no such interval; both numbers are printed. With settings that change what is
+computed, as in the third line, numbers are not compared. `--set start=RUN` uses a start that exists already. Another
+GPU or version of PyTorch rounds differently, so a fold does not give exactly the same number again; the commit,
+versions and device of the recorded runs are in the file. `results.json` of any run can be repeated too.
 """
 
 
@@ -44,11 +43,11 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
         "".join(f"* **{name}**: {words}\n" for name, words in RECIPE_WORDS.items()),
         f"## Accuracy against minutes\n\n![Accuracy against minutes, a panel for each cell.]({figure})\n",
         "*What to see: whether a recipe's DebiasPL mark is above its FixMatch mark; higher and further left is "
-        "better.* A mark is the mean of a recipe's folds, its line goes from the worst fold to the best. Dotted: the "
+        "better.* A mark is the mean of a recipe's folds; its line goes from the worst fold to the best. Dotted: the "
         "paper's number, which for FixMatch is mostly copied from other papers.\n",
         "## The paper's cells\n",
-        "Measured rows. Paper is the paper's number for the cell and method, whatever recipe ours has; a row whose "
-        "recipe is not the paper's is neither reached nor below. Open cells of the paper: "
+        "Measured rows. Paper is the paper's number for the cell and method, whichever recipe we used; only rows with "
+        "the paper's recipe are called reached or below. Open cells of the paper: "
         f"{_open(lines)}; the HTML page lists them, each with its command.\n",
         markdown([_HEADER, *(_cells(line) for line in known if line.group == PAPER)]),
         "".join(f"\n{note}\n" for note in _notes(known)),
@@ -59,8 +58,8 @@ def text(lines: Sequence[Line], figure: str = "results.svg") -> str:
         markdown([("cell", "method", "the paper", "other numbers"), *_elsewhere(lines)]),
         "".join(f"* {name}: {words}.\n" for name, words in SOURCES.items()),
         "## Standard long-tail protocols\n",
-        "None of them has a number in the DebiasPL paper. Open: FixMatch or DebiasPL, which are recipes, not measured "
-        "here. Numbers of ours have their folds in brackets.\n",
+        "The DebiasPL paper has no numbers for these. Open: a recipe of FixMatch or DebiasPL that was not measured. "
+        "Our own numbers have their folds in brackets.\n",
         *(_protocol(protocol, lines) for protocol in PROTOCOLS),
         "".join(f"* {name}: {words}.\n" for name, words in PROTOCOL_SOURCES.items()),
         REPEAT,

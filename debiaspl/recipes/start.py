@@ -18,8 +18,8 @@ from debiaspl.recipes.eurosat import SIDE
 from debiaspl.training import Choice, Recipe
 
 ALL_TRAINING_IMAGES = Choice("label-share", {"share": 0.1, "labeled_also_unlabeled": True})
-"""Every training image of a known set is learned from without its label. A tenth of the labels make the class means by
-which features are measured on the test set when all is over; no step sees a label."""
+"""Every training image of a known set is used without its label. No step sees a label; at the end, a tenth of the
+labels gives the class means that measure the features on the test set."""
 
 PRETRAIN = Recipe(
     name="start",
@@ -54,25 +54,25 @@ SMALL = replace(
     log_every=50,
     checkpoint_every=100,
 )
-"""A network that two cores can train in minutes, and that digits and ``debiaspl train PHOTOS`` on a CPU have too."""
+"""A network that two cores can train in minutes, as for digits and for ``debiaspl train PHOTOS`` on a CPU."""
 
 LARGEST_SIDE = {"cuda": 64, "cpu": 32}
-"""Pixels a side of the photos that a start is trained with, at most."""
+"""The largest image size of a start, in pixels a side."""
 IMAGES = {"cuda": 50_000, "cpu": 3_000}
-"""Images for which PRETRAIN, whose set is CIFAR-10, and SMALL have their steps."""
+"""The numbers of images that the steps of PRETRAIN (CIFAR-10) and of SMALL are for."""
 LEAST_STEPS = {"cuda": 5_000, "cpu": 300}
 NOT_MIRRORED = ("digits", "mnist")
-"""Known sets of which a mirrored image is another thing."""
+"""Known sets whose images must not be mirrored."""
 
 
 def start_for(images: int, device: str) -> Recipe:
-    """PRETRAIN, or SMALL on a CPU, for a set of so many images.
+    """PRETRAIN, or SMALL on a CPU, for a set of this many images.
 
     Steps grow with the square root of the images: a set of a quarter of the images has half of the steps, and sees each
-    image twice as often. On a CPU they grow no further than those of SMALL: nobody would wait for more.
+    image twice as often. On a CPU they are at most those of SMALL, to keep the time short.
 
-    An image is not to be told from itself: a batch holds half of the images at most, and the memory, which has two
-    views of each image, a quarter of them; it is left out where it would not hold a batch.
+    An image must not be its own negative: a batch holds at most half of the images, and the memory, which has two views
+    of each image, a quarter of them; there is no memory where it would not hold a batch.
     """
     base, share = (SMALL if device == "cpu" else PRETRAIN), images / IMAGES[device]
     steps = base.steps * sqrt(min(share, 1) if device == "cpu" else share)
@@ -88,7 +88,7 @@ def start_for(images: int, device: str) -> Recipe:
 
 
 def start_for_known(data: str, images: int, device: str) -> Recipe:
-    """The recipe of a known set's start: the one that has its name, where this machine can train it in minutes."""
+    """The start of a known set: its own recipe, where this machine can train that in minutes."""
     own = next((recipe for recipe in RECIPES if recipe.data == data), None)
     if own is not None and (device != "cpu" or own.network.name == SMALL.network.name):
         return own
@@ -97,8 +97,8 @@ def start_for_known(data: str, images: int, device: str) -> Recipe:
 
 
 def _of_cells() -> Iterator[Recipe]:
-    """Where a protocol says which images there are, a start looks at these alone. They are others in every fold: train
-    it with the seed of the run that begins with it."""
+    """Starts of the long-tail cells. Their protocol selects the images, with others in every fold: train a start with
+    the seed of the run that uses it."""
     cells = [(name, about, protocol) for name, about, protocol, _, _ in CELLS if protocol.name != "few-labels"]
     cells += [(cell.name, cell.about, cell.protocol) for cell in long_tail.CELLS if cell.data == "cifar10"]
     for name, about, protocol in cells:
@@ -132,7 +132,7 @@ RECIPES = (
         PRETRAIN,
         name="cifar10-pretrain",
         about="CIFAR-10: features without labels",
-        cost="4.4 min on an H200: 54,000 steps at 4.9 ms",  # results/start/second-search.json, speed_alone
+        cost="~265 s on an H200: 54,000 steps at 4.9 ms",  # results/start/second-search.json, speed_alone
         data="cifar10",
     ),
     replace(

@@ -1,4 +1,4 @@
-"""What runs show."""
+"""Reports of runs."""
 
 from debiaspl.report.comparison import Comparison
 from debiaspl.report.figures import draw_comparison, require_matplotlib

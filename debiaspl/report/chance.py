@@ -36,19 +36,19 @@ def told(chance: float) -> str:
 
 
 def at_least(count: int, trials: int, share: float) -> float:
-    """How often so many or more of the trials succeed, where each does with this probability (binomial)."""
+    """The probability of ``count`` or more successes in these trials (binomial)."""
     from scipy.special import bdtrc
 
     return float(bdtrc(min(count - 1, trials), trials, share))
 
 
 def at_most(count: int, trials: int, share: float) -> float:
-    """How often so many or fewer do."""
+    """The probability of ``count`` or fewer successes."""
     return at_least(trials - count, trials, 1 - share)
 
 
 def drawn_at_least(count: int, draws: int, special: int, total: int) -> float:
-    """How often so many or more of the draws are special, where they are drawn from ``total`` things, each once
+    """The probability that ``count`` or more of the draws, without replacement from ``total``, are special
     (hypergeometric)."""
     from scipy.special import gammaln
 
@@ -65,12 +65,12 @@ def drawn_at_least(count: int, draws: int, special: int, total: int) -> float:
 
 
 def drawn_at_most(count: int, draws: int, special: int, total: int) -> float:
-    """How often so many or fewer are."""
+    """The probability that ``count`` or fewer are."""
     return drawn_at_least(draws - count, draws, total - special, total)
 
 
 def any_at_least(count: int, probabilities: Iterable[float]) -> float:
-    """How often so many or more of different things happen, each by its own probability, by themselves."""
+    """The probability that ``count`` or more of independent events happen, each with its own probability."""
     happened = np.zeros(max(count, 0) + 1)
     happened[0] = 1.0  # the last place gathers "so many or more"
     for probability in probabilities:
@@ -81,18 +81,17 @@ def any_at_least(count: int, probabilities: Iterable[float]) -> float:
 
 
 def flipped(more: int, less: int) -> float:
-    """How often a fair coin, thrown once for each of these, favours the first side as much: the exact test of pairs
-    (McNemar's, and the sign test)."""
+    """The p-value, one-sided, of the exact test of pairs (McNemar's, and the sign test): a fair coin for each pair."""
     return at_least(more, more + less, 0.5)
 
 
 def either_way(more: int, less: int) -> float:
-    """The same for either side."""
+    """The same, two-sided."""
     return min(1.0, 2 * flipped(max(more, less), min(more, less)))
 
 
 def wilson(right: int, total: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share: unlike the normal one it stays within 0 to 1, and is no point at 0 or 1."""
+    """Wilson's 95 % interval of a share: unlike the normal one it stays within 0 to 1, and has a width at 0 and 1."""
     if total == 0:
         return 0.0, 1.0
     z, share = statistics.NormalDist().inv_cdf(0.975), right / total
@@ -103,9 +102,9 @@ def wilson(right: int, total: int) -> tuple[float, float]:
 
 
 def paired(differences: Sequence[float], finest: float) -> float:
-    """How often pairs that do not differ, but for chance, would have a mean as far from 0, either way (Student's t).
+    """The two-sided p-value of a paired t test.
 
-    ``finest`` is the smallest step the differences are measured in: that they are all the same proves no less spread.
+    ``finest`` is the resolution of the differences: equal values do not show a smaller spread.
     """
     count = len(differences)
     spread = max(statistics.stdev(differences), finest)
@@ -113,7 +112,7 @@ def paired(differences: Sequence[float], finest: float) -> float:
 
 
 def student(t: float, freedom: int) -> float:
-    """How often Student's t is as far from 0 as this, either way."""
+    """The two-sided p-value of Student's t."""
     from scipy.special import stdtr
 
     return float(2 * stdtr(freedom, -abs(t)))

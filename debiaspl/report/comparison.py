@@ -20,7 +20,7 @@ from debiaspl.report.over_seeds import (
 MethodRow = tuple[str, ...]
 BASELINE, COMPARED, OWN = "none", "debiaser", "own"
 WIDEST = 3
-"""More corrections than this are not set beside each other: then each pair has a row of its own."""
+"""With more corrections than this, each pair has a row of its own."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Comparison:
         return "method", "seeds", "accuracy %", *against, "worst class %", f"off {self._reference()} %", "almost none"
 
     def tables(self) -> list[list[tuple[str, ...]]]:
-        """The table in two forms, each with its header: whole, and with what a terminal of 80 columns has room for."""
+        """The table in two forms, each with its header: complete, and for a terminal of 80 columns."""
         whole = [self.header(), *self.rows()]
         return [[*whole], [(row[0], *row[2:4], *row[5:8]) for row in whole]]
 
     def rows(self) -> list[MethodRow]:
-        """The table, cell by cell: means over seeds, with the standard deviation where a spread is meant."""
+        """The table, cell by cell: means over seeds, with the standard deviation where useful."""
         rows: list[MethodRow] = []
         for name, numbers in self._methods().items():
             difference, off = numbers["difference"], numbers["pseudo_distance"]
@@ -79,28 +79,28 @@ class Comparison:
         return rows
 
     def _reference(self) -> str:
-        """What pseudo-labels are compared with: even shares, if a single run does not contain the true ones."""
+        """The shares that pseudo-labels are compared with: even ones, if some run does not record the true ones."""
         found = [pseudo_measures(run) for runs in self.results.values() for run in runs]
         return EVEN if any(one and one["reference"] == EVEN for one in found) else TRUE
 
     def finding(self, method: str) -> str:
-        """What the seeds show of a method beside the baseline, in one sentence."""
+        """One sentence that compares a method with the baseline over the seeds."""
         difference = self._methods()[method]["difference"]
         each = [100 * value for value in difference["per_seed"]]
         mean, better, count = statistics.fmean(each), difference["better_on"], len(each)
         if count == 1:
-            return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed proves little; try more."
+            return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed is not enough; try more."
         low, high = (100 * value for value in difference["interval"])
         sure = "" if difference["significant"] else ", not significant"
         average = f"points on average (95 % interval {low:+.1f} to {high:+.1f}{sure})"
         if better == count:
             return (
                 f"{method} was better than {self.baseline} on all {count} seeds: by {mean:.1f} {average}, "
-                f"{min(each):.1f} at the least."
+                f"{min(each):.1f} at least."
             )
         said = f"better than {self.baseline} on {better} of {count} seeds, equal on {each.count(0)}"
         if mean > 0:
-            return f"{method} was {said}: by {mean:.1f} {average}, {min(each):+.1f} at the least."
+            return f"{method} was {said}: by {mean:.1f} {average}, {min(each):+.1f} at least."
         return f"{method} was not better than {self.baseline} here: {mean:+.1f} {average}; {said}."
 
     def to_markdown(self) -> str:
@@ -109,15 +109,15 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Matrix:
-    """What was measured of every pair of an algorithm and a correction; a pair that makes no sense has a reason."""
+    """Results of every pair of an algorithm and a correction; pairs that cannot be trained have a reason."""
 
     seeds: Sequence[int]
     results: Mapping[str, Mapping[str, Results]]
     """Algorithm -> correction -> results, one per seed."""
     refused: Mapping[str, Mapping[str, str]]
-    """Algorithm -> correction -> why the pair makes no sense."""
+    """Algorithm -> correction -> why the pair cannot be trained."""
     own: Mapping[str, str]
-    """Algorithm -> the correction that its paper has built in, which the column ``own`` stands for."""
+    """Algorithm -> the correction built into its paper, for the column ``own``."""
     corrections: Sequence[str]
 
     def __post_init__(self) -> None:
@@ -199,7 +199,7 @@ class Matrix:
         return f"{sum(each) / len(each):.0f}" if each else ""
 
     def notes(self) -> list[str]:
-        """What stands below the table: every reason once, and what ``own`` stands for."""
+        """Notes below the table: every reason once, and what ``own`` means."""
         reasons = list(dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values()))
         notes = [f"{len(self.seeds)} seeds. ±: standard deviation. {INTERVAL_NOTE}"] if len(self.seeds) > 1 else []
         notes += [f"-: {reason}" for reason in reasons]
@@ -208,7 +208,7 @@ class Matrix:
             for algorithm, correction in self.own.items():
                 built_in.setdefault(correction, []).append(algorithm)
             told = "; ".join(f"{name} for {', '.join(users)}" for name, users in built_in.items())
-            notes.append(f"{OWN}: what each paper has built in: {told}.")
+            notes.append(f"{OWN}: the correction built into each paper: {told}.")
         return notes
 
     def to_markdown(self) -> str:

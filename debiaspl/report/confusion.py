@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 MOST_CELLS = 60_000
 """Cells of a matrix that a page carries."""
 MOST_CLASSES = 2_000
-"""Above this a matrix is too large to order and to draw; the list of mistakes remains."""
+"""A matrix of more classes is not drawn; the list of mistakes is still shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Cells:
 
     @classmethod
     def of(cls, truth: NDArray[np.int64], label: NDArray[np.int64], classes: int) -> "Cells":
-        """Count pairs; rows whose truth is not known count nowhere."""
+        """Count pairs of true and predicted class; rows without a known truth are left out."""
         known = truth >= 0
         places, count = np.unique(truth[known] * classes + label[known], return_counts=True)
         return cls(classes, places // classes, places % classes, count.astype(np.int64))
@@ -80,9 +80,9 @@ def matrix_of(cells: Cells, most: int = MOST_CELLS) -> dict[str, Any]:
 
 
 def confusion_order(cells: Cells) -> list[int]:
-    """Join what is confused most, again and again (average linkage), and set the ends that fit side by side.
+    """An order of the classes by average linkage of their confusions, in which confused classes are next to each other.
 
-    scipy's optimal_leaf_ordering would need 2 s for 1,000 classes, and its neighbours were confused no more.
+    scipy's optimal_leaf_ordering would need 2 s for 1,000 classes, and its order was not better.
     """
     if not 1 < cells.classes <= MOST_CLASSES:
         return list(range(cells.classes))

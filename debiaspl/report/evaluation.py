@@ -1,4 +1,4 @@
-"""How right a model is on photos whose true class is known: numbers for a table, and for JSON."""
+"""The accuracy of a model on photos of known classes, as a table and as JSON."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from debiaspl.deploy.saved import SavedModel
 from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells
 
-HEADER = ("class", "right", "of", "recall", "95 % interval", "most often taken for")
+HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")
 MOST_PAIRS = 5
-"""Mistakes that are named below the table."""
+"""How many kinds of mistakes are named below the table."""
 
 
 @dataclass(frozen=True, eq=False)
 class FolderEvaluation:
-    """What a model made of photos with a known class."""
+    """Predictions of a model on photos with a known class."""
 
     classes: tuple[str, ...]
     confusion: NDArray[np.int64]
@@ -31,10 +31,10 @@ class FolderEvaluation:
     without_label: int
     """Photos of the folder whose class is not known."""
     trained_with: int | None
-    """Photos with a known class that were left out, because the run has learned from them; None: it is not known which
+    """Photos with a known class that were left out because the run was trained with them; None: it is not known which
     these are, and none was left out."""
     absent: int
-    """Photos that the table names and that are not there."""
+    """Photos of the table that do not exist."""
     bad: dict[str, str]
     """Photos that could not be read -> why."""
 
@@ -95,7 +95,7 @@ class FolderEvaluation:
         return made
 
     def lines(self) -> list[str]:
-        """What the table does not say, in words."""
+        """Sentences with the numbers that are not in the table."""
         low, high = wilson(self.right, self.images)
         worst = self.classes.index(self.worst)
         right, total = int(self.confusion[worst, worst]), int(self.confusion[worst].sum())
@@ -104,7 +104,7 @@ class FolderEvaluation:
             f"to {100 * high:.1f} %), macro recall {100 * self.macro_recall:.1f} %",
             f"worst class: {self.worst}, {right:,} of {total:,}",
         ]
-        pairs = [f"{true} taken for {taken} ({count:,})" for true, taken, count in self.pairs()[:MOST_PAIRS]]
+        pairs = [f"{true} mistaken for {taken} ({count:,})" for true, taken, count in self.pairs()[:MOST_PAIRS]]
         return [*said, f"most frequent mistakes: {'; '.join(pairs)}"] if pairs else said
 
     def to_json(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def evaluate_folder(
 ) -> FolderEvaluation:
     """Compare the model of a run with the true classes of a folder: those of a table, or of class folders.
 
-    Photos that the run has learned from are left out, as far as they are known, unless ``every`` one is to count.
+    Photos that the run was trained with are left out, as far as they are known, unless ``every`` is true.
     """
     listing = list_folder(photos, table, model.classes, allow_absent=True, columns=columns)
     truth = {
@@ -176,8 +176,8 @@ def evaluate_folder(
 def _nothing(photos: Path, known: int) -> str:
     if known:
         return (
-            f"the run has learned from all {known:,} photos of {photos} whose class is known, so they tell nothing of "
-            "others. Give photos with labels that it has not seen, or count these all the same: --every."
+            f"the run was trained with all {known:,} photos of {photos} whose class is known, so they say nothing "
+            "about other photos. Use labeled photos that it has not seen, or count these anyway: --every."
         )
     return (
         f"no photo of {photos} has a known class. Expected a table with the true classes, --labels truth.csv, or a "

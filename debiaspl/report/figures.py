@@ -12,7 +12,7 @@ COLOURS = ("#999999", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")
 
 
 def require_matplotlib() -> None:
-    """To be asked before hours of training, not after."""
+    """Raise where matplotlib is missing; call it before hours of training."""
     if find_spec("matplotlib") is None:
         raise ImportError("figures are drawn with matplotlib: pip install 'debiaspl[report]'")
 
@@ -58,7 +58,7 @@ def _draw_accuracy(axes: Any, methods: dict[str, Any], colours: dict[str, str]) 
 
 
 def _mean_sorted_shares(numbers: dict[str, Any]) -> list[float]:
-    """Of each seed the shares, largest first; then the mean over seeds, place by place."""
+    """The sorted shares of each seed, and their mean over seeds at each rank."""
     runs = [
         sorted((count / sum(counts) for count in counts), reverse=True) for counts in numbers["pseudo_labels"] if counts
     ]

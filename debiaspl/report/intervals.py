@@ -1,6 +1,6 @@
 """Student's t intervals, 95 %: of a mean, and of the number that one more run would give.
 
-Both take the runs for independent and normally distributed, which a handful of folds can neither show nor refute. scipy
+Both assume independent, normally distributed runs, which a few folds can neither confirm nor refute. scipy
 is imported where it is used: not every command needs it.
 """
 
@@ -12,15 +12,15 @@ LEVEL = 0.95
 
 
 def mean_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
-    """Where the mean of all possible runs lies; None for fewer than two values, which say nothing of their spread.
+    """The 95 % interval of the mean; None for fewer than two values, which have no spread.
 
-    ``finest`` is the smallest step the values are measured in: that all are the same proves no smaller spread.
+    ``finest`` is the resolution of the values: equal values do not show a smaller spread.
     """
     return _interval(values, finest, 1 / max(len(values), 1))
 
 
 def next_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
-    """Where one further run lies (a prediction interval); None for fewer than two values."""
+    """The 95 % interval of one further run (a prediction interval); None for fewer than two values."""
     return _interval(values, finest, 1 + 1 / max(len(values), 1))
 
 

@@ -39,7 +39,7 @@ def next_page(found: Suggestions, run: Path, photos: Path, table: Path, labeled:
 
 
 def photos_in(folder: Path, side: int = SIDE) -> Find:
-    """Larger than those of an audit: a person must tell the class from them."""
+    """Pictures larger than those of an audit, so that a person can see the class."""
     from debiaspl.data.decode import BadImage, open_image
 
     def find(name: str) -> "Image.Image | None":

@@ -1,4 +1,4 @@
-"""What the runs of a method come to over its seeds, and beside those of another: paired differences, with intervals."""
+"""Means over the seeds of a method, and paired differences to another method, with intervals."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ INTERVAL_NOTE = (
 
 
 def measured(runs: Results, baseline: Results | None) -> dict[str, Any]:
-    """What the runs of one method come to; their difference to the same seeds of the baseline, where that was run."""
+    """Means of one method, and its difference to the same seeds of the baseline, if there is one."""
     pairs = [] if baseline is None else zip(runs, baseline, strict=True)
     differences = [run["accuracy"] - base["accuracy"] for run, base in pairs]
     difference = summary(differences)
@@ -55,7 +55,7 @@ def with_spread(numbers: Mapping[str, Any], form: str) -> str:
 
 
 def summary(values: Sequence[float]) -> dict[str, Any] | None:
-    """Mean, sample standard deviation and median, with the values they come from; None of no values."""
+    """Mean, sample standard deviation and median, with the single values; None without values."""
     if not values:
         return None
     return {

@@ -25,7 +25,7 @@ HINTED = 0.4
 """Minimum confidence of a zero-shot model beside a few labels, from the authors' scripts; lower than for the initial
 labels of a training without any."""
 SMALL = 128
-"""Small photos are not blown up beyond this by an encoder of any size: four times the speed for little."""
+"""Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_columns_of_no_table_are_refused(photos):
     column = ("--file-column", "photo")
     assert "photos has no labels.csv, so its columns cannot be named" in said("train", "photos", *column)
     typed = ("zeroshot", "photos", "--classes", "cat,dog", *column)
-    assert "--file-column and --label-column are those of a table" in said(*typed)
+    assert "--file-column and --label-column are columns of a table" in said(*typed)
 
 
 def test_they_are_for_photos_alone():

@@ -120,8 +120,8 @@ def test_packed_images_are_replaced_by_packed_images_alone(tmp_path):
     def pack(*more):
         return CliRunner().invoke(app, ["data", "pack", "photos", *more])
 
-    assert "mine exists already and is no packed folder" in pack("mine", "--overwrite").stderr
+    assert "mine exists already and is not a packed folder" in pack("mine", "--overwrite").stderr
     assert pack("packed").exit_code == 0
-    assert "packed exists already and contains packed images. Use --overwrite to replace it" in pack("packed").stderr
+    assert "packed already contains packed images. Use --overwrite to replace it" in pack("packed").stderr
     assert pack("packed", "--overwrite").stdout == "2 images of 24 x 24 are in packed\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "packed", "photos"]

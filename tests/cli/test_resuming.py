@@ -56,10 +56,12 @@ def test_a_mistyped_folder_is_named_and_so_is_the_run_that_was_meant():
     Path("runs/frist-no-run/config.json").write_text("[1]")
     Path("runs/frist-empty").mkdir()
     Path("runs/frist.txt").touch()
-    nothing = "--resume found no run in runs/frist: a new one begins there."
+    nothing = "--resume found no run in runs/frist, so a new one starts there."
     assert said("train", *TINY, "--out", "runs/frist", "--resume") == nothing
     begin("runs/first")
-    meant = " runs/first holds a run of this recipe that has not ended. If that was meant, stop this and say: --out "
+    meant = (
+        " runs/first holds a run of this recipe that has not ended. If you meant that one, stop this and use: --out "
+    )
     assert said("train", *TINY, "--out", "runs/frist", "--resume") == f"{nothing}{meant}runs/first"
     begin("runs/a run")  # of two, the one whose name is more alike
     assert said("train", *TINY, "--out", "runs/frist", "--resume") == f"{nothing}{meant}runs/first"
@@ -82,7 +84,7 @@ def test_it_is_silent_where_a_run_is_or_where_none_was_asked_for(tmp_path, capsy
     assert not Path("runs/new").exists()
 
     monkeypatch.setenv("WORLD_SIZE", "2")
-    for rank, heard in (("1", ""), ("0", "--resume found no run in runs/new: a new one begins there.\n")):
+    for rank, heard in (("1", ""), ("0", "--resume found no run in runs/new, so a new one starts there.\n")):
         monkeypatch.setenv("RANK", rank)
         warn_of_new_run(Path("runs/new"), recipe("digits-10"))
         assert capsys.readouterr().err == heard
@@ -102,7 +104,7 @@ def test_what_others_keep_to_themselves_beside_it_is_no_error(monkeypatch):
 
     monkeypatch.setattr(Path, "exists", refused)
     for command in (("train", *TINY), ("demo",)):
-        assert said(*command, "--out", "runs/new", "--resume").endswith("in runs/new: a new one begins there.")
+        assert said(*command, "--out", "runs/new", "--resume").endswith("in runs/new, so a new one starts there.")
 
 
 @pytest.mark.parametrize(
@@ -123,14 +125,14 @@ def test_experiments_of_several_runs_say_it_too(command, words):
     Path("photos").mkdir()
     Image.new("RGB", (9, 9)).save("photos/a.png")
     np.savez("t.npz", probabilities=np.array([[0.5, 0.5]]))
-    nothing = f"--resume found no {words} in runs/new: a new one begins there."
+    nothing = f"--resume found no {words} in runs/new, so a new one starts there."
     assert said(*command, "--out", "runs/new", "--resume") == nothing
     for name, files in {"old": ("results.json",), "stopped": (), "other": None}.items():
         Path("runs", name).mkdir(parents=True)
         for file in () if files is None else (f".{command[0]}", *files):
             Path("runs", name, file).touch()
     assert said(*command, "--out", "runs/new", "--resume") == (
-        f"{nothing} runs/stopped holds a {words} that has not ended. If that was meant, stop this and say: "
+        f"{nothing} runs/stopped holds a {words} that has not ended. If you meant that one, stop this and use: "
         "--out runs/stopped"
     )
     for place in ("runs/stopped", "runs", "t.npz"):  # the last two are refused, with other words

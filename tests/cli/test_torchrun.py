@@ -11,7 +11,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, P
 from debiaspl._torchrun import tell
 from debiaspl.cli.terminal import plain_errors
 
-SAID = "error on rank 1: debiaspl demo is one process. Start it without torchrun."
+SAID = "error on rank 1: debiaspl demo runs in one process. Start it without torchrun."
 
 
 @pytest.mark.slow

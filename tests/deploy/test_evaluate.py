@@ -51,11 +51,23 @@ def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path
     wrong = sum(one["images"] for one in told["mistakes"])
     assert wrong == 4 - right
     said = ran.output.splitlines()
-    assert said[0].split() == ["class", "right", "of", "recall", "95", "%", "interval", "most", "often", "taken", "for"]
+    assert said[0].split() == [
+        "class",
+        "right",
+        "of",
+        "recall",
+        "95",
+        "%",
+        "interval",
+        "most",
+        "often",
+        "mistaken",
+        "for",
+    ]
     assert f"accuracy {25 * right:.1f} % ({right} of 4; 95 % interval " in ran.output
-    assert "1 photos that the table names are not there." in ran.output
+    assert "1 photos of the table do not exist." in ran.output
     assert told["trained_with_left_out"] is None  # this run has recorded no names
-    assert "warning: which photos the run has learned from is not known; they may be among these." in ran.output
+    assert "warning: it is not known which photos the run was trained with." in ran.output
     assert f"All numbers are in {out}" in ran.output
 
 
@@ -68,7 +80,7 @@ def test_class_folders_are_truth_and_what_was_trained_with_is_left_out(run, mode
     assert evaluation.evaluate_folder(model, run, photos, every=True).images == 24
     every = {path.relative_to(photos).as_posix() for path in photos.rglob("*.jpg")}
     monkeypatch.setattr(evaluation, "trained_with", lambda run, photos, files: every)
-    with pytest.raises(ValueError, match=r"learned from all 24 photos of .* whose class is known, .*: --every\."):
+    with pytest.raises(ValueError, match=r"trained with all 24 photos of .* whose class is known, .*: --every\."):
         evaluation.evaluate_folder(model, run, photos)
 
 
@@ -121,7 +133,7 @@ def test_one_photo(run, model, photos, tmp_path):
     assert command("predict", run, photo, "--out", tmp_path / "one.csv").exit_code == 0
     assert (tmp_path / "one.csv").read_text().splitlines()[1].startswith(f"0000.jpg,{label},")
     ran = command("predict", run, photos)
-    assert "is no single photo: say where the predictions go, --out labels.csv." in ran.output
+    assert "is not a single photo. Say where to write the predictions: --out labels.csv." in ran.output
     ran = command("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
     assert "none.jpg does not exist" in ran.output
 

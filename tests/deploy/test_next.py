@@ -123,7 +123,7 @@ def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
     first = command(run, photos, "--count", 6, "--out", tmp_path / "1.csv", "--page", tmp_path / "1.html")
     assert first.exit_code == 0, first.output
     assert "6 of 24 images; they are in" in first.output
-    assert "--labels FILE tells it" in first.stderr
+    assert "Give their table: --labels FILE" in first.stderr
     picked = table(tmp_path / "1.csv")
     assert list(picked[0]) == ["file_name", "label", "predicted", "confidence", "why"]
     assert all(row["label"] == "" for row in picked)

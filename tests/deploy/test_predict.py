@@ -52,7 +52,7 @@ def test_labels_are_those_of_each_photo_read_as_in_training(run, folder, tmp_pat
         assert row["label"] == model.classes[int(probabilities.argmax())]
         assert abs(float(row["confidence"]) - float(probabilities.max())) < 2e-6
     assert "4 images: " in result.output
-    assert "warning: 1 image gave no prediction:\n  broken.jpg: its content is not JPEG" in result.stderr
+    assert "warning: 1 image could not be predicted:\n  broken.jpg: its content is not JPEG" in result.stderr
     assert [row["file_name"] for row in rows(tmp_path / "skipped.csv")] == ["broken.jpg", "notes.txt"]
 
 
@@ -99,7 +99,7 @@ def test_an_existing_file_stays_unless_told(run, photos, tmp_path):
     out.write_text("mine")
     result = command(run, photos, "--out", out)
     assert result.exit_code == 1
-    assert f"error: {out} exists already. Use --overwrite to replace it," in result.stderr
+    assert f"error: {out} exists already. Use --overwrite to replace it" in result.stderr
     assert out.read_text() == "mine"
     assert command(run, photos, "--out", out, "--overwrite").exit_code == 0
     assert len(rows(out)) == 24

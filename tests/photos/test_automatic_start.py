@@ -53,10 +53,7 @@ def test_features_are_learned_first_and_all_runs_begin_with_them(photos, tmp_pat
     out = tmp_path / "run"
     ran = train(photos, out)
     assert ran.exit_code == 0, ran.output
-    assert (
-        "1 of 2: features are learned without labels, 6 steps; without that: --set start=. 2 of 2: A small"
-        in ran.output
-    )
+    assert "1 of 2: learn features without labels, 6 steps; to skip this: --set start=. 2 of 2: A small" in ran.output
     said = list(dict.fromkeys(part for part in told if part))
     assert said[0] == "1 of 2: learning features"
     assert said[1] == "2 of 2: run 1 of 8 (supervised, fold 1 of 3)"
@@ -108,7 +105,7 @@ def test_both_parts_go_on_after_a_stop_to_the_same_bits(photos, tmp_path, monkey
     monkeypatch.setattr(run, "train_as", real)
     ran = train(photos, tmp_path / "whole", "--resume")
     assert ran.exit_code == 0, ran.output
-    assert f"Going on with {tmp_path / 'whole'}." in ran.output
+    assert f"Resuming {tmp_path / 'whole'}." in ran.output
     for part in ("start", "supervised", ""):
         assert same(tmp_path / "whole" / part, tmp_path / "kept" / part), part
     assert train(photos, tmp_path / "whole", "--resume").exit_code == 0  # has ended: nothing is repeated

@@ -93,8 +93,8 @@ def test_folders_that_are_taken_for_classes_are_named_and_can_be_left_alone(tmp_
     said = pretrain(photos, tmp_path / "start")
     assert said[0].startswith("60 images, 20 labels, 2 classes; ")
     assert said[0].endswith(
-        "The folders are taken for classes (even, odd); if they are not: --no-labels. Nothing is learned from labels: "
-        "they measure the features in the end."
+        "The folders are used as classes (even, odd); if they are not classes: --no-labels. Labels are not used for "
+        "training, only to measure the features at the end."
     )
     found = results(tmp_path / "start")
     assert found["unlabeled"] == 60  # labeled ones are learned from too, without their labels
@@ -117,7 +117,7 @@ def test_labels_csv_also_one_without_a_label_or_with_one_of_each_class(tmp_path)
     assert "held-out labels" in said[3]
     (photos / "labels.csv").write_text("file_name,label\n000.png,even\n001.png,odd\n")
     said = pretrain(photos, tmp_path / "single")
-    assert said[3] == "No class has a second label, so the features cannot be measured."
+    assert said[3] == "No class has two labels, so the features cannot be measured."
     assert results(tmp_path / "single")["check"]["kind"] == "none"
     for number, rows in enumerate(("", "000.png,\n", "000.png,even\n")):
         (photos / "labels.csv").write_text(f"file_name,label\n{rows}")
@@ -141,9 +141,9 @@ def test_a_stopped_start_goes_on_to_the_same_bits(flat, start, tmp_path, monkeyp
     ran = debiaspl("pretrain", flat, "--out", tmp_path / "run", "--device", "cpu", *SHORT)
     assert "stopped for the test" in ran.output
     monkeypatch.undo()
-    assert "exists already and contains a run" in debiaspl("pretrain", flat, "--out", tmp_path / "run", *SHORT).output
+    assert "already contains a run" in debiaspl("pretrain", flat, "--out", tmp_path / "run", *SHORT).output
     said = pretrain(flat, tmp_path / "run", "--resume")
-    assert said[1] == f"Going on with {tmp_path / 'run'}."
+    assert said[1] == f"Resuming {tmp_path / 'run'}."
     assert same(tmp_path / "run", start[0])
     assert [record["losses"] for record in Run(tmp_path / "run").log()] == [
         record["losses"] for record in Run(start[0]).log()
@@ -314,12 +314,12 @@ def trained_network_of(recipe, folder, network):
 def test_a_known_set_says_the_command_that_comes_next(tmp_path):
     said = pretrain("digits", tmp_path / "start")
     count = len(open_data("digits").train)
-    assert said[0] == f"{count:,} images of digits. Nothing is learned from labels."
+    assert said[0] == f"{count:,} images of digits. Labels are not used for training."
     assert said[1].startswith("A small network, at 8 x 8 pixels, moco, 8 steps of 64 images. About ")
     found = results(tmp_path / "start")
     assert found["unlabeled"] == count
     assert f"of {sum(found['labels'])} labels, is right for" in said[3]
-    assert said[3].endswith("test images: that measures the features alone.")
+    assert said[3].endswith("test images: this measures the features only.")
     command = (
         f"debiaspl train --recipe digits-10 --set start={tmp_path / 'start'} --set network=small --set network.width=4"
     )
@@ -331,11 +331,11 @@ def test_a_known_set_says_the_command_that_comes_next(tmp_path):
 
 def test_what_is_refused(tmp_path, flat, monkeypatch):
     refused = {
-        ("nowhere",): "nowhere is no folder, and no known set.",
+        ("nowhere",): "nowhere is neither a folder nor a known set.",
         ("digits", "--no-labels"): "are for a folder of photos",
-        ("digits", "--set", "algorithm=fixmatch"): "fixmatch learns from labels, and a start is learned without.",
-        (flat, "--root", tmp_path): "Leave it out.",
-        (flat, "--timeout", "5"): "Leave it out.",
+        ("digits", "--set", "algorithm=fixmatch"): "fixmatch learns from labels, and pretrain learns without.",
+        (flat, "--root", tmp_path): "out.",
+        (flat, "--timeout", "5"): "out.",
         (flat, "--set", "validation=0.5"): "there are no labels to hold out",
         (flat, "--set", "evaluate_every=2"): "no image has a label to evaluate with",
         (tmp_path,): "contains no image",
@@ -368,4 +368,4 @@ def test_two_ranks_train_one_start(flat, tmp_path):
             torch.testing.assert_close(ours[name], value, rtol=0, atol=1e-4)
     assert any((other[name] - value).abs().max() > 1e-2 for name, value in alone.items() if value.is_floating_point())
     photos = subprocess.run([*torchrun, "pretrain", str(flat)], env=environment, capture_output=True, text=True)
-    assert "a folder of photos is trained on by one process" in photos.stderr
+    assert "training on photos runs in one process" in photos.stderr

@@ -44,7 +44,9 @@ def test_two_lines_before_and_a_table_after(trained):
     assert re.search(r"cross-checked in 3 folds\. About .* cores?, in 12 runs\.$", said[1])
     assert said[2].split() == ["right", "of", "accuracy", "95", "%", "interval", "worst", "class"]
     assert [line.split()[0] for line in said[3:6]] == ["supervised", "graph", "DebiasPL"]
-    assert said[6].startswith("Each of 6 labels was predicted by one of 3 models that did not learn from it. These had")
+    assert said[6].startswith(
+        "Each of 6 labels was predicted by one of 3 models that did not learn from it. These models had"
+    )
     assert said[-1] == f"The run is in {out}; the report is {out / 'report.html'}"
 
 
@@ -77,7 +79,7 @@ def test_labels_that_were_added_after_training_are_evaluated(trained, place, tmp
     finally:
         (place / "labels.csv").write_text(before)
     assert ran.exit_code == 0, ran.output
-    assert "6 photos that the run has learned from are left out" in ran.output
+    assert "6 photos that the run was trained with are left out" in ran.output
     told = json.loads(numbers.read_text())
     assert (told["images"], told["trained_with_left_out"]) == (10, 6)
 
@@ -88,13 +90,13 @@ def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypat
     monkeypatch.setattr(frozen, "VIEWED", 0)
     ran = train(place, tmp_path / "large")
     assert ran.exit_code == 0, ran.output
-    assert "Over 2,000 photos no augmented views are computed; " in ran.output
-    assert ", with the features that are kept," not in ran.output
+    assert "With over 2,000 photos no augmented views are computed. " in ran.output
+    assert ", with the saved features," not in ran.output
     monkeypatch.setattr(duration, "_seconds_a_view", lambda *_: 100.0)
     photos, encoder = survey(place / "photos", place / "labels.csv"), load_encoder(str(place / "encoder"))
     recipe, where = Run(tmp_path / "large").recipe(), tmp_path / "again"
     plan = _plan(recipe, photos, check_for(photos), "cpu", encoder, False, None, where)
-    assert re.search(r"About \d+ seconds, with the features that are kept, on ", plan)
+    assert re.search(r"About \d+ seconds, with the saved features, on ", plan)
     assert " minutes on " in _plan(recipe, photos, check_for(photos), "cpu", encoder, False, None, where / "elsewhere")
     (kept,) = (tmp_path / ".features").glob("*.safetensors")
     viewed = choose(photos, "cpu", ("x", encoder))
@@ -142,12 +144,12 @@ def test_the_same_seed_gives_the_same_labels_also_after_a_stop(trained, place, m
     monkeypatch.setattr(run, "train_as", stopped)
     assert "somebody pulled the plug" in train(place, out).output
     monkeypatch.setattr(run, "train_as", real)
-    assert "exists already and contains a run" in train(place, out).output
+    assert "already contains a run" in train(place, out).output
     said = []
     monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
     ran = train(place, out, "--resume")
     assert ran.exit_code == 0
-    assert f"Going on with {out}." in ran.output
+    assert f"Resuming {out}." in ran.output
     for file in ("predictions.csv", "model.safetensors", "supervised/predictions.csv"):
         assert (out / file).read_bytes() == (trained[1] / file).read_bytes(), file
     # Of runs that had ended nothing is said, but they count.
@@ -280,7 +282,7 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
     for more in ((), ("--eager",)):
         ran = debiaspl("train", place / "photos", *where, "--resume", *more)
         said = ran.stderr.splitlines()
-        assert said == [f"--resume found no run in {tmp_path / 'run'}: a new one begins there.", "error: timed"]
+        assert said == [f"--resume found no run in {tmp_path / 'run'}, so a new one starts there.", "error: timed"]
     photos = survey(place / "photos", place / "labels.csv")
     for eager in (False, True):
         with pytest.raises(ValueError, match="trained"):
@@ -288,7 +290,7 @@ def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp
     monkeypatch.setattr(duration, "estimate", lambda *_: 1.0)
     assert debiaspl("train", place / "photos", *where, "--eager").stderr == "error: trained\n"
     ran = debiaspl("train", place / "photos", *where, "--eager", "--resume")
-    assert f"Going on with {tmp_path / 'run'}." in ran.output
+    assert f"Resuming {tmp_path / 'run'}." in ran.output
     assert ran.stderr == "error: trained\n"
     assert told == [True, False, True, False, False, False]
 

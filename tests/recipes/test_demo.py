@@ -67,7 +67,7 @@ def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path
     (tmp_path / ".demo").touch()
     (tmp_path / "old").touch()
     with pytest.raises(
-        RunError, match=r"exists already and contains a demo. Use --resume to resume it, --overwrite to replace it"
+        RunError, match=r"already contains a demo. Use --resume to resume it, --overwrite to replace it"
     ):
         demo(tmp_path, range(1))
 
@@ -148,11 +148,11 @@ def found(*differences: float) -> str:
 def test_the_demo_says_in_words_what_was_found_whichever_way_it_turns_out():
     assert found(0.1, 0.02) == (
         "DebiasPL was better than FixMatch on all 2 seeds: by 6.0 points on average (95 % interval -44.8 to +56.8, not "
-        "significant), 2.0 at the least."
+        "significant), 2.0 at least."
     )
     assert found(0.1, -0.02, 0) == (
         "DebiasPL was better than FixMatch on 1 of 3 seeds, equal on 1: by 2.7 points on average (95 % interval "
-        "-13.3 to +18.6, not significant), -2.0 at the least."
+        "-13.3 to +18.6, not significant), -2.0 at least."
     )
     assert found(0.02, -0.06) == (
         "DebiasPL was not better than FixMatch here: -2.0 points on average (95 % interval -52.8 to +48.8, not "

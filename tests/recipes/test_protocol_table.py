@@ -90,5 +90,7 @@ def test_refused_in_words(tmp_path):
     assert "there is no protocol '5/4'. Expected N1/M1, one of 500/4000," in shown("--protocol", "5/4", code=1)
     measured(tmp_path, "cifar10-40", "cifar10-40-minutes", [0.5])
     typed = ("--protocol", "500/4000", "--folder", str(tmp_path))
-    assert "cifar10-40-minutes is no recipe of a standard long-tail protocol" in " ".join(shown(*typed, code=1).split())
+    assert "cifar10-40-minutes is not a recipe of a standard long-tail protocol" in " ".join(
+        shown(*typed, code=1).split()
+    )
     assert "is not a folder" in shown(*typed[:3], str(tmp_path / "none"), code=1)

@@ -111,8 +111,8 @@ def test_a_file_that_is_no_result_is_named(tmp_path, name, text):
     ("change", "words"),
     [
         ({"together": "3"}, "together is '3', expected a number of runs"),
-        ({"command": None}, "its command or device is no text"),
-        ({"device": ["x"]}, "its command or device is no text"),
+        ({"command": None}, "its command or device is not text"),
+        ({"device": ["x"]}, "its command or device is not text"),
         ({"folds": []}, "it has no folds"),
         ({"folds": [{"accuracy": float("nan"), "seconds": 1.0}]}, "the accuracy of a fold is nan, expected a number"),
         ({"folds": [{"accuracy": 0.5, "seconds": "9"}]}, "the seconds of a fold is '9', expected a number"),
@@ -127,7 +127,7 @@ def test_a_damaged_file_is_refused_in_words(change, words, tmp_path):
     with pytest.raises(RunError) as caught:
         rows(tmp_path)
     assert str(caught.value) == (
-        f"{path} cannot be read as results of benchmarks/gain.py: {words}. Measure it again, or take it away."
+        f"{path} cannot be read as results of benchmarks/gain.py: {words}. Measure it again, or remove it."
     )
 
 
@@ -137,7 +137,7 @@ def test_a_folder_of_something_else_is_told(tmp_path):
     for folder in (tmp_path, tmp_path / "cifar10-9"):
         shown = CliRunner().invoke(app, ["results", "--folder", str(folder)])
         assert shown.exit_code == 1
-        assert "belongs to no cell. Expected it in a folder such as" in shown.output
+        assert "is not in the folder of a cell. Expected a folder such as" in shown.output
     (tmp_path / "empty").mkdir()
     shown = CliRunner().invoke(app, ["results", "--folder", str(tmp_path / "empty")])
     assert shown.exit_code == 1

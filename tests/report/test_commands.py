@@ -120,7 +120,7 @@ def test_the_page_has_pictures_of_images_at_hand(tmp_path):
     assert "../outside.png" not in values["pictures"]
     wrong = typed("audit", path, "--images", tmp_path / "none", "--out", tmp_path / "other.html")
     assert wrong.exit_code == 1
-    assert "expected a folder" in wrong.stderr
+    assert "expected the folder" in wrong.stderr
 
 
 def test_a_run_is_audited_with_pictures_of_its_own_data(runs, tmp_path):
@@ -147,7 +147,7 @@ def test_report_of_a_run_of_runs_and_of_a_folder_of_runs(runs, tmp_path, monkeyp
     assert everything.stdout.strip() == "The report is all.html"
     none = typed("report", tmp_path)
     assert none.exit_code == 1
-    assert "is no run of debiaspl and holds none" in none.stderr
+    assert "is not a run of debiaspl and holds no runs" in none.stderr
 
 
 def test_training_ends_with_the_path_of_a_report(tmp_path):

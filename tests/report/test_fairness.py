@@ -128,8 +128,8 @@ def test_seeds_that_only_one_method_has_and_seeds_that_stand_twice(tmp_path, fix
     assert told(fixmatch, *both) == ["seeds: 0 (FixMatch) against 0, 1 (DebiasPL)"]
     (both[1] / "results.json").unlink()  # not measured yet, so not compared
     assert told(fixmatch, *both) == []
-    assert told(fixmatch, both[0], both[0]) == ["seed 0 is there twice (DebiasPL)"]
-    assert told(both[0], both[0], both[0]) == ["seed 0 is there 3 times (DebiasPL)"]
+    assert told(fixmatch, both[0], both[0]) == ["seed 0 occurs twice (DebiasPL)"]
+    assert told(both[0], both[0], both[0]) == ["seed 0 occurs 3 times (DebiasPL)"]
 
 
 def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, monkeypatch):

@@ -69,7 +69,7 @@ def test_an_own_correction_that_has_a_column_is_not_shown_twice():
     rows = matrix("none", "own").tables()[0]
     assert rows[1] == ("supervised", "60.0 ± 14.1", "20", "= none", "", "4")
     assert rows[3] == ("adamatch", "50.0 ± 0.0", "50", "80.0 ± 0.0", "70", "10")
-    told = "own: what each paper has built in: none for supervised, uda; alignment for adamatch."
+    told = "own: the correction built into each paper: none for supervised, uda; alignment for adamatch."
     assert matrix("none", "own").notes()[1:] == [told]
 
 

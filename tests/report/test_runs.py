@@ -210,16 +210,14 @@ def test_a_start_without_labels_is_told_as_such_alone_and_beside_runs(runs, tmp_
 
 
 def test_what_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunError, match="is no run of debiaspl and holds none"):
+    with pytest.raises(RunError, match="is not a run of debiaspl and holds no runs"):
         runs_in(tmp_path)
     with pytest.raises(RunError, match=r"it has no config\.json"):
         read_run(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(RunError, match="is damaged or of another version"):
         read_run(tmp_path)
-    with pytest.raises(
-        RunError, match=r"config\.json is damaged or of another version of debiaspl: it tells no recipe"
-    ):
+    with pytest.raises(RunError, match=r"config\.json is damaged or of another version of debiaspl: it has no recipe"):
         read_run(tmp_path)
     three = begun(tmp_path / "three", [line(1, [1, 1, 1])])
     two = begun(tmp_path / "two", [line(1, [1, 1])])
@@ -257,9 +255,9 @@ def test_damaged_results_are_refused_by_the_name_of_their_file(tmp_path, case):
     [
         ("[]\n", "it is not a record of a step"),
         ("{}\n", "it is not a record of a step"),
-        ('{"step": 1}\n', "line 1 tells no losses"),
+        ('{"step": 1}\n', "line 1 has no losses"),
         ("{\n", "it is not a record of a step"),
-        (json.dumps(line(1, [1, 1])) + "\n" + json.dumps(line(2, [1])) + "\n", "line 2 speaks of another number"),
+        (json.dumps(line(1, [1, 1])) + "\n" + json.dumps(line(2, [1])) + "\n", "line 2 has another number"),
         (json.dumps(line(1, [1]) | {"prior": 3}) + "\n", "'prior' in line 1 is not a list of numbers"),
     ],
 )

@@ -34,7 +34,7 @@ def test_an_error_nobody_has_foreseen_is_two_lines_and_a_file(tmp_path, monkeypa
     first, second = capsys.readouterr().err.splitlines()
     (file,) = tmp_path.iterdir()
     assert first == "error: unexpected ZeroDivisionError: by \N{REPLACEMENT CHARACTER}[31mzero"
-    assert second.startswith("This is a defect of debiaspl. Please report it")
+    assert second.startswith("This is a bug in debiaspl. Please report it")
     assert second.endswith(str(file))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "Traceback (most recent call last)" in file.read_text()
@@ -44,7 +44,7 @@ def test_an_error_nobody_has_foreseen_is_two_lines_and_a_file(tmp_path, monkeypa
 def test_too_little_memory_is_no_defect(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, MemoryError("of 3 GB")) == 1
     first, second = capsys.readouterr().err.splitlines()
-    assert first == "error: there is not enough memory: of 3 GB"
+    assert first == "error: not enough memory: of 3 GB"
     assert "fewer workers" in second
     assert not list(tmp_path.iterdir())
 

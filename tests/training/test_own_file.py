@@ -156,7 +156,7 @@ def test_reading_a_run_folder_executes_nothing(tmp_path, part):
         recipe.with_settings(["bait=1"])
     with pytest.raises(RunError, match="contains a run of another recipe"):
         Run.at(folder, TINY, resume=True)
-    with pytest.raises(RunError, match="exists already and contains a run of recipe 'tiny'"):
+    with pytest.raises(RunError, match="already contains a run of recipe 'tiny'"):
         Run.at(folder, TINY, resume=False)
     other = "none" if part == "correction" else "pseudolabel"
     assert getattr(recipe.with_settings([f"{part}={other}"]), part).name == other

@@ -119,16 +119,16 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     options += ("--classes", "china,flower,temple,picture,red", "--confidence", 0.1, "--device", "cpu")
     said = run(photos, *options, "--out", tmp_path / "out")
     assert f"tiny-{kind} alone" in said
-    assert "How right they are is not known: --evaluate" in said
+    assert "The accuracy is not known. To measure it with true labels: --evaluate" in said
     assert f"tiny-{kind} has most likely seen" in " ".join(said.split())
     assert len(load_model(tmp_path / "out" / "debiaspl").classes) >= 2
-    assert "labels of its teacher, right or wrong" in (tmp_path / "out" / "report.html").read_text()
+    assert "labels of its teacher, which may be wrong" in (tmp_path / "out" / "report.html").read_text()
     for name in ("config.json", "log.jsonl", "results.json", "checkpoint"):  # an ordinary run
         assert (tmp_path / "out" / "fixmatch" / name).exists()
     arguments = "next", tmp_path / "out" / "debiaspl", photos, "--out", tmp_path / "next.csv"
     picks = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert "12 of 12 images, 0 with a label left out" in picks.output
-    assert "labels it learned from are its teacher's, which nobody has looked at" in picks.output
+    assert "labels of its teacher, which nobody has checked" in picks.output
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
@@ -178,7 +178,7 @@ def test_brackets_in_the_name_of_a_file_are_no_markup(tmp_path, monkeypatch):
     (place / "t.csv").write_text(f"file_name,label\n{sorted(path.name for path in photos.iterdir())[0]},temple\n")
     options = ("--classes", "temple,flower", "--model", "of[/a]/[b].npz", "--student", "small", "--set", "steps=2")
     said = run(photos, *options, "--evaluate", "of[/a]/t.csv", "--device", "cpu", "--out", tmp_path / "out")
-    assert "against of[/a]/t.csv" in " ".join(said.split())
+    assert "photos of of[/a]/t.csv" in " ".join(said.split())
     assert "[b].npz alone" in " ".join(said.split())
 
 

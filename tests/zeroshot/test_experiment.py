@@ -202,7 +202,7 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
         patch.setattr(module, "train_as", stops)
         with pytest.raises(KeyboardInterrupt):
             experiment.run(whole)
-    with pytest.raises(RunError, match=r"exists already and contains a zero-shot run. Resume it: --resume"):
+    with pytest.raises(RunError, match=r"already contains a zero-shot run. Use --resume"):
         experiment.run(whole)
     experiment.run(whole, resume=True)
     assert outcome(whole) == expected

@@ -1,4 +1,4 @@
-"""Which classes look alike: cosine similarity of their mean embeddings (as in the paper's study of confusion)."""
+"""Which classes are similar: cosine similarity of their mean embeddings (as in the paper's study of confusion)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +62,7 @@ def alike(
     truth: NDArray[np.int64] | None,
     counts: NDArray[np.int64],
 ) -> Alike | None:
-    """Neighbours of the ten most and the ten least predicted classes, or of all up to twenty; None of less than two."""
+    """Neighbours of the ten most and the ten least predicted classes, or of all up to twenty; None if under two."""
     member = label if truth is None else truth
     centres, there = centroids(embeddings, member, len(counts))
     present = np.flatnonzero(there)

@@ -21,15 +21,15 @@ class Change:
     confidence: NDArray[np.float64]
     shares: Shares
     moved: Cells
-    """From the class of the file to the class after the correction, without what stays."""
+    """Counts by class in the file and class after the correction, of images that change."""
     rows: NDArray[np.int64]
-    """Images that change class, the surest new label first."""
+    """Images that change class, the most confident new label first."""
     accuracy: float | None
     """After the correction, where the truth is known."""
 
 
 def change(predictions: Predictions, strength: float) -> Change | None:
-    """None where nothing but labels is known: the class that comes second decides, and labels do not contain it."""
+    """The change by the correction; None for labels without scores of the other classes."""
     scores = predictions.scores
     if scores is None:
         return None
@@ -62,7 +62,7 @@ def mean_prediction(scores: Scores) -> NDArray[np.float64]:
 def corrected(
     scores: Scores, prior: NDArray[np.float64], strength: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Labels and confidences as the training itself makes them: ``Debiaser`` with this prior."""
+    """Labels and confidences as in training: ``Debiaser`` with this prior."""
     import torch
 
     from debiaspl.debias import Debiaser

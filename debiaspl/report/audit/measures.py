@@ -1,4 +1,4 @@
-"""How imbalanced predictions are, all of them and above a confidence; and how right, where the truth is known."""
+"""How imbalanced predictions are, in all and above a confidence threshold; and their accuracy, with true classes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,21 +16,21 @@ BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Predictions per class, and what they come to."""
+    """Predictions per class, and measures of their imbalance."""
 
     counts: NDArray[np.int64]
     true: NDArray[np.int64] | None = None
-    """True classes of all images, where that of every image is known: what the counts should be."""
+    """True counts of the classes, where the class of every image is known."""
 
     @property
     def distance(self) -> float | None:
-        """Predictions that would have to change class to match the true shares, or even ones where those are not known
-        (total variation distance); None of no predictions."""
+        """Share of the predictions that would have to change class to match the true shares, or even shares where those
+        are not known (total variation distance); None without predictions."""
         return distance(self.counts.tolist(), self._reference) if self.counts.any() else None
 
     @property
     def almost_none(self) -> int:
-        """Classes with less than a tenth of the predictions that they would have by those shares."""
+        """Classes with less than a tenth of the predictions that those shares would give them."""
         return almost_none(self.counts.tolist(), self._reference) if self.counts.any() else len(self.counts)
 
     @property
@@ -58,7 +58,7 @@ class Shares:
 
     @property
     def effective_classes(self) -> float:
-        """exp(entropy): how many classes, evenly used, would be as diverse as these; 0 of no predictions."""
+        """exp(entropy): the number of evenly used classes that would be as diverse; 0 without predictions."""
         total = int(self.counts.sum())
         if total == 0:
             return 0.0
@@ -77,7 +77,7 @@ class Shares:
 
 
 def shares_of(label: NDArray[np.int64], classes: int, truth: NDArray[np.int64] | None = None) -> Shares:
-    """Of these labels. ``truth`` is that of all images, -1 where it is not known."""
+    """The shares of these labels. ``truth`` are the true classes of all images, -1 where not known."""
     known = truth is not None and len(truth) > 0 and bool((truth >= 0).all())
     return Shares(
         np.bincount(label, minlength=classes),
@@ -87,14 +87,14 @@ def shares_of(label: NDArray[np.int64], classes: int, truth: NDArray[np.int64] |
 
 @dataclass(frozen=True, eq=False)
 class Above:
-    """What is left at and above a confidence."""
+    """Predictions at or above a confidence threshold."""
 
     threshold: float
     shares: Shares
     kept: int
     kept_share: float
     accuracy: float | None
-    """Of those kept whose truth is known; None if there are none."""
+    """Accuracy of kept predictions whose true class is known; None if there are none."""
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, by name; None where nothing is kept that would have them."""
@@ -113,7 +113,7 @@ class Above:
 def above_thresholds(
     label: NDArray[np.int64], confidence: NDArray[np.float64], classes: int, truth: NDArray[np.int64] | None
 ) -> list[Above]:
-    """Raise the threshold and look again: the paper finds that the kept labels are then more imbalanced, not less."""
+    """The kept predictions for several thresholds. The paper finds them more imbalanced at higher thresholds."""
     rows = []
     for threshold in THRESHOLDS:
         keep = confidence >= threshold
@@ -126,11 +126,11 @@ def above_thresholds(
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Predictions against the truth."""
+    """Predictions compared with the true classes."""
 
     cells: Cells
     known: int
-    """Images whose truth is known; all else is of these."""
+    """Images whose true class is known; all other numbers are about these."""
     accuracy: float
     interval: tuple[float, float]
     """Wilson's 95 % interval of the accuracy."""
@@ -154,7 +154,7 @@ def agreement(truth: NDArray[np.int64], label: NDArray[np.int64], classes: int) 
 
 @dataclass(frozen=True)
 class Bin:
-    """Predictions of about one confidence."""
+    """Predictions of similar confidence."""
 
     low: float
     high: float
@@ -174,7 +174,7 @@ class Calibration:
     error: float
     """Expected calibration error: the mean gap between confidence and accuracy over the bins, by their counts."""
     gap: float
-    """Mean confidence less accuracy: above 0 is over-confident."""
+    """Mean confidence minus accuracy; above 0 is over-confident."""
 
 
 def calibration(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibration:

@@ -22,12 +22,12 @@ from debiaspl.report.confusion import MOST_CLASSES
 
 STRENGTH = 0.5
 ENOUGH, ENOUGH_PER_CLASS = 100, 10
-"""Images, and images per class, from which on shares of a part of them are told."""
+"""The numbers of images, and of images per class, that shares of a part are reported for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What predictions show. A part that needs what the file does not hold is None."""
+    """All measures of an audit. Those that need columns that the file does not have are None."""
 
     predictions: Predictions
     shares: Shares
@@ -48,12 +48,12 @@ class Audit:
 
     @property
     def enough(self) -> int:
-        """Images that a part must have for its shares to be told."""
+        """How many images a part must have for its shares to be reported."""
         return max(ENOUGH, ENOUGH_PER_CLASS * len(self.classes))
 
     @property
     def few_known(self) -> bool:
-        """Whether some truth is known, but of too few images to speak for all."""
+        """Whether true classes are known for some images, but too few to represent all."""
         return self.agreement is not None and self.agreement.known < min(len(self.predictions), self.enough)
 
     def to_json(self) -> dict[str, Any]:
@@ -115,10 +115,10 @@ class Audit:
 
 
 def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
-    """Look at predictions from all sides that they allow.
+    """Compute all measures that the predictions allow.
 
     Args:
-        predictions: what was predicted.
+        predictions: the predictions.
         strength: how much of the bias the correction would remove (the paper's lambda).
     """
     classes, label, truth = len(predictions.classes), predictions.label, predictions.truth

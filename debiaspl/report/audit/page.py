@@ -1,4 +1,4 @@
-"""The audit as one page: what the page's script draws, as plain values."""
+"""The audit as one page: the values that the page's script draws."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
 
 MOST_PAIRS = 500
-"""Rows of a table of confusions or moves; the rest is too rare to be looked through."""
+"""Rows of a table of confusions or moves; rarer ones are left out."""
 CHANGED, MISTAKEN = 60, 20
 """Images that are shown."""
 
@@ -22,8 +22,8 @@ def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str
 
     Args:
         audit: the numbers.
-        command: what made it, for the reader who wants it again.
-        find: where images are at hand, finds one by its name.
+        command: the command that made it, shown on the page.
+        find: finds an image by its name, if images are available.
     """
     return build_page(f"Audit of {audit.predictions.origin}", audit_values(audit, command, find))
 
@@ -141,7 +141,7 @@ def _change(audit: Audit) -> dict[str, Any] | None:
 
 
 def _picks(audit: Audit) -> dict[str, Any]:
-    """Images that a person should look at, in the order to be shown."""
+    """Images to look at, in the order they are shown."""
     found, most = audit.predictions, favoured(audit)
     rows: dict[str, NDArray[np.int64]] = {name: np.empty(0, np.int64) for name in ("uncertain", "changed", "mistaken")}
     if found.confidence is not None:
@@ -157,7 +157,7 @@ def _picks(audit: Audit) -> dict[str, Any]:
 
 
 def _image(audit: Audit, row: int) -> dict[str, Any]:
-    """One image: its name, and what is said of it."""
+    """One image: its name, prediction and truth."""
     found, after = audit.predictions, audit.change
     return {
         "name": found.name(row),

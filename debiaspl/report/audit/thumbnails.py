@@ -1,4 +1,4 @@
-"""Small pictures of the images that a page shows, where the images are at hand."""
+"""Small pictures of the images that a page shows, where the images are available."""
 
 import base64
 import io
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 SIDE = 64
 MOST_BYTES = 700_000
-"""Of all pictures of a page together, as text: the page stays small enough to send."""
+"""Total size of the pictures of a page, as text, so that the page can be sent by mail."""
 
 Find = Callable[[str], "Image.Image | None"]
 """From the name of an image to the image; None if there is none."""
@@ -36,7 +36,7 @@ def thumbnails(names: Iterable[str], find: Find, most_bytes: int = MOST_BYTES) -
 
 
 def images_in(folder: Path) -> Find:
-    """Images by their path in a folder. A name that leads out of the folder finds nothing."""
+    """Finds images by their path in a folder. Names that leave the folder find nothing."""
     from debiaspl.data.decode import BadImage, open_image
 
     home = folder.resolve()
@@ -54,8 +54,8 @@ def images_in(folder: Path) -> Find:
 
 
 def images_of_run(folder: Path) -> Find | None:
-    """Test images of a run by their names, if its data are a known set that is at hand. The run may be somebody else's:
-    a folder that it names is not opened; ``--images`` names one."""
+    """Finds test images of a run by name, if its data are a known set on this machine. Runs are untrusted, so a folder
+    that a run names is not opened; ``--images`` names one."""
     import numpy as np
     import torch
     from PIL import Image

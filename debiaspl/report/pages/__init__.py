@@ -1,4 +1,4 @@
-"""Pages: one file each that needs nothing else. The values are computed in Python; the script only draws them."""
+"""Self-contained HTML pages. The values are computed in Python; the script only draws them."""
 
 from debiaspl.report.pages.build import build_page, embedded, refuse_other_page, rounded, short_name
 

@@ -76,7 +76,7 @@ function alikeSection({ alike }, names) {
   };
   return section(
     "alike",
-    "Which classes look alike",
+    "Which classes are similar",
     paragraph(`Cosine similarity of the mean embedding of a class (of its ${whose} images) to those of the nine classes closest to it. Classes that are close to others are confused with them.`),
     alike.without.length ? paragraph(`${write.count(alike.without.length)} classes have no images, and no mean.`) : null,
     el("div", { class: "pair" }, part(alike.most, "The most predicted classes"), part(alike.least, "The least predicted classes")),

@@ -1,4 +1,4 @@
-"""One HTML page out of its parts: style, script and values, all inside it."""
+"""Builds one HTML page with its style, script and values inside."""
 
 import base64
 import hashlib
@@ -36,10 +36,10 @@ Value = TypeVar("Value")
 
 
 def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
-    """The page for these values. A ``live`` one asks its own server for newer ones; any other asks nobody.
+    """The page for these values. A ``live`` page asks its own server for newer values; any other works offline.
 
-    The security policy lets the browser run this very script, by its digest, and nothing else: were the name of a class
-    or a file ever taken for HTML, it could still do nothing.
+    The security policy lets the browser run only this script, by its digest: if the name of a class or a file were ever
+    read as HTML, it could still do nothing.
     """
     style, script = _part("style.css"), _script()
     policy = (
@@ -61,31 +61,30 @@ def build_page(title: str, values: dict[str, Any], live: bool = False) -> str:
 
 
 def refuse_other_page(out: Path, overwrite: bool) -> None:
-    """Raise where a page that is written anew after every run would replace a file that is not a debiaspl page."""
+    """Raise where a report, which every run writes again, would replace a file that is not a debiaspl page."""
     if not overwrite and out.is_file():
         with out.open("rb") as file:
             beginning = file.read(1000)
         if beginning and MARK not in beginning:
             raise FileError(
                 f"{out} exists already and is not a debiaspl page. Use --overwrite to replace it, or choose another "
-                "name: --out."
+                "name with --out."
             )
 
 
 def embedded(values: Any) -> str:
-    """JSON that can stand inside a script element: no character of it can end the element or begin a comment."""
+    """JSON for a script element: no character of it can end the element or begin a comment."""
     text = json.dumps(values, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def short_name(name: str) -> str:
-    """Long names are cut: a thousand of them must not fill the page."""
+    """A name, cut if it is long."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
 def rounded(value: Value) -> Value:
-    """To six digits: more than a page shows, and less than it would otherwise have to carry. What is not finite, no
-    JSON can hold: None."""
+    """Rounded to six digits, to keep the page small. Values that are not finite become None, as JSON has none."""
     if isinstance(value, list):
         return cast(Value, [rounded(item) for item in value])
     if isinstance(value, float):
@@ -100,7 +99,7 @@ def _part(name: str) -> str:
 
 @cache
 def _script() -> str:
-    """The parts share one function's scope, so that nothing of theirs is global."""
+    """All scripts inside one function, so that nothing is global."""
     return '"use strict";\n(() => {\n' + "\n".join(_part(name) for name in SCRIPTS) + "\n})();\n"
 
 

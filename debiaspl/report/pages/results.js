@@ -17,7 +17,7 @@ function resultsPage(values) {
     section("minutes", "Accuracy against minutes", minutesCharts(measured)),
     section("pairs", "DebiasPL against FixMatch, fold by fold", paragraph(values.shared), pairTable(values.pairs)),
     section("paper", "The paper's cells", paperTable(of("paper"))),
-    section("standard", "Standard long-tail protocols", paragraph("None of them has a number in the DebiasPL paper."), standardTable(of("standard"))),
+    section("standard", "Standard long-tail protocols", paragraph("The DebiasPL paper has no numbers for these."), standardTable(of("standard"))),
     section("sources", "Sources", el("ul", {}, values.sources.map(([name, words]) => el("li", {}, el("b", {}, name), `: ${words}.`)))),
   ];
 }
@@ -108,7 +108,7 @@ function pairTable(pairs) {
 function paperTable(lines) {
   const columns = [CELL, { name: "method", text: true, filter: true }, RECIPE, { name: "paper %", write: percent }, { name: "others %", text: true, figures: true, write: others }, ...OURS, STANDING];
   const rows = lines.map((line) => [line.about, line.method, line.recipe, line.paper, line.others.join("; "), ...ours(line), line.standing, line]);
-  return dataTable("Paper: the paper's number for the cell and method, whichever recipe we used. Below our mean: the 95 % t interval. Reached and below: the paper's own recipe alone. How: what was run, and the command.", columns, rows);
+  return dataTable("Paper: the paper's number for the cell and method, whichever recipe we used. Below our mean: the 95 % t interval. Reached and below: only with the paper's own recipe. How: what was run, and the command.", columns, rows);
 }
 
 function standardTable(lines) {

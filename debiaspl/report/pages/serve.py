@@ -1,6 +1,6 @@
-"""A small server on this machine alone, for one page and what it asks for.
+"""A small server on this machine only, for one page and its requests.
 
-Nothing is answered without the token that the address holds. No part of an address is ever a path.
+Every request needs the token of the address. No part of an address is ever used as a path.
 """
 
 import secrets
@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 HOST = "127.0.0.1"
 SECONDS = 60.0
-"""After which a connection that says nothing is closed."""
+"""Seconds until a silent connection is closed."""
 
 
 class Refused(Exception):  # noqa: N818 - it is the answer
-    """What is asked for is not given; the message says why."""
+    """A request that is refused; the message says why."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
         super().__init__(reason)
@@ -22,7 +22,7 @@ class Refused(Exception):  # noqa: N818 - it is the answer
 
 
 class LocalServer(ThreadingHTTPServer):
-    """For whoever has the address."""
+    """A server for everyone who has the address."""
 
     daemon_threads = True
 
@@ -40,7 +40,7 @@ class LocalServer(ThreadingHTTPServer):
 
 
 class LocalHandler(BaseHTTPRequestHandler):
-    """What all pages share: who may ask, and how an answer is sent."""
+    """Shared by all pages: which requests are allowed, and how an answer is sent."""
 
     server: LocalServer
     server_version, sys_version = "debiaspl", ""
@@ -60,23 +60,23 @@ class LocalHandler(BaseHTTPRequestHandler):
         self.answer("POST")
 
     def asked(self) -> str:
-        """What is asked for, by somebody who may. Raises Refused."""
+        """The path of an allowed request, without the token. Raises Refused."""
         # A page of another site may point its own name at this machine; it must not get anywhere by that.
         own = {f"{name}:{self.server.port}" for name in (HOST, "localhost")}
         if self.headers.get("Host", "") not in own:
             raise Refused(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
         if self.headers.get("Origin", "") not in {"", *(f"http://{name}" for name in own)}:
-            raise Refused(HTTPStatus.FORBIDDEN, "another site may not ask")
+            raise Refused(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
         _, _, path = self.path.partition("/")
         token, _, asked = path.partition("/")
         if not secrets.compare_digest(token.encode(), self.server.token.encode()):
-            raise Refused(HTTPStatus.FORBIDDEN, "use the whole address that debiaspl has printed")
+            raise Refused(HTTPStatus.FORBIDDEN, "use the whole address that debiaspl printed")
         return asked
 
     def send(
         self, status: HTTPStatus, kind: str, body: bytes, headers: Mapping[str, str] | None = None, bare: bool = False
     ) -> None:
-        """An answer; a ``bare`` one is its headers alone."""
+        """Send an answer; a ``bare`` one has headers only."""
         self.send_response(status)
         always = {
             "X-Content-Type-Options": "nosniff",
@@ -94,4 +94,4 @@ class LocalHandler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Silent: the terminal shows the address, not every question of the page."""
+        """Log nothing: the terminal shows only the address."""

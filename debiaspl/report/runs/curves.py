@@ -1,4 +1,4 @@
-"""The log of a run as curves a page can carry, however long the log is."""
+"""The log of a run as curves of limited length."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,13 +20,13 @@ Record = dict[str, Any]
 
 
 def windows(log: Sequence[Record], most: int) -> list[list[Record]]:
-    """Neighbouring lines of the log put together, so that there are at most so many."""
+    """The lines of the log in groups of neighbours, at most ``most`` groups."""
     size = -(-len(log) // most) if log else 1
     return [list(log[start : start + size]) for start in range(0, len(log), size)]
 
 
 def curves(log: Sequence[Record]) -> dict[str, Any]:
-    """Numbers through training, a list per number, None where there is none."""
+    """Numbers during training, a list per name, None where a value is missing."""
     parts = windows(log, POINTS)
     names = list(dict.fromkeys(name for record in log for name in record["losses"]))
     found = [pseudo_counts(part) for part in parts]
@@ -44,7 +44,7 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
 
 
 def health(log: Sequence[Record]) -> dict[str, list[Any]] | None:
-    """How the features were, a list per measure; None where nobody has measured."""
+    """Measures of the features, a list per measure; None where not measured."""
     parts = [part[-1] for part in windows([record for record in log if "health" in record], POINTS)]
     if not parts:
         return None
@@ -102,8 +102,8 @@ def _followed(part: Sequence[Record]) -> Sequence[float] | None:
 
 
 def _distance(part: Sequence[Record], name: str, otherwise: Sequence[float] | None) -> float | None:
-    """As it was logged, from the true shares where they are known; earlier versions did not log it, and what is left of
-    them is compared with even shares."""
+    """The logged distance, from the true shares where known. Logs of earlier versions have none; then it is computed
+    from the logged shares, against even ones."""
     logged = _mean([record.get(name) for record in part])
     if logged is None and otherwise is not None and sum(otherwise) > 0:
         return rounded(distance(otherwise))

@@ -1,4 +1,4 @@
-"""What runs differ in besides the method: with unequal steps, labels or seeds, methods are not what is compared."""
+"""Differences between runs besides the method, such as steps, labels or seeds, which make a comparison unfair."""
 
 import json
 import os
@@ -28,7 +28,7 @@ MANY = 3
 
 @dataclass(frozen=True)
 class Condition:
-    """What is compared, and what a person reads of it."""
+    """A value to compare, and its text."""
 
     key: str
     shown: str
@@ -36,15 +36,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class Difference:
-    """A thing that is not the same for all methods."""
+    """A setting that is not the same for all methods."""
 
     what: str
-    """Empty where the value says it all."""
+    """The name of the setting; empty where the value is clear without it."""
     values: Sequence[tuple[str, Sequence[str]]]
     """Each value, and the methods that have it."""
 
     def told(self) -> list[tuple[str, str]]:
-        """Each value, and who has it, in words: many methods that have the same are all others."""
+        """Each value with the methods that have it; many methods are called "all others"."""
         most = max((titles for _, titles in self.values), key=len)
         merge = len(self.values) > 1 and len(most) >= MANY
         return [(value, "all others" if merge and who is most else "; ".join(who)) for value, who in self.values]
@@ -55,7 +55,7 @@ class Difference:
 
 
 def differences(methods: Sequence[Method]) -> list[Difference]:
-    """Everything but algorithm and correction, with their settings, in which methods that stand side by side differ."""
+    """Everything in which the methods differ, except algorithm and correction with their settings."""
     conditions = [(method, _conditions(method)) for method in methods]
     names = list(dict.fromkeys(name for _, found in conditions for name in found))
     differing: list[Difference] = []
@@ -79,7 +79,7 @@ def place_of(data: str) -> str:
 
 
 def _told_apart(values: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-    """Of labels the sum is shown, and what differs may be the classes."""
+    """Labels are shown as a sum, although only their classes may differ."""
     seen: set[str] = set()
     told = []
     for shown, titles in values:
@@ -89,7 +89,7 @@ def _told_apart(values: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list
 
 
 def _conditions(method: Method) -> dict[str, Condition]:
-    """What decides, besides the method, how good its result is."""
+    """Settings besides the method that affect the result."""
     defaults = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING}
     recipe = defaults | dict(method.runs[0].recipe)
     averages = any(_averages(kind, method.runs[0].recipe.get(kind)) for kind in ("algorithm", "beside"))
@@ -113,7 +113,7 @@ def _averages(kind: str, part: Mapping[str, Any] | None) -> bool:
 
 
 def _with_defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """A setting that spells out a default is the default."""
+    """Settings with defaults filled in."""
     filled = {}
     for name, value in recipe.items():
         if isinstance(value, Mapping):
@@ -129,7 +129,7 @@ def _with_defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, Condition]:
-    """What the runs have found in their data, and what they were measured with."""
+    """The data of the runs, and the images that they were measured on."""
     if not results:
         return {}
     found = {
@@ -147,7 +147,7 @@ def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, Condition]:
 
 
 def _seeds(methods: Sequence[Method]) -> list[Difference]:
-    """Seeds decide the fold: which images are labeled. Those that have ended are what is compared."""
+    """Seeds, which decide the labeled images, of the runs that have ended."""
     told: dict[str, list[str]] = {}
     repeated: dict[str, list[str]] = {}
     for method in methods:
@@ -157,7 +157,7 @@ def _seeds(methods: Sequence[Method]) -> list[Difference]:
         for seed, count in seeds.items():
             if count > 1:
                 often = "twice" if count == 2 else f"{count} times"
-                repeated.setdefault(f"seed {seed} is there {often}", []).append(method.title)
+                repeated.setdefault(f"seed {seed} occurs {often}", []).append(method.title)
     differing = [Difference("seeds", list(told.items()))] if len(told) > 1 else []
     return differing + [Difference("", [one]) for one in repeated.items()]
 

@@ -1,5 +1,5 @@
-"""Runs that differ in their seed alone are one method; what methods are called, how they compare, and the command that
-makes a run again."""
+"""Runs that differ only in their seed are one method; the names of methods, how they compare, and the command that
+repeats a run."""
 
 import json
 import shlex
@@ -50,7 +50,7 @@ class Method:
 
     @property
     def is_start(self) -> bool:
-        """Whether features alone were learned: what is measured of them is a nearest class mean."""
+        """Whether only features were learned, which a nearest-class-mean classifier measures."""
         return self.runs[0].recipe["algorithm"]["name"] in STARTS
 
     def ended(self) -> list[Mapping[str, Any]]:
@@ -67,7 +67,7 @@ class Method:
         return {"mean": found["mean"], "deviation": found["deviation"], "interval": interval, "seeds": len(results)}
 
     def difference(self, other: "Method") -> dict[str, Any] | None:
-        """Accuracy less the other's, seed by seed; None without a seed in common."""
+        """Accuracy minus the other's, seed by seed; None without a common seed."""
         mine, theirs = self._by_seed(), other._by_seed()
         both = [mine[seed] - theirs[seed] for seed in mine if seed in theirs]
         found = summary(both)
@@ -94,7 +94,7 @@ class Method:
         return None if found is None else float(found["mean"])
 
     def reference(self) -> str | None:
-        """What those shares are compared with: even shares, if a single run does not contain the true ones."""
+        """The shares to compare with: even ones, if some run does not record the true ones."""
         found = {one["reference"] for one in map(pseudo_measures, self.ended()) if one}
         return EVEN if EVEN in found else next(iter(found), None)
 
@@ -112,7 +112,7 @@ def accuracy_interval(results: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
-    """Runs put together by recipe: supervised baselines first, then what has no correction, then the rest."""
+    """Runs grouped by recipe: supervised baselines first, then those without a correction, then the rest."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
         computed = LATER | {name: value for name, value in run.recipe.items() if name not in APART}
@@ -188,12 +188,12 @@ def _told_apart(name: str, group: list[RunRecord], members: list[list[RunRecord]
 
 
 def what_was_tested(results: Mapping[str, Any]) -> str:
-    """The images that a run was measured on: those of a test set, or labels that somebody gave for their own photos."""
+    """The images that a run was measured on: a test set, or labels that a user gave for photos."""
     named = {
         "cross-check": "cross-checked labels",
         "held-out": "held-out labels",
         "none": "labels it was trained with",
-        "teacher": "labels of its teacher, right or wrong",
+        "teacher": "labels of its teacher, which may be wrong",
     }
     check = results.get("check")
     return named.get(str(check.get("kind")), "test images") if isinstance(check, dict) else "test images"

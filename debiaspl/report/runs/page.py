@@ -1,4 +1,4 @@
-"""The report of runs as one page: what the page's script draws, as plain values."""
+"""The report of runs as one page: the values that the page's script draws."""
 
 import json
 import statistics
@@ -64,7 +64,7 @@ def runs_values(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> dict[
 
 
 def _class_names(runs: Sequence[RunRecord]) -> list[str]:
-    """Names as a run that has ended tells them; until then, numbers."""
+    """Class names from a run that has ended; until then, numbers."""
     sizes = {size for run in runs if (size := run.num_classes()) is not None}
     if len(sizes) > 1:
         raise RunError(
@@ -132,7 +132,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe])
 
 
 def _shares(distance: float | None, almost_none: float | None, reference: str | None) -> dict[str, Any]:
-    """How far the pseudo-labels of the second half are from the shares that they should have."""
+    """Distance of the pseudo-labels of the second half from the shares they should have."""
     return {"pseudo_distance": distance, "pseudo_almost_none": almost_none, "pseudo_reference": reference}
 
 
@@ -150,7 +150,7 @@ def _confusions(ended: Sequence[Method]) -> dict[str, Any]:
 
 
 def _settings(methods: Sequence[Method]) -> dict[str, Any]:
-    """What is the same in all methods, and what is not."""
+    """Settings that all methods share, and those that differ."""
     by_method = [{k: v for k, v in flat(method.runs[0].recipe).items() if k not in APART} for method in methods]
     names = list(dict.fromkeys(name for settings in by_method for name in settings))
     values = {name: [_shown(settings.get(name)) for settings in by_method] for name in names}

@@ -19,7 +19,7 @@ from debiaspl.training.parts import PARTS
 NUMBERS = ("worst_recall", "pseudo_distance", "pseudo_almost_none", "pseudo_accuracy")
 LOGGED = ("kept", "distance", "pseudo_distance", "accuracy", "pseudo_known", "pseudo_right")
 MOST = 2**53
-"""Numbers from here on are not those of any run, and no page could show them."""
+"""Larger numbers cannot be those of a run."""
 VECTORS = ("pseudo_labels", "prior", "marginal")
 
 
@@ -41,7 +41,7 @@ class RunRecord:
 
     @property
     def step(self) -> int:
-        """Steps that the log knows of."""
+        """The last step in the log."""
         return int(self.log[-1]["step"]) if self.log else 0
 
     @property
@@ -49,7 +49,7 @@ class RunRecord:
         return int(self.recipe["steps"])
 
     def num_classes(self) -> int | None:
-        """None for a run that has logged nothing that tells it."""
+        """The number of classes; None for a run whose log does not contain it."""
         if self.classes:
             return len(self.classes)
         if self.results is not None and "recall" in self.results:
@@ -62,7 +62,7 @@ def read_run(folder: Path) -> RunRecord:
     """Read the folder of a run."""
     if not (folder / "config.json").exists():
         raise RunError(
-            f"{folder} is no run of debiaspl: it has no config.json, expected a folder that debiaspl train has made."
+            f"{folder} is not a run of debiaspl: it has no config.json. Expected a folder that debiaspl train wrote."
         )
     run = Run(folder)
     with _plain_errors(run.config_path):
@@ -82,32 +82,34 @@ def read_run(folder: Path) -> RunRecord:
 
 @contextmanager
 def _plain_errors(path: Path) -> Iterator[None]:
-    """Errors that name the file."""
+    """Turn errors into messages with the name of the file."""
     try:
         yield
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
         raise RunError(
-            f"{path} is damaged or of another version of debiaspl: {error}. Bring it back from a copy, or train anew."
+            f"{path} is damaged or of another version of debiaspl: {error}. Restore it from a copy, or train again."
         ) from error
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The folder itself, if it is a run; else the runs that lie in it, by name."""
+    """The folder itself if it is a run, else the runs inside it, by name."""
     if (folder / "config.json").exists() or not folder.is_dir():
         return [folder]
     found = sorted(path.parent for path in folder.glob("*/config.json"))
     if not found:
-        raise RunError(f"{folder} is no run of debiaspl and holds none, expected the folder of a run, or of runs.")
+        raise RunError(
+            f"{folder} is not a run of debiaspl and holds no runs. Expected the folder of a run, or a folder of runs."
+        )
     return found
 
 
 def _check_config(config: Any) -> None:
-    """Refuse what tells no recipe."""
+    """Refuse a config without a recipe."""
     recipe = config.get("recipe") if isinstance(config, dict) else None
     if not isinstance(recipe, dict):
-        raise ValueError("it tells no recipe")
+        raise ValueError("it has no recipe")
     for name in ("steps", "seed"):
         value = recipe.get(name)
         _expect(_is_whole(value) and _is_number(value), f"{name!r} of its recipe is {value!r}, expected a whole number")
@@ -124,13 +126,13 @@ def _check_config(config: Any) -> None:
 
 
 def _check_log(log: list[Any]) -> None:
-    """Refuse lines that tell less than a record of a step does, or that count different classes."""
+    """Refuse lines that are not complete records of a step, or with different numbers of classes."""
     sizes = set()
     for number, record in enumerate(log, 1):
         line = f"line {number:,}"
         losses = record.get("losses")
-        _expect(isinstance(losses, dict) and all(map(_is_number, losses.values())), f"{line} tells no losses")
-        _expect(_is_number(record.get("seconds")), f"{line} tells no seconds")
+        _expect(isinstance(losses, dict) and all(map(_is_number, losses.values())), f"{line} has no losses")
+        _expect(_is_number(record.get("seconds")), f"{line} has no seconds")
         _check_health(record, line)
         for name in LOGGED:
             value = record.get(name)
@@ -140,11 +142,11 @@ def _check_log(log: list[Any]) -> None:
             good = _is_counts(vector) if name == "pseudo_labels" else _is_shares(vector)
             _expect(good and (vector or name not in record), f"{name!r} in {line} is not a list of numbers")
             sizes |= {len(vector)} - {0}
-        _expect(len(sizes) < 2, f"{line} speaks of another number of classes than the lines above it")
+        _expect(len(sizes) < 2, f"{line} has another number of classes than the lines above")
 
 
 def _check_health(record: Mapping[str, Any], line: str) -> None:
-    """What a line says of the features."""
+    """Check the measures of the features in a line."""
     measured = record.get("health", {})
     numbers = isinstance(measured, dict) and all(value is None or _is_number(value) for value in measured.values())
     _expect(numbers, f"'health' in {line} is not names with numbers")
@@ -155,7 +157,7 @@ def _check_health(record: Mapping[str, Any], line: str) -> None:
 
 
 def _check_results(results: Any) -> None:
-    """Refuse what is not the measurement of a run that has ended."""
+    """Refuse results that are not those of a run that has ended."""
     found = {list: "a list", str: "text", type(None): "null"}.get(type(results), "a number")
     _expect(isinstance(results, dict), f"it holds {found}, expected names with numbers")
     accuracy, images, unlabeled = results.get("accuracy"), results.get("test"), results.get("unlabeled", 0)
@@ -185,7 +187,7 @@ def _check_results(results: Any) -> None:
 
 
 def _refuse_not_finite(values: Any, what: str) -> None:
-    """No page could hold them."""
+    """Refuse numbers that JSON cannot hold."""
     try:
         json.dumps(values, allow_nan=False)
     except ValueError:
@@ -206,7 +208,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_shares(value: Any) -> bool:
-    """Of classes, in float32: a share of 1 may have been rounded up."""
+    """Shares of classes in float32, where 1 may have been rounded up."""
     return isinstance(value, list) and all(_is_number(one) and -1e-3 <= one <= 1 + 1e-3 for one in value)
 
 

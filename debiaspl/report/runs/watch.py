@@ -1,4 +1,4 @@
-"""The report of one run, served on this machine alone while the run goes on.
+"""The report of one run, served on this machine only while the run trains.
 
 There are two addresses, the page and its values, and both are made here: nothing but the report of this run can be
 asked for.
@@ -22,7 +22,7 @@ KINDS = {PAGE: "text/html; charset=utf-8", VALUES: "application/json"}
 
 
 class WatchServer(LocalServer):
-    """Reads the run anew when its files have changed; writes nothing."""
+    """Reads the run again when its files have changed; writes nothing."""
 
     def __init__(self, folder: Path, known: Mapping[str, Recipe], port: int = 0) -> None:
         self.folder, self.known = folder, known
@@ -35,7 +35,7 @@ class WatchServer(LocalServer):
         return runs_page([read_run(self.folder)], self.known, live=True).encode()
 
     def values(self) -> bytes:
-        """What the page shows, made again only if the run has gone on."""
+        """The values of the page, computed again only if the run has continued."""
         with self._lock:
             state = tuple(_state(self.folder / name) for name in ("config.json", "log.jsonl", "results.json"))
             if state != self._seen:
