@@ -14,6 +14,7 @@ import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
@@ -96,10 +97,16 @@ def taught(given: np.ndarray, spread: torch.Tensor) -> np.ndarray:
     return more
 
 
+@cache
+def kept_in_memory(path: Path) -> Encoded:
+    """For all cells of a process."""
+    return Encoded(*torch.load(path, weights_only=False))
+
+
 def measure(path: Path, mirror: Path, cell: Cell, strength: float, only: frozenset[str]) -> list[dict[str, Any]]:
     """Every setting, or those that ``only`` names."""
     torch.set_num_threads(1)
-    data = Encoded(*torch.load(path, weights_only=False))
+    data = kept_in_memory(path)
     kept, given = drawn(data.truth, cell)
     truth, plain, views = data.truth[kept], data.plain[kept], data.views[kept]
     base, classes = recipes(data.photos, given)["DebiasPL"], data.photos.classes
