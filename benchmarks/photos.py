@@ -33,7 +33,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from debiaspl import DebiasedClassifier
 from debiaspl._processes import keep_freed_memory
 from debiaspl.data import GivenLabels, ImageSet, Task, Vectors, loaded
-from debiaspl.encoders import EncodedViews, load_encoder
+from debiaspl.encoders import EncodedViews, Encoder, load_encoder
 from debiaspl.encoders.cache import cached_features
 from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.graph import Graph
@@ -73,9 +73,8 @@ class Cell(NamedTuple):
     draw: int
 
 
-def encoded(folder: Path, work: Path) -> Encoded:
-    """Features are computed once and kept."""
-    keep_freed_memory()
+def looked_at(folder: Path) -> tuple[Photos, Encoder, ImageSet]:
+    """What is there, the encoder at its working size, and the same photos each time: up to ``MOST`` of a class."""
     photos = survey(folder, None)
     encoder = load_encoder(ENCODER)
     encoder.image_size = working_size(photos, "cpu", encoder)
@@ -85,9 +84,14 @@ def encoded(folder: Path, work: Path) -> Encoded:
     for number in range(every.num_classes):
         own = (every.labels == number).nonzero().flatten().numpy()
         chosen += sorted(np.random.default_rng(7).permutation(own)[:MOST].tolist())
-    images = loaded(every.select(chosen))[0]
-    views = EncodedViews(WEAK, STRONG, True)
-    found = cached_features(encoder.eval(), images, work / "features", views)
+    return photos, encoder.eval(), loaded(every.select(chosen))[0]
+
+
+def encoded(folder: Path, work: Path) -> Encoded:
+    """Features are computed once and kept."""
+    keep_freed_memory()
+    photos, encoder, images = looked_at(folder)
+    found = cached_features(encoder, images, work / "features", EncodedViews(WEAK, STRONG, True))
     return Encoded(photos, images.labels.numpy(), found.plain, torch.stack([*found.weak, *found.strong], 1))
 
 
@@ -144,36 +148,47 @@ def theirs(rows: np.ndarray, given: np.ndarray) -> Iterator[tuple[str, Callable[
     yield "graph diffusion", lambda: graph.spread(torch.from_numpy(given), int(given.max()) + 1).argmax(-1).numpy()
 
 
-def trained(recipe: Recipe, values: torch.Tensor, given: np.ndarray, classes: tuple[str, ...]) -> np.ndarray:
+def trained(recipe: Recipe, values: torch.Tensor, given: np.ndarray, classes: tuple[str, ...]) -> torch.Tensor:
+    """Logits of every photo."""
     strong = 0 if recipe.strong.name == "hide" else STRONG
     images = ImageSet(Vectors(values if strong else values[:, :1].clone(), strong), torch.from_numpy(given), classes)
     network = fit(recipe, Task.of_given(images), torch.device("cpu")).finished()
     with torch.no_grad():
-        return network(values[:, 0]).argmax(-1).numpy()
+        return network(values[:, 0])
+
+
+def scaled(plain: torch.Tensor, views: torch.Tensor) -> torch.Tensor:
+    """The photo, its weak and its strong views as ``debiaspl train`` scales them: (N, 1 + WEAK + STRONG, D)."""
+    scaling = Scaling.of(plain, unit=True)
+    return torch.stack([scaling(plain), *(scaling(views[:, view]) for view in range(views.shape[1]))], 1)
+
+
+def rated(predicted: np.ndarray, truth: np.ndarray, given: np.ndarray) -> dict[str, float]:
+    """Accuracy and its mean over classes in %, of the photos without a label."""
+    right, of = (predicted == truth)[given < 0], truth[given < 0]
+    by_class = [right[of == number].mean() for number in np.unique(of)]
+    return {"accuracy": round(100 * float(right.mean()), 2), "macro": round(100 * float(np.mean(by_class)), 2)}
 
 
 def measure(path: Path, cell: Cell) -> list[dict[str, Any]]:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", RuntimeWarning)  # LabelSpreading divides by 0 for rows without a neighbour
-    data: Encoded = torch.load(path, weights_only=False)
+    data = Encoded(*torch.load(path, weights_only=False))
     kept, given = drawn(data.truth, cell)
     truth, plain, views = data.truth[kept], data.plain[kept], data.views[kept]
     rows = torch.nn.functional.normalize(plain - plain.mean(0), dim=-1).numpy()
-    scaling = Scaling.of(plain, unit=True)
-    values = torch.stack([scaling(plain), *(scaling(views[:, view]) for view in range(views.shape[1]))], 1)
+    values = scaled(plain, views)
     methods = dict(theirs(rows, given))
     for name, recipe in recipes(data.photos, given).items():
-        methods[name] = lambda recipe=recipe: trained(recipe, values, given, data.photos.classes)
+        methods[name] = lambda recipe=recipe: trained(recipe, values, given, data.photos.classes).argmax(-1).numpy()
     methods["DebiasedClassifier"] = lambda: (
         DebiasedClassifier(random_state=cell.draw, device="cpu").fit(plain.numpy(), given).transduction_
     )
-    found, unlabeled = [], given < 0
+    found = []
     for name, method in methods.items():
         began = time.perf_counter()
-        right = (method() == truth)[unlabeled]
-        by_class = [right[truth[unlabeled] == number].mean() for number in np.unique(truth[unlabeled])]
-        numbers = {"accuracy": round(100 * float(right.mean()), 2), "macro": round(100 * float(np.mean(by_class)), 2)}
+        numbers = rated(method(), truth, given)
         found.append({**cell._asdict(), "method": name, **numbers, "seconds": round(time.perf_counter() - began, 1)})
     return found
 
@@ -227,7 +242,7 @@ def main() -> None:
     for name, _, folder in (text.partition("=") for text in options.sets):
         paths[name] = options.work / f"{name}.pt"
         if not paths[name].exists():
-            torch.save(encoded(Path(folder), options.work), paths[name])
+            torch.save(tuple(encoded(Path(folder), options.work)), paths[name])
         print(f"features of {name}", flush=True)
     labels, draws = (
         [int(text) for text in options.labels.split(",")],

@@ -9,7 +9,7 @@ from debiaspl.files import FileError, write_text
 
 
 def rank() -> int | None:
-    """Rank of this process under torchrun; None without torchrun."""
+    """Rank of this process among those that torchrun started; None if it is the only one."""
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
     return int(os.environ["RANK"]) if several else None
 

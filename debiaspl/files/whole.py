@@ -93,7 +93,7 @@ def refuse_missing_folder(path: Path) -> None:
 def exists_already(path: Path, holds: str = "", resume: bool = False, other: str = "another name") -> str:
     """The message of every command that would overwrite something without ``--overwrite``.
 
-    ``holds`` says what a folder holds; ``resume``: it can also be resumed.
+    ``holds`` says what a folder contains; ``resume``: it can also be resumed.
     """
     found = f"{path} already contains {holds}" if holds else f"{path} exists already"
     return f"{found}. Use {'--resume to resume it, ' if resume else ''}--overwrite to replace it, or choose {other}."

@@ -88,7 +88,8 @@ def _recipes() -> Iterator[Recipe]:
         plain = replace(debiased, correction=Choice("none"))
         yield replace(plain, name=f"{cell.name}-fixmatch", about=f"{cell.about}: FixMatch")
         if cell.data == "cifar10":
-            yield from from_start(cell.name, cell.about, cell.protocol, f"{cell.name}-pretrain")
+            begun = from_start(cell.name, cell.about, cell.protocol, f"{cell.name}-pretrain")
+            yield from (recipe for recipe in begun if recipe.algorithm.name != "supervised")
 
 
 RECIPES = tuple(_recipes())

@@ -77,7 +77,7 @@ def _own(path: Path) -> ProtocolRow:
         measured: dict[str, Any] = read_result(path)
         checked(measured)
         recipe = Recipe.from_json(measured["recipe"])
-        cell = recipe.name.removesuffix("-fixmatch").removesuffix("-supervised").removesuffix("-start")
+        cell = recipe.name.removesuffix("-fixmatch").removesuffix("-start")
         if cell not in {cell.name for cell in CELLS}:
             raise ValueError(f"{recipe.name} is not a recipe of a standard long-tail protocol")
         settings = [setting for setting in measured["command"].split() if "=" in setting]

@@ -1,4 +1,4 @@
-"""Finds out which rank is missing when the others wait in vain."""
+"""Finds out which rank is missing when the others get no answer."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 GRACE = 10.0
-"""Seconds for the ranks to report that they wait too, after one has waited in vain."""
+"""Seconds for the ranks to report that they wait too, after one got no answer in time."""
 SOON = 2.0
 """The same if they were asked to stop."""
 GO_ON = "The newest checkpoint is kept: torchrun with --max-restarts resumes by itself, otherwise use --resume."
@@ -16,7 +16,7 @@ GO_ON = "The newest checkpoint is kept: torchrun with --max-restarts resumes by 
 
 @dataclass(frozen=True)
 class Missing:
-    """A rank that has waited in vain leaves a note in the store; ranks without a note are missing."""
+    """A rank that got no answer in time leaves a note in the store; ranks without a note are missing."""
 
     store: Any
     """Contains ``who/RANK`` and sometimes ``step/RANK`` of every rank."""

@@ -57,6 +57,42 @@ def test_what_is_claimed_of_them_holds():
         assert sum(gain >= 2 for gain in gains) >= 9, name
 
 
+def test_what_is_said_to_be_significant_is():
+    """Against the best of four, from the runs: paired over draws, with an interval of Student's t."""
+    page, measured = " ".join((ROOT / "docs/own-photos.md").read_text().split()), json.loads(RESULTS.read_text())
+    counted = []
+    for measure in ("macro", "accuracy"):
+        better = worse = 0
+        for row in measured[measure]:
+            own = [run for run in measured["runs"] if all(run[key] == row[key] for key in ("data", "kind", "labels"))]
+            ours, theirs = (
+                {run["draw"]: run[measure] for run in own if run["method"] == name}
+                for name in ("DebiasPL", row["best of theirs"])
+            )
+            low, high = mean_interval([ours[draw] - theirs[draw] for draw in ours])
+            better, worse = better + (low > 0), worse + (high < 0)
+        counted.append((better, worse))
+    (better, worse), (plain_better, plain_worse) = counted
+    assert worse == 0
+    assert f"better than the best of four in {better} of 18 rows and significantly worse in none" in page
+    assert f"by plain accuracy, better in {plain_better} and worse in {plain_worse} (paired over five draws" in page
+
+
+def test_what_is_said_of_the_size_of_photos_holds():
+    page = " ".join((ROOT / "docs/own-photos.md").read_text().split())
+    for one in json.loads((ROOT / "results" / "photos" / "size.json").read_text())["sets"][:2]:
+        small, ours, large = (
+            next(each["accuracy"]["logistic regression"] for each in one["at"] if each["side"] == side)
+            for side in (64, 160, 224)
+        )
+        gains = [own - other for own, other in zip(ours, small, strict=True)]
+        low, high = mean_interval(gains)
+        assert f"{mean(gains):.1f}" in page
+        assert f"{low:+.1f} to {high:+.1f}" in page
+        low, high = mean_interval([own - other for own, other in zip(large, ours, strict=True)])
+        assert low < 0 < high
+
+
 def test_what_is_said_of_debiasing_holds():
     """The sentences below the tables, from the runs: paired over draws, with an interval of Student's t."""
     page = " ".join((ROOT / "docs/own-photos.md").read_text().split())

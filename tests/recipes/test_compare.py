@@ -25,16 +25,16 @@ from tests.recipes.test_demo import without_timing
 SMALL = ["steps=3", "width=4", "labeled_batch=8", "unlabeled_batch=16"]
 SETTINGS_TYPED = [text for setting in SMALL for text in ("--set", setting)]
 
-PROGRAM = """
+LONGER = [*SMALL[1:], "steps=90", "threshold=0.2", "log_every=10", "checkpoint_every=20"]
+
+PROGRAM = f"""
 import sys
 from pathlib import Path
 from debiaspl.recipes.compare import base_recipe, compare, plan
 from debiaspl.training import Interrupted
-settings = ["steps=90", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "log_every=10"]
 if __name__ == "__main__":
     corrections = ["none", "own", "debiaser"]
-    settings += ["checkpoint_every=20"]
-    planned = plan(base_recipe(None, None), ["supervised", "fixmatch"], corrections, range(2), settings)
+    planned = plan(base_recipe(None, None), ["supervised", "fixmatch"], corrections, range(2), {LONGER})
     try:
         compare(planned, Path(sys.argv[1]), resume=True)
     except Interrupted as stop:
@@ -43,16 +43,17 @@ if __name__ == "__main__":
 """
 
 
+def longer() -> Any:
+    """What the program plans: six runs, long enough to be killed in."""
+    return plan(base_recipe(None, None), ["supervised", "fixmatch"], ["none", "own", "debiaser"], range(2), LONGER)
+
+
 def planned(*arguments: Any, settings: list[str] | None = None, seeds: int = 2) -> Any:
     return plan(ONE_LABEL, *arguments, range(seeds), settings or [])
 
 
 def start(program: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, str(program), str(out)], text=True, stdout=subprocess.PIPE)
-
-
-def finish(program: Path, out: Path) -> None:
-    subprocess.run([sys.executable, str(program), str(out)], check=True)
 
 
 def wait_for_lines(out: Path, lines: int, process: subprocess.Popen[str]) -> None:
@@ -68,7 +69,7 @@ def wait_for_lines(out: Path, lines: int, process: subprocess.Popen[str]) -> Non
 def test_a_killed_and_then_stopped_matrix_resumes_to_the_same_results(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    finish(program, tmp_path / "whole")
+    compare(longer(), tmp_path / "whole", workers=1)  # in this process
     assert len(list((tmp_path / "whole").glob("*-seed*"))) == 6, "own, here none, is not trained again"
 
     out = tmp_path / "again"
@@ -84,7 +85,7 @@ def test_a_killed_and_then_stopped_matrix_resumes_to_the_same_results(tmp_path):
     assert "what was trained is saved" in said
     assert not (out / "results.json").exists()
 
-    finish(program, out)
+    compare(longer(), out, resume=True, workers=1)
     assert numbers(out) == numbers(tmp_path / "whole")
     assert ended
     assert {path: path.stat().st_mtime_ns for path in ended} == ended, "runs that had ended were not repeated"
@@ -284,14 +285,14 @@ def test_the_command_prints_the_matrix_and_the_same_numbers_as_json(tmp_path, mo
     out = tmp_path / "runs" / "compare-digits"
     assert (out / "mine.py-Mine-debiaser-seed1" / "results.json").exists()
 
-    as_json = command(*arguments, "--resume", "--json", folder=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    as_json = CliRunner().invoke(app, ["compare", *SETTINGS_TYPED, *arguments, "--resume", "--json"])
     written = json.loads((out / "results.json").read_text())
     assert json.loads(as_json.stdout) == written
     accuracy = written["algorithms"]["mine.py:Mine"]["corrections"]["none"]["accuracy"]["mean"]
     assert f"{100 * accuracy:.1f}" in (out / "table.md").read_text()
     assert written["recipe"]["name"] == "digits-10"
 
-    monkeypatch.chdir(tmp_path)
     again = CliRunner().invoke(app, ["compare", *SETTINGS_TYPED, *arguments])
     assert again.exit_code == 1
     assert "already contains a compare" in again.stderr

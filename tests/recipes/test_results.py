@@ -369,14 +369,9 @@ def test_the_page_compares_a_start_with_an_encoder():
         assert (sum(run["labels"]), run["test"]) == (40, 2700)
 
 
-def test_the_page_prints_what_the_graph_gives():
+def test_the_page_says_what_the_graph_costs():
     root = Path(__file__).parents[2]
     page = (root / "docs" / "start.md").read_text()
-    sets = json.loads((root / "results" / "graph" / "search.json").read_text())["sets"]
-    names = "nearest mean", "graph, 10 neighbours, alpha 0.9", "graph, then ridge 0.003"
-    shown = page.split("<!-- table graph -->")[1].split("\n\n")[1].splitlines()[2:]
-    for line, one in zip(shown, sets, strict=True):
-        assert line.split(" | ", 1)[1] == " | ".join(f"{mean(one['runs'][name]):.1f}" for name in names) + " |"
     large = json.loads((root / "results" / "graph" / "large.json").read_text())
     seconds, memory = sum(large["seconds"].values()), large["memory_beside_gib"]
     assert (

@@ -9,84 +9,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
+from torch import distributed
 
 from debiaspl.data import load
 from debiaspl.deploy import load_model
+from debiaspl.training import RunError, train
 from debiaspl.training.evaluate import BATCH, evaluate
 from debiaspl.training.run import Run
 from tests.processes import started
-from tests.training.tiny import outcome
+from tests.training.tiny import TINY, changed, outcome
+from tests.training.torchrun import ENVIRONMENT, command, counting, logged, ranks_of, wait_for
 
-SIZES = {"steps": 160, "width": 4, "labeled_batch": 12, "unlabeled_batch": 24, "log_every": 10, "checkpoint_every": 10}
-TESTED = {"per_class": 2, "validation": 0.5, "evaluate_every": 80}
-SETTINGS = [part for name, value in (SIZES | TESTED).items() for part in ("--set", f"{name}={value}")]
 pytestmark = pytest.mark.slow
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-COUNTING = """
-import os
-from pathlib import Path
-from debiaspl.__main__ import main
-from debiaspl.training import group
-
-def counted(leave=group._leave):
-    leave()
-    threads = [(task / "comm").read_text() for task in Path("/proc/self/task").iterdir()]
-    os.write(2, f"threads of gloo: {sum('gloo' in name for name in threads)}\\n".encode())
-
-group._leave = counted
-main()
-"""
-"""The command. When it has left the group, is anybody there of those that talked to the other ranks?"""
-
-
-def command(
-    out: Path, ranks: int, *options: str, restarts: int = 0, program: tuple[str, ...] = ("-m", "debiaspl")
-) -> list[str]:
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    typed = [*program, "train", "--recipe", "digits-10", *SETTINGS, "--out", str(out), *options]
-    return [*run, f"--max-restarts={restarts}", *typed]
-
-
-def counting(folder: Path) -> tuple[str, ...]:
-    (folder / "counting.py").write_text(COUNTING)
-    return (str(folder / "counting.py"),)
-
-
-def ranks_of(torchrun: int) -> list[int]:
-    """The processes of the ranks; none while they are being started."""
-    children = Path(f"/proc/{torchrun}/task/{torchrun}/children").read_text().split()
-    return [int(child) for child in children]
-
-
-def wait_for(condition: Callable[[], bool], process: "subprocess.Popen[str]", what: str) -> None:
-    deadline = time.monotonic() + 90
-    while not condition():
-        assert process.poll() is None, f"ended before {what}"
-        assert time.monotonic() < deadline, f"not within 90 s: {what}"
-        time.sleep(0.02)
-
-
-def logged(folder: Path) -> int:
-    log = Run(folder).log() if folder.exists() else []
-    return int(log[-1]["step"]) if log else 0
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    place = tmp_path_factory.mktemp("undisturbed")
-    folder, typed = place / "run", command(place / "run", 2, program=counting(place))
-    said = subprocess.run(typed, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-    assert said.returncode == 0, said.stderr
-    # One that is left when Python ends, and holds a tensor, aborts the process.
-    assert said.stderr.count("threads of gloo: 0") == 2, said.stderr
-    assert said.stdout.count("accuracy") == 1, "the first rank speaks for all"
-    assert json.loads((folder / "results.json").read_text())["timing"]["processes"] == 2
-    return folder
 
 
 def test_ranks_predict_together_what_one_process_predicts(undisturbed):
@@ -114,13 +51,19 @@ def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_
     assert outcome(folder) == outcome(undisturbed)
 
 
-def test_a_folder_that_is_refused_is_refused_after_a_restart_too(undisturbed):
-    """One process, which has no group to ask: the one that once took the folder for its own."""
-    again = command(undisturbed, 1, restarts=1)
-    said = subprocess.run(again, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-    assert said.returncode != 0
-    assert said.stderr.count("already contains a run") == 2
-    assert "accuracy" not in said.stdout
+def test_a_folder_that_is_refused_is_refused_after_a_restart_too(tmp_path, monkeypatch):
+    """One process, which has no group to ask: the one that once took the folder for its own. Here it is this process,
+    with the store and the variables that torchrun gives it; other tests here have torchrun itself."""
+    short = changed(TINY, "steps=2")
+    train(short, tmp_path / "run")
+    store = distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    given = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
+    for name, value in {**given, "TORCHELASTIC_USE_AGENT_STORE": "True"}.items():
+        monkeypatch.setenv(name, value)
+    for restart in ("0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", restart)
+        with pytest.raises(RunError, match="already contains a run"):
+            train(short, tmp_path / "run")
 
 
 def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):
@@ -155,11 +98,10 @@ def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
     assert saved is not None
     assert f"Stopped and saved at step {saved.step} of 160. Resume with: the same torchrun command" in errors
     shutil.copytree(folder, tmp_path / "copy")
+    train(Run(folder).recipe(), tmp_path / "copy", resume=True)  # this process alone
+    again = subprocess.run(command(folder, 2, "--resume"), env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    assert again.returncode == 0, again.stderr
     for later, place in ((2, folder), (1, tmp_path / "copy")):
-        again = subprocess.run(
-            command(place, later, "--resume"), env=ENVIRONMENT, capture_output=True, text=True, timeout=120
-        )
-        assert again.returncode == 0, again.stderr
         assert [record["step"] for record in Run(place).log()] == list(range(10, 161, 10))
         assert json.loads((place / "results.json").read_text())["timing"]["processes"] == later
 

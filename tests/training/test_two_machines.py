@@ -22,11 +22,10 @@ import pytest
 from debiaspl.training import RunError, meeting
 from debiaspl.training.run import Run
 from tests.processes import started
-from tests.training.test_torchrun import ENVIRONMENT, SETTINGS, command, logged, ranks_of, wait_for
 from tests.training.tiny import outcome
+from tests.training.torchrun import ENVIRONMENT, SETTINGS, logged, ranks_of, wait_for
 
 FIRST, SECOND = "10.99.0.1", "10.99.0.2"
-STEPS = "--set", "steps=120"
 
 
 def ip(*arguments: str) -> None:
@@ -46,7 +45,7 @@ class Hosts:
         run = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
         meet = ["--rdzv-backend=c10d", f"--rdzv-endpoint={FIRST}:29400", "--rdzv-id=digits"]
         own = [f"--rdzv-conf=is_host={number == 0}".lower(), f"--local-addr={(FIRST, SECOND)[number]}"]
-        typed = ["-m", "debiaspl", "train", "--recipe", "digits-10", *SETTINGS, *STEPS, "--out", str(folder), *options]
+        typed = ["-m", "debiaspl", "train", "--recipe", "digits-10", *SETTINGS, "--out", str(folder), *options]
         return [*host, *run, *meet, *own, f"--max-restarts={restarts}", *typed]
 
 
@@ -104,20 +103,12 @@ def job(hosts: Hosts, place: Path, *options: str, restarts: int = 0) -> Iterator
         yield Job((nodes[0], nodes[1]), said)
 
 
-@pytest.fixture(scope="module")
-def on_one_host(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("one-host") / "run"
-    said = subprocess.run(command(folder, 2, *STEPS), env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
-    assert said.returncode == 0, said.stderr
-    return outcome(folder)
-
-
 def kill_second(both: Job) -> None:
     os.kill(ranks_of(both.nodes[1].pid)[0], signal.SIGKILL)
 
 
 @pytest.mark.slow(seconds=50)
-def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_one_host(tmp_path, hosts, on_one_host):
+def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_one_host(tmp_path, hosts, undisturbed):
     run = tmp_path / "machine-0" / "run"
     with job(hosts, tmp_path, "--timeout", "5", restarts=1) as cut:
         wait_for(lambda: logged(run) >= 30, cut.nodes[0], "step 30")
@@ -146,7 +137,7 @@ def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_o
 
     with job(hosts, tmp_path, "--resume") as again:
         assert again.wait(90) == (0, 0), again.said[0].read_text()
-    assert outcome(run) == on_one_host
+    assert outcome(run) == outcome(undisturbed)
     assert not list((tmp_path / "machine-1").iterdir()), "the run is the first machine's alone"
 
 
