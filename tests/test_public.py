@@ -130,6 +130,6 @@ def test_a_recipe_that_is_almost_right():
     said = run("train", "--recipe", "digit-10")
     assert said.returncode == 1
     assert said.stderr.startswith(
-        "error: there is no recipe named 'digit-10'. Did you mean digits-10? There are digits-10,"
+        "error: there is no recipe named 'digit-10'. Did you mean digits-10? For a list: debiaspl recipes."
     )
     assert "Traceback" not in said.stderr

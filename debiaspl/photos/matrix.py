@@ -21,9 +21,7 @@ def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None) -> R
         protocol = Choice("given", {**photos.protocol, "folds": FOLDS})
         return replace(choose(photos, "cpu", encoder), protocol=protocol)
     if photos.table is not None:
-        raise ValueError(
-            f"{photos.table} labels every photo. Expected it inside the folder then: {photos.folder / 'labels.csv'}."
-        )
+        raise ValueError(f"{photos.table} labels every photo. Expected it at {photos.folder / 'labels.csv'}.")
     # At least one label of every class must stay hidden when a fifth is held out: what a class of few has left.
     shown = max(min(PER_CLASS, min(photos.counts) * 4 // 5 - 1), 1)
     chosen = choose(replace(photos, labels=photos.labels.new_full(photos.labels.shape, UNLABELED)), "cpu", encoder)

@@ -87,7 +87,7 @@ def train_photos(
             train_as(replace(options, part="1 of 2: learning features"), start, out / START, images)
         results = [_trained(each, out, options, check, images, numbered, folder) for folder, each in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
-        raise Interrupted(f"Stopped. Go on with: {go_on}", signal.SIGINT) from None
+        raise Interrupted(f"Stopped. Resume with: {go_on}", signal.SIGINT) from None
     found = tuple(Candidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True))
     chosen = choose_by_evidence(found, check.folds > 0)
     hand_out(out, chosen.folder)

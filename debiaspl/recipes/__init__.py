@@ -17,7 +17,7 @@ def recipe(name: str) -> Recipe:
     if name not in RECIPES:
         close = difflib.get_close_matches(name, RECIPES, n=1)
         hint = f" Did you mean {close[0]}?" if close else ""
-        raise ValueError(f"there is no recipe named {name!r}.{hint} There are {', '.join(RECIPES)}.")
+        raise ValueError(f"there is no recipe named {name!r}.{hint} For a list: debiaspl recipes.")
     return RECIPES[name]
 
 

@@ -16,7 +16,9 @@ def prepare_folder(out: Path, kind: str, resume: bool, overwrite: bool) -> None:
         raise RunError(f"{out} is a file, expected a folder or a name that is free. Choose another --out.")
     if out.exists() and any(out.iterdir()):
         if not mark.exists():
-            raise RunError(f"{out} is not empty and holds no {kind}, so it is not overwritten. Choose another --out.")
+            raise RunError(
+                f"{out} is not empty and contains no {kind}, so it is not overwritten. Choose another --out."
+            )
         if overwrite:
             remove_folder(out)
         elif not resume:

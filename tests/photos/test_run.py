@@ -305,7 +305,7 @@ def test_ctrl_c_at_any_time_says_how_to_go_on(place, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["debiaspl", "train", "photos"])
     ran = train(place, tmp_path / "run")
     assert ran.exit_code == 130
-    assert ran.stderr == "Stopped. Go on with: debiaspl train photos --resume\n"
+    assert ran.stderr == "Stopped. Resume with: debiaspl train photos --resume\n"
     monkeypatch.setattr(survey_module, "list_folder", stopped)
     ran = train(place, tmp_path / "other")
     assert (ran.exit_code, ran.stderr) == (130, "Stopped.\n")

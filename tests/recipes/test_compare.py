@@ -249,7 +249,7 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
     (tmp_path / "photo.jpg").write_text("mine")
     made = planned(["fixmatch"], ["none"])
     for arguments in ({}, {"resume": True}, {"overwrite": True}):
-        with pytest.raises(RunError, match="holds no compare"):
+        with pytest.raises(RunError, match="contains no compare"):
             compare(made, tmp_path, **arguments)
 
     out = tmp_path / "out"

@@ -58,7 +58,7 @@ def test_the_methods_differ_in_nothing_but_the_method(recipe):
 def test_the_folder_of_somebody_else_is_left_alone(tmp_path):
     (tmp_path / "photo.jpg").write_text("mine")
     for arguments in ({}, {"overwrite": True}, {"resume": True}):
-        with pytest.raises(RunError, match="holds no demo"):
+        with pytest.raises(RunError, match="contains no demo"):
             demo(tmp_path, range(1), **arguments)
     assert (tmp_path / "photo.jpg").read_text() == "mine"
 

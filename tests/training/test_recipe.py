@@ -104,7 +104,7 @@ def test_a_recipe_of_another_version_is_refused():
 
 
 def test_unknown_recipes_teach():
-    with pytest.raises(ValueError, match=r"no recipe named 'cifar'.*There are digits-10"):
+    with pytest.raises(ValueError, match=r"no recipe named 'cifar'.*For a list: debiaspl recipes"):
         recipe("cifar")
 
 
