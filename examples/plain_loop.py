@@ -3,7 +3,7 @@
 
 FixMatch on 1,797 handwritten digits with ten labels, one of each class. The ``Debiaser`` adds three lines to the loop.
 Prints, without and with it, the accuracy of three seeds and the shares of the classes in the predictions, the largest
-first; in truth every class has about 10 %. Takes about 8 seconds on one core.
+first; in truth every class has about 10 %. Takes about 10 seconds on one core.
 """
 
 # %%

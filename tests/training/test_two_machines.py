@@ -64,7 +64,7 @@ def hosts() -> Iterator[Hosts]:
                 for interface in ("lo", "eth0"):
                     ip("-n", name, "link", "set", interface, "up")
             # Else torchrun waits a quarter of an hour for the kernel to give a cut link up.
-            setting = "echo 5 > /proc/sys/net/ipv4/tcp_retries2"
+            setting = "echo 3 > /proc/sys/net/ipv4/tcp_retries2"
             ip("netns", "exec", names[1], "sh", "-c", setting)
         except subprocess.CalledProcessError:
             pytest.skip("no right to make network namespaces, for two hosts on one machine")
