@@ -162,9 +162,5 @@ def test_errors_are_sentences():
 
 
 def test_messages_hold_no_phrase_to_avoid():
-    hits = [
-        f"{message}: write {instead}"
-        for message in all_messages()
-        for _, _, instead in found_in(message.text)
-    ]
+    hits = [f"{message}: write {instead}" for message in all_messages() for _, _, instead in found_in(message.text)]
     assert not hits, "\n" + "\n".join(hits)
