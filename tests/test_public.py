@@ -93,7 +93,7 @@ def test_train_by_recipe_with_settings_and_resume(tmp_path, monkeypatch):
     assert again.exit_code == 1
     assert "already contains a run" in again.stderr
     told = typed(*arguments, "--resume").stdout.splitlines()
-    assert told.pop(0).endswith(" had ended; nothing was trained.")
+    assert told.pop(0).endswith(" has ended already; nothing was trained.")
     assert told == first.stdout.splitlines()
 
 

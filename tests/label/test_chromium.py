@@ -189,7 +189,7 @@ def test_the_end_and_what_was_skipped(page):
     for _ in range(7):
         press(page, "1")
     assert name(page) is None
-    assert "Every image was looked at" in text(page, "card")
+    assert "Every image was shown" in text(page, "card")
     assert "debiaspl train" not in text(page, "card")  # of one class there is nothing to learn
     page.evaluate("document.querySelector('#card button').click()")
     page.wait_for("!busy && current !== null")

@@ -220,7 +220,7 @@ def test_it_is_seen_above_the_table_that_compares(tmp_path, fixmatch, chromium):
         assert page.errors() == []
         words = page.evaluate("document.querySelector('#accuracy .warning')?.innerText ?? ''")
         assert ("steps: 90 (FixMatch) against 30 (DebiasPL)" in words) is seen
-        assert ("and others: see what differs below" in page.evaluate("document.body.innerText")) is seen
+        assert ("and others; see the differences below" in page.evaluate("document.body.innerText")) is seen
         if seen:
             above = "document.querySelector('#accuracy .warning').getBoundingClientRect().bottom"
             assert page.evaluate(f"{above} <= document.querySelector('#accuracy table').getBoundingClientRect().top")
