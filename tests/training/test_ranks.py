@@ -208,12 +208,10 @@ def refused(recipe: Recipe) -> str:
 @pytest.mark.slow
 def test_a_batch_that_cannot_be_divided_is_refused():
     said = on_ranks(2, refused, replace(RECIPE, labeled_batch=11))[1]
-    assert said.startswith(
-        "labeled_batch is 11, which cannot be divided equally among 2 processes: not into equal parts."
-    )
+    assert said.startswith("labeled_batch is 11, which cannot be divided equally among 2 processes.")
     assert said.endswith("--set labeled_batch=12.")
     said = refused(replace(RECIPE, unlabeled_batch=9, accumulate=2))
-    assert "unlabeled_batch is 9, which cannot be divided equally among 2 pieces: not into equal parts" in said
+    assert "unlabeled_batch is 9, which cannot be divided equally among 2 pieces. Use another" in said
 
 
 def test_a_run_goes_on_in_other_pieces(tmp_path):
