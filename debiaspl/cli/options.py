@@ -1,6 +1,7 @@
 """Options that several commands have, each declared once: one name, one meaning, one help text."""
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -94,9 +95,10 @@ def refuse_both(resume: bool, overwrite: bool) -> None:
         )
 
 
-def overwrite_now(place: Path, recipe: Any, overwrite: bool) -> None:
-    """Remove an earlier run where ``--overwrite`` is given. Call it when everything else has been checked."""
-    if overwrite:
-        from debiaspl.recipes.folder import overwrite_run
+def replacing(place: Path, recipe: Any, overwrite: bool) -> AbstractContextManager[None]:
+    """Around the training: with ``--overwrite``, an earlier run in ``place`` is replaced once the new one has begun."""
+    if not overwrite:
+        return nullcontext()
+    from debiaspl.recipes.folder import overwriting_run
 
-        overwrite_run(place, recipe)
+    return overwriting_run(place, recipe)

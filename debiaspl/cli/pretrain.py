@@ -21,8 +21,8 @@ from debiaspl.cli.options import (
     Timeout,
     Workers,
     one_table,
-    overwrite_now,
     refuse_both,
+    replacing,
 )
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
@@ -120,13 +120,13 @@ def _of_photos(
     recipe = choose_start(photos, machine).with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
-    overwrite_now(place, recipe, overwrite)
-    begun = Run.at(place, recipe, options.resume).config_path.exists()
-    say(photos.headline() + _classes_of(photos))
-    if options.resume and not begun:
-        warn_of_new_run(place, recipe)
-    _say_plan(recipe, place, begun, machine, None if begun else estimate_start(recipe, machine, options.eager))
-    results = train_start(photos, recipe, place, options)
+    with replacing(place, recipe, overwrite):
+        begun = Run.at(place, recipe, options.resume).config_path.exists()
+        say(photos.headline() + _classes_of(photos))
+        if options.resume and not begun:
+            warn_of_new_run(place, recipe)
+        _say_plan(recipe, place, begun, machine, None if begun else estimate_start(recipe, machine, options.eager))
+        results = train_start(photos, recipe, place, options)
     typed = {"--labels": table[0], "--file-column": table[1], "--label-column": table[2], "--device": options.device}
     more = [part for name, value in typed.items() if value is not None for part in (name, str(value))]
     train = shlex.join(["debiaspl", "train", str(folder), *more, "--set", f"start={place}"])
@@ -165,19 +165,19 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
     recipe = recipe.with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
-    overwrite_now(place, recipe, overwrite)
-    begun = (place / "config.json").exists()
-    if rank() is None:
-        Run.at(place, recipe, options.resume)
-    task = task_of(recipe, root=options.root)
-    if not rank():
-        say(f"{len(task.unlabeled):,} images of {data}. Labels are not used for training.")
-    if options.resume:
-        warn_of_new_run(place, recipe)
-    seconds = None if begun or rank() is not None else estimate_start(recipe, machine, options.eager, task)
-    if not rank():
-        _say_plan(recipe, place, begun, machine, seconds, tuple(task.unlabeled.images.shape[2:]))
-    results = train_as(options, recipe, place, task)
+    with replacing(place, recipe, overwrite):
+        begun = (place / "config.json").exists()
+        if rank() is None:
+            Run.at(place, recipe, options.resume)
+        task = task_of(recipe, root=options.root)
+        if not rank():
+            say(f"{len(task.unlabeled):,} images of {data}. Labels are not used for training.")
+        if options.resume:
+            warn_of_new_run(place, recipe)
+        seconds = None if begun or rank() is not None else estimate_start(recipe, machine, options.eager, task)
+        if not rank():
+            _say_plan(recipe, place, begun, machine, seconds, tuple(task.unlabeled.images.shape[2:]))
+        results = train_as(options, recipe, place, task)
     if not rank():
         _say_end(results, place, [_next_of_known(recipe, place)])
 

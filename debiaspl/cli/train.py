@@ -22,8 +22,8 @@ from debiaspl.cli.options import (
     Timeout,
     Workers,
     one_table,
-    overwrite_now,
     refuse_both,
+    replacing,
 )
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
@@ -114,8 +114,8 @@ def train_command(
             warn_of_new_run(folder, chosen)
         limit = TIMEOUT if timeout is None else timeout
         options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
-        overwrite_now(folder, chosen, overwrite)
-        results = train_as(options, chosen, folder)
+        with replacing(folder, chosen, overwrite):
+            results = train_as(options, chosen, folder)
         if rank():
             return  # the first one speaks for all
         if ended:
@@ -182,17 +182,17 @@ def _train_photos(
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
     # A start of its own lies below the run, and is trained again with it.
-    overwrite_now(place, checked if start is None else replace(checked, start=""), overwrite)
-    begun = Run.at(place, checked, resume).config_path.exists()
-    say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
-    say(photos.each_class())
-    if resume and not begun:
-        warn_of_new_run(place, checked)
-    plan = f"Resuming {place}."
-    if not begun:
-        plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
-    say(plan)
-    outcome = train_and_mark(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
+    with replacing(place, checked if start is None else replace(checked, start=""), overwrite):
+        begun = Run.at(place, checked, resume).config_path.exists()
+        say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
+        say(photos.each_class())
+        if resume and not begun:
+            warn_of_new_run(place, checked)
+        plan = f"Resuming {place}."
+        if not begun:
+            plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
+        say(plan)
+        outcome = train_and_mark(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
     Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome, photos.unlabeled))

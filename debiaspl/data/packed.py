@@ -7,8 +7,10 @@ written last: if it exists, the folder is complete.
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,12 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
-from debiaspl.files import exists_already, new_folder, parse_json, remove_folder
+from debiaspl.files import exists_already, moved_aside, new_folder, parse_json
 
 FORMAT = 1
 SHARD_BYTES = 1 << 30
 INDEX = "index.json"
+SHARD = re.compile(r"images-\d{5,}\.bin")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +92,10 @@ def pack(
     """
     refuse_packing_over(out, overwrite)
     try:
-        with new_folder(out) as partial:
+        with ExitStack() as replacing, new_folder(out) as partial:
             count = _write(batches, classes, partial, shard_bytes, progress)
             if out.exists():
-                remove_folder(out)
+                replacing.enter_context(moved_aside(out))
             return count
     except OSError as error:
         raise DataError(f"could not write {out}: {error.strerror or error}. Nothing was left behind.") from error
@@ -102,9 +105,11 @@ def refuse_packing_over(out: Path, overwrite: bool) -> None:
     """Raise where ``out`` exists, unless it is a packed folder that may be overwritten."""
     if not out.exists():
         return
-    if not (out / INDEX).is_file():
+    packed = out.is_dir() and not out.is_symlink() and (out / INDEX).is_file()
+    if not packed or not all(path.name == INDEX or SHARD.fullmatch(path.name) for path in out.iterdir()):
         raise DataError(
-            f"{out} exists already and is not a packed folder, so it is not overwritten. Choose another name."
+            f"{out} exists already and is not a packed folder, or contains other files too, so it is not overwritten. "
+            "Choose another name."
         )
     if not overwrite:
         raise DataError(exists_already(out, "packed images"))

@@ -7,11 +7,11 @@ from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
 from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.whole import (
     exists_already,
+    moved_aside,
     new_folder,
     put_in_place,
     refuse_existing,
     refuse_missing_folder,
-    remove_folder,
     remove_leftovers,
     write_bytes,
     write_json,
@@ -30,6 +30,7 @@ __all__ = [
     "gigabytes",
     "guarded",
     "locked",
+    "moved_aside",
     "new_folder",
     "open_locked",
     "open_own",
@@ -37,7 +38,6 @@ __all__ = [
     "put_in_place",
     "refuse_existing",
     "refuse_missing_folder",
-    "remove_folder",
     "remove_leftovers",
     "unguarded",
     "write_bytes",

@@ -48,10 +48,22 @@ def new_folder(path: Path) -> Iterator[Path]:
         put_in_place(partial, path)
 
 
-def remove_folder(path: Path) -> None:
-    """Remove a folder as if atomically: a kill in between leaves nothing under its name."""
+@contextmanager
+def moved_aside(path: Path) -> Iterator[None]:
+    """Give the folder ``path`` a hidden name while the block runs.
+
+    If the block has written something else under the name, the old folder is removed; if not, it is moved back. Hidden
+    files alone, such as a lock, do not count.
+    """
     with _beside(path, _new_folder) as (hidden, _):
         put_in_place(path, hidden / path.name)
+        try:
+            yield
+        finally:
+            if not (path.is_dir() and any(not child.name.startswith(".") for child in path.iterdir())):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                put_in_place(hidden / path.name, path)
 
 
 def put_in_place(partial: Path, path: Path) -> None:

@@ -17,7 +17,7 @@ import torch
 from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
-from debiaspl.recipes.folder import prepare_folder
+from debiaspl.recipes.folder import experiment_folder
 from debiaspl.report.comparison import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, train_all
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
@@ -212,39 +212,40 @@ def compare(
     With ``resume`` runs that have ended are not repeated, also when pairs have been added. ``watch`` is called with the
     steps done and the total.
     """
-    prepare_folder(out, "compare", resume, overwrite)
     jobs = planned.jobs(out)
-    different = list({job.out: job for job in jobs.values()}.values())
-    for job in different:
-        Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
-    # Once, before several processes would each compute the same.
-    for recipe in {_features_of(job.recipe): job.recipe for job in different if is_frozen(job.recipe)}.values():
-        encoded(recipe, task_of(recipe), CPU, out.resolve() / FEATURES, ALONE, go_on)
-    total = sum(job.recipe.steps for job in different)
-    started = time.monotonic()
-    ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)
-    seconds = time.monotonic() - started
+    inputs = [job.recipe.to_json() for job in jobs.values()]
+    with experiment_folder(out, "compare", resume, overwrite, inputs):
+        different = list({job.out: job for job in jobs.values()}.values())
+        for job in different:
+            Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
+        # Once, before several processes would each compute the same.
+        for recipe in {_features_of(job.recipe): job.recipe for job in different if is_frozen(job.recipe)}.values():
+            encoded(recipe, task_of(recipe), CPU, out.resolve() / FEATURES, ALONE, go_on)
+        total = sum(job.recipe.steps for job in different)
+        started = time.monotonic()
+        ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)
+        seconds = time.monotonic() - started
 
-    results = {job.out: result for job, result in zip(different, ended, strict=True)}
-    matrix = Matrix(
-        planned.seeds,
-        {
-            algorithm: {name: [results[jobs[algorithm, name, seed].out] for seed in planned.seeds] for name in row}
-            for algorithm, row in planned.cells.items()
-        },
-        planned.refused,
-        {algorithm: built_in(algorithm) for algorithm in planned.cells},
-        planned.corrections,
-    )
-    numbers = {
-        "recipe": planned.base.to_json(),
-        "changes": planned.changes(),
-        **matrix.to_json(),
-        "timing": {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)},
-    }
-    write_text(out / "table.md", matrix.to_markdown())
-    write_json(out / "results.json", numbers)
-    return matrix, numbers
+        results = {job.out: result for job, result in zip(different, ended, strict=True)}
+        matrix = Matrix(
+            planned.seeds,
+            {
+                algorithm: {name: [results[jobs[algorithm, name, seed].out] for seed in planned.seeds] for name in row}
+                for algorithm, row in planned.cells.items()
+            },
+            planned.refused,
+            {algorithm: built_in(algorithm) for algorithm in planned.cells},
+            planned.corrections,
+        )
+        numbers = {
+            "recipe": planned.base.to_json(),
+            "changes": planned.changes(),
+            **matrix.to_json(),
+            "timing": {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)},
+        }
+        write_text(out / "table.md", matrix.to_markdown())
+        write_json(out / "results.json", numbers)
+        return matrix, numbers
 
 
 def built_in(algorithm: str) -> str:

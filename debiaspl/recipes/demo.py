@@ -13,7 +13,7 @@ from typing import Any
 from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
-from debiaspl.recipes.folder import prepare_folder
+from debiaspl.recipes.folder import experiment_folder
 from debiaspl.report import Comparison, draw_comparison, require_matplotlib
 from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
@@ -61,20 +61,22 @@ def demo(
     """
     require_matplotlib()
     recipe = LONG_TAIL if long_tail else BALANCED
-    prepare_folder(out, "demo", resume, overwrite)
-    jobs = jobs_of(recipe, seeds, out)
-    flat = [job for method in jobs.values() for job in method]
-    total = sum(job.recipe.steps for job in flat)
-    started = time.monotonic()
-    ended = train_all(flat, workers, lambda steps: watch(steps, total), go_on)
-    seconds = time.monotonic() - started
+    with experiment_folder(out, "demo", resume, overwrite):
+        jobs = jobs_of(recipe, seeds, out)
+        flat = [job for method in jobs.values() for job in method]
+        total = sum(job.recipe.steps for job in flat)
+        started = time.monotonic()
+        ended = train_all(flat, workers, lambda steps: watch(steps, total), go_on)
+        seconds = time.monotonic() - started
 
-    results = iter(ended)
-    comparison = Comparison(seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch")
-    draw_comparison(comparison, out / "comparison.png")
-    timing = {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
-    summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": timing}
-    write_text(out / "table.md", comparison.to_markdown())
-    write_report([job.out for job in flat], out / "report.html", RECIPES)
-    write_json(out / "results.json", summary)
-    return comparison
+        results = iter(ended)
+        comparison = Comparison(
+            seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch"
+        )
+        draw_comparison(comparison, out / "comparison.png")
+        timing = {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
+        summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": timing}
+        write_text(out / "table.md", comparison.to_markdown())
+        write_report([job.out for job in flat], out / "report.html", RECIPES)
+        write_json(out / "results.json", summary)
+        return comparison

@@ -9,6 +9,7 @@ of a run records one fold. Nothing in a file is executed: the commands in it are
 import math
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from debiaspl.files import write_json
 from debiaspl.models.start import find_start
 from debiaspl.recipes import recipe as recipe_named
-from debiaspl.recipes.folder import overwrite_run
+from debiaspl.recipes.folder import overwriting_run, refuse_inputs_inside
 from debiaspl.recipes.result_files import read_result
 from debiaspl.report.intervals import next_interval
 from debiaspl.report.runs.methods import APART
@@ -177,20 +178,23 @@ def repeat(
 ) -> dict[str, Any]:
     """Train all of it, and return what ``out/repeat.json`` then holds."""
     jobs = {**planned.starts, **dict(planned.runs.values())}
-    for place, recipe in jobs.items():
-        if overwrite:
-            overwrite_run(place, replace(recipe, start="") if Path(recipe.start) in planned.starts else recipe)
-        Run.at(place, recipe, options.resume)  # refuses folders of something else, before anything trains
-    for place, recipe in planned.starts.items():
-        watch(f"The start, {recipe.name}, {recipe.steps:,} steps: {place}")
-        train_as(options, recipe, place)
-    now = {}
-    for fold, (place, recipe) in planned.runs.items():
-        watch(f"Fold {fold}, {recipe.steps:,} steps: {place}")
-        now[fold] = 100 * train_as(options, recipe, place)["accuracy"]
-    result = compared(planned, now)
-    write_json(out / "repeat.json", result)
-    return result
+    with ExitStack() as stack:  # all folders are checked before anything trains
+        for place, recipe in jobs.items():
+            if overwrite:
+                refuse_inputs_inside(place, [planned.recorded.path])
+                ours = replace(recipe, start="") if Path(recipe.start) in planned.starts else recipe
+                stack.enter_context(overwriting_run(place, ours))
+            Run.at(place, recipe, options.resume)
+        for place, recipe in planned.starts.items():
+            watch(f"The start, {recipe.name}, {recipe.steps:,} steps: {place}")
+            train_as(options, recipe, place)
+        now = {}
+        for fold, (place, recipe) in planned.runs.items():
+            watch(f"Fold {fold}, {recipe.steps:,} steps: {place}")
+            now[fold] = 100 * train_as(options, recipe, place)["accuracy"]
+        result = compared(planned, now)
+        write_json(out / "repeat.json", result)
+        return result
 
 
 def compared(planned: Planned, now: Mapping[int, float]) -> dict[str, Any]:

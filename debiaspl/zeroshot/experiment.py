@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,9 +16,9 @@ from debiaspl.data import DataError, ImageSet
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
-from debiaspl.files import exists_already, remove_folder, write_bytes, write_json, write_text
+from debiaspl.files import exists_already, write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
-from debiaspl.recipes.folder import refuse_inputs_inside
+from debiaspl.recipes.folder import overwriting
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
@@ -103,7 +104,21 @@ class Experiment:
         truth = None if evaluate is None else self._truth(evaluate)
         side = min(images.images.shape[2:])
         self.student.recipes(self.photos, out / "labels.csv", len(images), side)  # a wrong setting is told first
-        self._prepare(out, evaluate, resume, overwrite)
+        check_place(out, resume or overwrite)
+        with self._replacing(out, evaluate, overwrite):
+            return self._run(out, evaluate, device, say, progress, go_on, (images, given, truth, side))
+
+    def _run(
+        self,
+        out: Path,
+        evaluate: Path | None,
+        device: str | None,
+        say: Callable[[str], None],
+        progress: Progress,
+        go_on: str,
+        read: tuple[ImageSet, dict[str, int] | None, folder_of_photos.Truth | None, int],
+    ) -> ZeroShotOutcome:
+        images, given, truth, side = read
         for line in truth.left_out() if truth else ():
             say(line)
         predictions = self.predictions(images, progress)
@@ -152,13 +167,17 @@ class Experiment:
         rows = self._finish(out, predictions, found, evaluate, shown, verdict)
         return ZeroShotOutcome(rows, [place for _, place in places.values()], model, shown)
 
-    def _prepare(self, out: Path, evaluate: Path | None, resume: bool, overwrite: bool) -> None:
-        """Refuse a folder that is in use; with ``overwrite``, remove an earlier zero-shot run."""
-        check_place(out, resume or overwrite)
-        if overwrite and out.exists():
-            given = (self.labels, evaluate, self.photos, getattr(self.teacher, "path", None))
-            refuse_inputs_inside(out, [place for place in given if place is not None])
-            remove_folder(out)
+    def _replacing(self, out: Path, evaluate: Path | None, overwrite: bool) -> AbstractContextManager[None]:
+        """With ``overwrite``, an earlier zero-shot run is replaced once the new one has begun."""
+        if not overwrite or not (out / MARK).exists():
+            return nullcontext()
+        given = self.labels, evaluate, self.photos, self.cache, getattr(self.teacher, "path", None)
+        student = (
+            self.student.name,
+            list(self.student.settings),
+            [one.partition("=")[2] for one in self.student.settings],
+        )
+        return overwriting(out, [given, student])
 
     def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
         """Recipe and folder of each student, by its name in the table."""

@@ -65,7 +65,7 @@ def test_the_folder_of_somebody_else_is_left_alone(tmp_path):
 
 def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path, monkeypatch):
     (tmp_path / ".demo").touch()
-    (tmp_path / "old").touch()
+    (tmp_path / "table.md").touch()
     with pytest.raises(
         RunError, match=r"already contains a demo. Use --resume to resume it, --overwrite to replace it"
     ):
@@ -77,10 +77,19 @@ def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path
     monkeypatch.setattr(demo_module, "train_all", stop)
     with pytest.raises(RuntimeError, match="far enough"):
         demo(tmp_path, range(1), resume=True)
-    assert (tmp_path / "old").exists()
+    assert (tmp_path / "table.md").exists()
     with pytest.raises(RuntimeError, match="far enough"):
         demo(tmp_path, range(1), overwrite=True)
-    assert not (tmp_path / "old").exists()
+    assert (tmp_path / "table.md").exists(), "a new one that never began replaces nothing"
+
+    def begin(jobs, *arguments):
+        (jobs[0].out).mkdir()
+        stop()
+
+    monkeypatch.setattr(demo_module, "train_all", begin)
+    with pytest.raises(RuntimeError, match="far enough"):
+        demo(tmp_path, range(1), overwrite=True)
+    assert not (tmp_path / "table.md").exists()
 
 
 def results(accuracy: float, worst: float, labels: list[int] | None = None) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place
     (place / "moco.pth").write_bytes(b"another")
     refused = CliRunner().invoke(app, [*typed("run"), "--resume"])
     assert refused.exit_code == 1
-    assert "error: the start that run with which .* was started has changed now" in refused.output
+    assert "error: the start with which run was started has changed" in refused.output
 
     (place / "moco.pth").unlink()  # its weights are in the run
     try:

@@ -54,9 +54,9 @@ def test_its_start_is_trained_first_and_a_rehearsal_is_not_compared(tmp_path):
     assert "Not comparable: steps=3 was changed" in said
     again = file, "--fold", 1, "--set", "steps=3", "--out", out
     assert "Use --resume to resume it, --overwrite to replace it" in typed(*again, code=1)
-    (out / "fold-1" / "old").touch()
+    (out / "fold-1" / "chosen.json").touch()
     assert "Not comparable" in typed(*again, "--overwrite")
-    assert not (out / "fold-1" / "old").exists()
+    assert not (out / "fold-1" / "chosen.json").exists()
     planned = plan(read_recorded(file), [], tmp_path / "b", [f"start={out / 'start'}"])
     assert (planned.starts, planned.changed, list(planned.runs)) == ({}, (), [0, 1])
 

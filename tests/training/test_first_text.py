@@ -143,5 +143,7 @@ def test_it_is_the_default_where_the_encoder_reads_texts(photos, tmp_path):
         ran = CliRunner(env={"COLUMNS": "200"}).invoke(app, list(map(str, arguments)))
         assert ran.exit_code == 0, ran.output
         assert json.loads((out / "config.json").read_text())["recipe"]["first_classifier"] == expected
-        said = "The classifier begins with the class names, as this encoder reads them" in " ".join(ran.output.split())
+        said = "The classifier starts from the class names, which the encoder reads as English" in " ".join(
+            ran.output.split()
+        )
         assert said == (expected == "text")

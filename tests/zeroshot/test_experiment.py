@@ -213,10 +213,10 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
     with pytest.raises(ValueError, match="stepz"):
         replace(experiment, student=Student("small", settings=("stepz=1",))).run(whole, overwrite=True)
     assert outcome(whole) == expected
-    (whole / "old").touch()
+    (whole / "comparison.png").touch()
     experiment.run(whole, overwrite=True)
     assert outcome(whole) == expected
-    assert not (whole / "old").exists()
+    assert not (whole / "comparison.png").exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
     with pytest.raises(RunError, match="is not empty and contains no run of debiaspl zeroshot"):
