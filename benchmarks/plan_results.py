@@ -38,10 +38,13 @@ def shown(run: dict[str, Any], *dropped: str) -> str:
     return " ".join([f"debiaspl train --recipe {run['recipe']['name']}", *(f"--set {one}" for one in kept)])
 
 
-def finished(runs: dict[str, Any], prefix: str) -> dict[str, Any]:
-    found = {name: run for name, run in runs.items() if name.startswith(prefix) and run["results"]}
+def finished(runs: dict[str, Any], prefix: str, whole: bool = False) -> dict[str, Any]:
+    """Runs whose names begin so, or with ``whole`` the one of that name."""
+    named = [name for name in runs if (name == prefix if whole else name.startswith(prefix))]
+    found = {name: runs[name] for name in named if runs[name]["results"]}
     if not found:
-        raise SystemExit(f"no run whose name begins with {prefix} has ended. There are {', '.join(runs)}.")
+        beginning = "is" if whole else "begins with"
+        raise SystemExit(f"no run whose name {beginning} {prefix} has ended. There are {', '.join(runs)}.")
     return found
 
 
@@ -66,7 +69,7 @@ def of_folds(runs: dict[str, Any], prefixes: list[str], start: str | None) -> di
         raise SystemExit("these runs are not folds of one method:\n" + "\n".join(sorted(commands)))
     folds = []
     for run in found:
-        before = finished(runs, start.format(seed=run["recipe"]["seed"])) if start else {}
+        before = finished(runs, start.format(seed=run["recipe"]["seed"]), whole=True) if start else {}
         added = sum(one["process_seconds"] for one in before.values())
         folds.append(
             {
@@ -79,7 +82,11 @@ def of_folds(runs: dict[str, Any], prefixes: list[str], start: str | None) -> di
             }
         )
     recipe = found[0]["recipe"] | {"start": re.sub(r"^.+/", "runs/", found[0]["recipe"]["start"])}
-    return {"recipe": recipe, "command": shown(found[0]), "folds": folds}
+    made = {"recipe": recipe, "command": shown(found[0]), "folds": folds}
+    if start:  # the command of the first fold's start, with which debiaspl repeat trains all of them
+        (first,) = finished(runs, start.format(seed=found[0]["recipe"]["seed"]), whole=True).values()
+        made["start_command"] = shown(first)
+    return made
 
 
 def main() -> None:

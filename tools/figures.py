@@ -14,7 +14,7 @@ from tools.marks import ROOT
 COMMANDS = {
     "docs/demo.png": "cp results/demo/comparison.png docs/demo.png",
     "docs/report.png": "python -m tools.figures docs/report.png",
-    "docs/results.svg": "debiaspl results --page docs/results.md",
+    "docs/results.svg": "debiaspl results --page docs/results.md --overwrite",
     **{
         f"docs/lab/debiasing-{name}.png": f"python benchmarks/gain_figures.py results/gain/{cell} "
         f"--out docs/lab/debiasing-{name}.png"

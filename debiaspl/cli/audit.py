@@ -71,7 +71,7 @@ def audit_command(
         if images is not None and not images.is_dir():
             raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
         if out is not None:
-            refuse_existing(out, overwrite)
+            refuse_existing(out, overwrite, source)
         named = None if classes is None else parse_classes(classes)
         found = audit(read_predictions(source, names, named), strength)
         said = findings(found, SHOWN)

@@ -111,14 +111,16 @@ def exists_already(path: Path, holds: str = "", resume: bool = False, other: str
     return f"{found}. Use {'--resume to resume it, ' if resume else ''}--overwrite to replace it, or choose {other}."
 
 
-def refuse_existing(path: Path, overwrite: bool) -> None:
-    """Raise where a file would be overwritten without ``overwrite``, where it is a folder, or where its folder is
-    missing."""
+def refuse_existing(path: Path, overwrite: bool, *inputs: Path | None) -> None:
+    """Raise where a file would be overwritten without ``overwrite``, where it is a folder or one of the ``inputs``, or
+    where its folder is missing."""
     refuse_missing_folder(path)
     if path.is_dir():
         raise FileError(f"{path} is a folder, expected the name of a file to write, such as {path / 'new.csv'}.")
     if path.exists() and not overwrite:
         raise FileError(exists_already(path))
+    if path.exists() and any(one is not None and one.exists() and one.samefile(path) for one in inputs):
+        raise FileError(f"{path} is also what this command reads. Choose another name for what it writes.")
 
 
 @contextmanager

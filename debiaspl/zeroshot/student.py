@@ -28,6 +28,15 @@ SMALL = 128
 """Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
 
 
+GIVEN = {
+    "data": "a student learns from the photos",
+    "protocol": "its labels are those of the teacher, or of --labels",
+    "name": "the students have names of their own",
+    "correction": "there is one student without a correction and one with the Debiaser",
+}
+"""Settings that are no choice, and why."""
+
+
 @dataclass(frozen=True)
 class Student:
     """Which network is trained, and how."""
@@ -54,6 +63,10 @@ class Student:
     def __post_init__(self) -> None:
         if self.name.startswith("wrn-") and not re.fullmatch(r"wrn(-\d+){1,2}", self.name):
             raise ValueError(f"the student is {self.name!r}, expected wrn-DEPTH-WIDTH, such as wrn-28-2.")
+        for setting in self.settings:
+            name = setting.partition("=")[0]
+            if name in GIVEN:
+                raise ValueError(f"--set {setting} would have no effect: {GIVEN[name]}. Leave it out.")
 
     @property
     def is_encoder(self) -> bool:

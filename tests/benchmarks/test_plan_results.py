@@ -51,9 +51,10 @@ def test_folds_are_a_file_that_results_can_read(tmp_path, monkeypatch):
 
 def test_a_start_of_each_fold_is_counted_with_its_fold(tmp_path, monkeypatch):
     runs = {f"a-{seed}": run(seed, 0.8, 50.0, start=f"/tmp/runs/pre-{seed}") for seed in (0, 1)}
-    runs |= {"pre-0": run(0, 0, 100.0), "pre-1": run(1, 0, 300.0)}
+    runs |= {"pre-0": run(0, 0, 100.0), "pre-1": run(1, 0, 300.0), "pre-100": run(100, 0, 5000.0)}
     found = made(tmp_path, monkeypatch, runs, "folds", "a-", "--start", "pre-{seed}")
     assert [fold["seconds"] for fold in found["folds"]] == [150, 350]
+    assert found["start_command"].startswith(f"debiaspl train --recipe {NAME}")
 
 
 def test_runs_of_different_settings_are_no_folds(tmp_path, monkeypatch):

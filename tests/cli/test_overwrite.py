@@ -58,6 +58,14 @@ def test_the_report_of_a_run_is_written_anew_unless_it_is_somebody_s_own(tmp_pat
     assert "report.html exists already. Use --overwrite to replace it" in ran.stderr
 
 
+def test_a_page_never_replaces_what_it_is_made_of(tmp_path):
+    source = tmp_path / "found.csv"
+    source.write_text(PREDICTIONS)
+    ran = audit(source, "--out", source, "--overwrite")
+    assert "found.csv is also what this command reads" in ran.stderr
+    assert source.read_text() == PREDICTIONS
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -87,7 +87,7 @@ def test_a_threshold_that_evens_out_is_not_blamed():
     confidence = np.where(np.arange(500) < 300, 0.6, 0.99)
     told = of_threshold(label, confidence, 2)
     assert "'0', the class kept most, has 1.00 times an even share of these, and 1.60 times of all images;" in told.fact
-    assert "Do not count" not in told.todo
+    assert "does not remove the bias" not in told.todo
 
 
 def test_of_few_images_a_threshold_keeps_nothing_is_claimed():

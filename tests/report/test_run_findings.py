@@ -100,4 +100,4 @@ def test_a_difference_over_seeds_is_told_with_chance():
     )
     odds = [int(found[0].fact.partition("1 in ")[2].partition(" by")[0].replace(",", "")) for found in (two, five)]
     assert odds[1] * 9 < odds[0] < odds[1] * 11
-    assert "chance" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact
+    assert "significant" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact

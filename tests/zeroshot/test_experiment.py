@@ -88,6 +88,12 @@ def outcome(out: Path) -> dict[str, str]:
     return {file: sha256((out / file).read_bytes()).hexdigest() for file in files}
 
 
+@pytest.mark.parametrize("setting", ["data=digits", "protocol=long-tail", "correction=none", "name=mine"])
+def test_a_setting_that_a_student_cannot_have_is_refused(setting):
+    with pytest.raises(ValueError, match=f"--set {setting} would have no effect"):
+        Student("small", settings=(setting,))
+
+
 def assert_truth_changes_nothing(experiment: Experiment, folder: Path) -> None:
     """The same bits with the truth, with a scrambled truth, and with none."""
     runs = {}
