@@ -20,7 +20,16 @@ from debiaspl.cli.options import (
     refuse_both,
 )
 from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain, plain_errors, print_json, progress_bar, say
+from debiaspl.cli.terminal import (
+    WIDE,
+    command_to_go_on,
+    filled_table,
+    plain,
+    plain_errors,
+    print_json,
+    progress_bar,
+    say,
+)
 
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. 95 % t: interval of the paired difference over "
@@ -30,9 +39,12 @@ DEMO_CAPTION = (
 )
 VARIES = "Other processors round differently: one seed can change by ten points, the mean by one or two."
 CAPTION = (
-    "Mean ± standard deviation over seeds, on the test set. Worst: recall of the class recognised least. "
-    "Better on: seeds on which the correction is better."
+    "Means over seeds, on the test set. Worst: recall of the class recognised least. Better on: seeds on which the "
+    "correction is better."
 )
+
+NAMES = ("method", "algorithm", "correction")
+"""Columns of names; the others are numbers."""
 
 
 def demo_command(
@@ -60,7 +72,7 @@ def demo_command(
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
-        console.print(_table(comparison, console, padding=1))
+        _print_tables(comparison, console, padding=1)
         console.print(plain(DEMO_CAPTION))
         console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
         say(f"Runs, table, figure and results.json are in {out}")
@@ -131,7 +143,7 @@ def compare_command(
         if json_:
             print_json(numbers)
             return
-        console.print(_table(matrix, console))
+        _print_tables(matrix, console)
         for note in [CAPTION, *matrix.notes(), *planned.notes()]:
             console.print(plain(note))
         say(f"Runs, table.md and results.json are in {folder}")
@@ -176,16 +188,25 @@ def _headline(planned: Any) -> str:
     return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} runs."
 
 
-def _table(matrix: Any, console: Any, padding: int = 2) -> Any:
-    """The widest form of the table that fits the terminal."""
+def _print_tables(matrix: Any, console: Any, padding: int = 2) -> None:
+    """Print the widest form that fits the terminal. If none does, names go over several lines; numbers are not cut."""
+    for lines in matrix.tables():
+        table = _table(lines, padding)
+        if console.measure(table, options=console.options.update(max_width=WIDE)).maximum <= console.width:
+            console.print(table)
+            return
+    for number, lines in enumerate(matrix.narrow()):
+        if number:
+            console.print()
+        console.print(_table(lines, padding))
+
+
+def _table(lines: Any, padding: int) -> Any:
     from rich.table import Column
 
-    for header, *rows in matrix.tables():
-        columns = [Column(_heading(name), no_wrap=True) for name in header]
-        table = filled_table(columns, rows, box=None, pad_edge=False, padding=(0, padding, 0, 0))
-        if console.measure(table, options=console.options.update(max_width=1000)).maximum <= console.width:
-            break
-    return table
+    header, *rows = lines
+    columns = [Column(_heading(name), no_wrap=name not in NAMES, overflow="fold") for name in header]
+    return filled_table(columns, rows, box=None, pad_edge=False, padding=(0, padding, 0, 0))
 
 
 def _heading(name: str) -> Any:

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
+from debiaspl.cli.flags import PlainCommand, PlainGroup
 from debiaspl.cli.options import FollowLinks
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
-data_app = typer.Typer(name="data", help="Download and pack image sets.", no_args_is_help=True)
+data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack image sets.", no_args_is_help=True)
 
 
-@data_app.command("get")
+@data_app.command("get", cls=PlainCommand)
 def get_command(
     name: Annotated[str, typer.Argument(help="cifar10, cifar100, eurosat, mnist or stl10.")],
     root: Annotated[
@@ -38,7 +39,7 @@ def get_command(
         say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
 
 
-@data_app.command("pack")
+@data_app.command("pack", cls=PlainCommand)
 def pack_command(
     source: Annotated[Path, typer.Argument(help="Class folders, a folder with labels.csv, or tar shards.")],
     out: Annotated[Path, typer.Argument(help="The packed folder to write.")],

@@ -68,7 +68,7 @@ Root = Annotated[
 Eager = Annotated[bool, Option("--eager", help="On a GPU: do not record the step as a graph; slower.")]
 Timeout = Annotated[
     float | None,
-    Option(min=1, help="With torchrun: seconds until a process that hangs ends the run.", show_default="600"),
+    Option(min=1, help="With torchrun: seconds until a process that hangs ends the run.", show_default="600 seconds"),
 ]
 
 

@@ -1,5 +1,6 @@
 """Known sets by name: where they are, and how to read them."""
 
+import difflib
 import os
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from debiaspl.data.formats.imagenet import IMAGENET
 from debiaspl.data.formats.mnist import MNIST
 from debiaspl.data.formats.stl10 import STL10
 
-__all__ = ["SETS", "TrainTest", "data_folders", "digits", "find", "known_set", "load"]
+__all__ = ["SETS", "TrainTest", "data_folders", "digits", "find", "known_set", "load", "unknown"]
 
 SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, EUROSAT, IMAGENET, MNIST, STL10)}
 
@@ -35,8 +36,16 @@ def load(name: str, root: Path | str | None = None) -> TrainTest:
 
 def known_set(name: str) -> KnownSet:
     if name not in SETS:
-        raise DataError(f"there is no set named {name!r}. Known sets are {', '.join(sorted([*SETS, 'digits']))}.")
+        raise unknown(name)
     return SETS[name]
+
+
+def unknown(name: str) -> DataError:
+    """The error for a name that no set has."""
+    names = sorted([*SETS, "digits"])
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    return DataError(f"there is no set named {name!r}.{hint} Known sets are {', '.join(names)}.")
 
 
 def data_folders() -> list[Path]:

@@ -1,5 +1,6 @@
 """Several corrections combined into one; each acts in different places."""
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from itertools import combinations
@@ -105,7 +106,9 @@ class CompositeBuilder:
         names = name.split(PLUS)
         for number, part in enumerate(names):
             if part not in known:
-                raise ValueError(f"there is no correction named {part!r}; there are {', '.join(sorted(known))}.")
+                close = difflib.get_close_matches(part, known, n=1)
+                hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(sorted(known))}."
+                raise ValueError(f"there is no correction named {part!r}. {hint}")
             if part in names[:number]:
                 raise ValueError(f"correction is {name}, which names {part} twice. Name each part once.")
         self.builders = {part: known[part] for part in names}

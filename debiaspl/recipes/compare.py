@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from debiaspl.data.known import unknown
+from debiaspl.data.open import is_known
 from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
@@ -41,6 +43,11 @@ the seeds 100 to 103 without a correction, see docs/add-on.md; algorithms withou
 
 CPU = torch.device("cpu")
 SHORT = tuple(recipe.name for recipe in digits.RECIPES)
+MENTIONED, ANY_DATA = 5, ["digits-10", "cifar10-40-minutes", "cifar10-40"]
+"""How many recipes an error names, and those it names for data without a recipe: for small images on a CPU, for a GPU,
+and as in the paper."""
+NOT_SHARED = ("-fixmatch", "-supervised", "-start", "-pretrain")
+"""Endings of recipes that an error does not name: the algorithm is varied, and a start must be trained first."""
 DECIDED = {"algorithm": "--algorithms", "correction": "--corrections", "data": "--data", "seed": "--seeds"}
 
 
@@ -125,12 +132,19 @@ def base_recipe(data: str | None, name: str | None) -> Recipe:
         base = recipe_named(name)
         return base if data is None else replace(base, data=data)
     if data not in (None, "digits"):
-        fitting = [recipe.name for recipe in RECIPES.values() if recipe.data == data] or list(RECIPES)
-        raise ValueError(
-            f"--data {data} needs a --recipe, for the network, protocol and schedule of all runs. Expected one of "
-            f"{', '.join(fitting)}."
-        )
+        raise _without_recipe(data)
     return digits.ONE_LABEL
+
+
+def _without_recipe(data: str) -> ValueError:
+    """The error for data that need a recipe, with a few that fit."""
+    if not is_known(data) and not Path(data).expanduser().exists():
+        return ValueError(f"{unknown(data)} There is no folder of this name either.")
+    own = [name for name, recipe in RECIPES.items() if recipe.data == data and not name.endswith(NOT_SHARED)]
+    few = own[:MENTIONED] or ANY_DATA
+    said = f"--data {data} needs a --recipe, for the network, protocol and schedule of all runs, such as "
+    said += f"{', '.join(few)}. For a list: debiaspl recipes{f' {data}' if own else ''}."
+    return ValueError(said if is_known(data) else f"{said} For a folder of photos: debiaspl compare {data}.")
 
 
 def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]) -> Recipe:

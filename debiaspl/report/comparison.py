@@ -57,6 +57,10 @@ class Comparison:
         whole = [self.header(), *self.rows()]
         return [[*whole], [(row[0], *row[2:4], *row[5:8]) for row in whole]]
 
+    def narrow(self) -> list[list[tuple[str, ...]]]:
+        """The form for a terminal of 80 columns, for one that is narrower too."""
+        return self.tables()[-1:]
+
     def rows(self) -> list[MethodRow]:
         """The table, cell by cell: means over seeds, with the standard deviation where useful."""
         rows: list[MethodRow] = []
@@ -147,7 +151,7 @@ class Matrix:
 
     def tables(self) -> list[list[tuple[str, ...]]]:
         """Header and rows, first in the form that is read best: means over seeds, with the standard deviation where a
-        spread is meant. The last form fits anywhere."""
+        spread is meant."""
         return [self.wide(), self.long()] if len(self.corrections) <= WIDEST else [self.long()]
 
     def wide(self) -> list[tuple[str, ...]]:
@@ -175,6 +179,16 @@ class Matrix:
                 ending = self._shown_difference(None if name == BASELINE else alone.get(name)) if compares else ()
                 lines.append((algorithm, name, *self._shown(algorithm, name, cells), *ending, self._seconds(alone)))
         return lines
+
+    def narrow(self) -> list[list[tuple[str, ...]]]:
+        """``long`` in two tables, for where it is too wide: accuracy, and differences to no correction if there are
+        some."""
+        whole = self.long()
+        if BASELINE not in self.corrections:
+            return [whole]
+        first = [(*row[:4], row[-1]) for row in whole]
+        second = [(*row[:2], *row[4:6]) for row in whole if row[4]]
+        return [first, second] if len(second) > 1 else [first]
 
     def _shown(self, algorithm: str, correction: str, cells: Mapping[str, Any]) -> tuple[str, str]:
         if correction not in cells:

@@ -1,5 +1,6 @@
 """The parts that a recipe names, and how they are built from their settings and the data of the run."""
 
+import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -57,9 +58,20 @@ def find(kind: str, name: str) -> Any:
     if kind == "correction" and PLUS in name:
         return CompositeBuilder(name, CORRECTIONS)
     if name not in parts:
-        own = f" For your own file, name the class too: {kind}=mine.py:Mine." if kind in OWN else ""
-        raise ValueError(f"there is no {kind} named {name!r}. There are {listed(parts)}.{own}")
+        raise ValueError(f"there is no {kind} named {name!r}.{_hint(kind, name)}")
     return parts[name]
+
+
+def _hint(kind: str, name: str) -> str:
+    """What may have been meant. It fits every place where a name is given: --set, --algorithms, or an argument."""
+    if kind in OWN and name.endswith(".py"):
+        return f" For your own file, name the class too: {name}:ClassName."
+    close = difflib.get_close_matches(name, PARTS[kind], n=1)
+    hint = f" Did you mean {close[0]}?" if close else ""
+    if kind not in OWN:
+        return f"{hint} There are {listed(PARTS[kind])}."
+    there = f" For a list: debiaspl {kind}s." if hint else f" There are {listed(PARTS[kind])}."
+    return f"{hint}{there} Your own is named by its file and class: mine.py:ClassName."
 
 
 def is_at_hand(kind: str, name: str) -> bool:
@@ -77,6 +89,12 @@ def check_settings(kind: str, name: str, settings: Iterable[str]) -> None:
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}. It has {listed(known)}.")
+
+
+def owners(setting: str) -> dict[str, list[str]]:
+    """The parts of debiaspl that have a setting of this name: kind -> names."""
+    found = {kind: [name for name in PARTS[kind] if setting in settings_of(kind, name)] for kind in PARTS}
+    return {kind: names for kind, names in found.items() if names}
 
 
 def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> Any:

@@ -2,15 +2,16 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, settings_of
+from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, owners, settings_of
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 FIRST = ("random", "means", "graph", "text")
 """Ways to initialise the classifier."""
+LIST = " For a list: debiaspl settings RECIPE."
 
 
 @dataclass(frozen=True)
@@ -249,9 +250,19 @@ class Recipe:
                     )
             else:
                 hint = f" For the settings of {name}, name it once more before them: {part}={name}."
+        told = f"recipe {self.name!r} has no setting {key!r}"
+        others = owners(key)
+        if others:
+            here = " and ".join(f"{part}={getattr(self, part).name}" for part in others)
+            return f"{told}: it is a setting of {_named(others)}, but here {here}.{hint}{LIST}"
         close = difflib.get_close_matches(key, everything, n=1)
-        hint = f" Did you mean {close[0]}?" if close else hint
-        return f"recipe {self.name!r} has no setting {key!r}.{hint} It has {listed(everything)}."
+        return f"{told}.{f' Did you mean {close[0]}?' if close else hint}{LIST}"
+
+
+def _named(parts: Mapping[str, Sequence[str]]) -> str:
+    """``correction=debiaser``; of many names, the first three."""
+    more = {part: ", ..." if len(names) > 3 else "" for part, names in parts.items()}
+    return " and of ".join(f"{part}={', '.join(names[:3])}{more[part]}" for part, names in parts.items())
 
 
 def _choice(part: str, value: Mapping[str, Any]) -> Choice:

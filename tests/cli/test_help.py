@@ -1,5 +1,6 @@
 """Every help text fits 80 columns and shows each default; the same option means the same everywhere."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from tests.messages import PACKAGE
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -35,6 +37,7 @@ def test_help_fits_80_columns(path, monkeypatch):
     assert len(lines) > 5
     assert max(map(len, lines)) <= 80
     assert "…" not in shown, "something was cut"
+    assert "<bool>" not in shown, "a flag takes no value"
 
 
 def test_every_default_is_shown():
@@ -59,6 +62,26 @@ def test_an_option_means_the_same_in_every_command():
         assert len(texts[name]) == 1, name
     assert all("Read" in text for text in texts["--labels"])
     assert all(text.startswith("Replace ") for text in texts["--overwrite"])
+
+
+FOREIGN = {"--nproc-per-node", "--max-restarts", "--local-addr"}
+"""Options of torchrun that a text names."""
+NAMED = re.compile(r"""(?<![\w-])(?<!var\()(?<!setProperty\(")--[a-z][a-z-]*[a-z]""")
+"""An option in a text; not a variable of CSS."""
+
+
+def test_every_option_that_a_text_names_exists():
+    """In messages and help texts, in pages, and in the examples of docstrings."""
+    known = {"--help"} | FOREIGN
+    known |= {
+        name for command in COMMANDS.values() for one in command.params for name in (*one.opts, *one.secondary_opts)
+    }
+    files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".js", ".html")]
+    named = [(path.name, name) for path in files for name in NAMED.findall(path.read_text(encoding="utf-8"))]
+    assert len({name for _, name in named}) > 50
+    assert [(file, name) for file, name in named if name not in known] == []
+    # Both exist: processes that read images are not runs that train at the same time.
+    assert {name for file, name in named if file == "parallel.py"} <= {"--jobs", "--resume"}
 
 
 def test_whatever_is_written_can_be_overwritten():

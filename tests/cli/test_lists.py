@@ -46,6 +46,15 @@ def test_recipes_are_grouped_by_cell_with_the_papers_number_ours_and_the_cost():
     assert len(lines) == 9
 
 
+def test_recipes_are_listed_where_a_folder_has_other_results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "gain").mkdir(parents=True)
+    (tmp_path / "results" / "gain" / "mine.json").write_text("{}")
+    assert accuracy_by_recipe() == {}
+    assert "digits-10" in shown("recipes", "digits")
+    assert "mine.json is not in the folder of a cell" in shown("results", code=1)
+
+
 def test_a_cost_begins_with_the_time_and_where():
     """Or says that nobody has measured it: so the list can print the time alone."""
     costs = {recipe.cost for recipe in RECIPES.values()}

@@ -73,7 +73,7 @@ def test_the_debiasers_labels_go_with_another_margin_if_it_has_none():
         ("logit-adjustment+logit-adjustment-posthoc", "both remove the shares of the classes .*twice"),
         ("alignment+none", "none does nothing. Leave none out"),
         ("alignment+alignment", "names alignment twice"),
-        ("alignment+mixup", "no correction named 'mixup'; there are alignment, causal-norm"),
+        ("alignment+mixup", "no correction named 'mixup'. There are alignment, causal-norm"),
     ],
 )
 def test_a_pair_without_meaning_is_refused(name, message):

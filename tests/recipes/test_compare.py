@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from debiaspl.algorithms import ALGORITHMS
 from debiaspl.cli import app
+from debiaspl.recipes import RECIPES
 from debiaspl.recipes import compare as compare_module
 from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, built_in, compare, plan
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
@@ -206,13 +207,13 @@ class Mine(FixMatch):
 @pytest.mark.parametrize(
     ("algorithms", "corrections", "settings", "message"),
     [
-        (["fixmatsch"], ["none"], [], "there is no algorithm named 'fixmatsch'"),
+        (["fixmatsch"], ["none"], [], "there is no algorithm named 'fixmatsch'. Did you mean fixmatch?"),
         (["fixmatch"], ["nothing"], [], "there is no correction named 'nothing'"),
         (["fixmatch", ""], ["none"], [], "there is no algorithm named ''"),
         (["fixmatch", "fixmatch"], ["none"], [], "--algorithms is 'fixmatch,fixmatch', expected"),
         (["fixmatch"], ["none", "none"], [], "--corrections is 'none,none', expected"),
         (["fixmatch"], ["none"], ["strenght=1"], "no setting 'strenght'"),
-        (["fixmatch"], ["none"], ["strength=1"], "no setting 'strength'"),
+        (["fixmatch"], ["none"], ["strength=1"], "no setting 'strength': it is a setting of correction=debiaser"),
         (["fixmatch"], ["none"], ["strength"], "found 'strength', expected key=value"),
         (["fixmatch"], ["none"], ["seed=4"], "Choose it with --seeds, not with --set"),
         (["fixmatch"], ["none"], ["correction=none"], "Choose it with --corrections, not with --set"),
@@ -235,12 +236,22 @@ def test_the_base_is_a_recipe_on_data():
     assert base_recipe(None, None) == base_recipe("digits", None) == ONE_LABEL
     assert base_recipe(None, "cifar10-40").data == "cifar10"
     assert base_recipe("photos/", "eurosat-40").data == "photos/"
-    with pytest.raises(
-        ValueError, match=r"--data eurosat needs a --recipe, for .* of all runs. Expected one of eurosat-40, "
-    ):
-        base_recipe("eurosat", None)
-    with pytest.raises(ValueError, match=r"--data photos/ needs a --recipe.*digits-10, digits-lt20-10pct, cifar10-40"):
-        base_recipe("photos/", None)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("cifar99", r"there is no set named 'cifar99'\. Did you mean cifar10\? Known sets are cifar10, cifar100, dig"),
+        ("owl", r"there is no set named 'owl'\. Known sets are"),
+        ("eurosat", r"of all runs, such as eurosat-40, eurosat-40-minutes\. For a list: debiaspl recipes eurosat\.$"),
+        ("mnist", r"--data mnist needs a --recipe.*, such as digits-10, .*\. For a list: debiaspl recipes\.$"),
+        (".", r"--data \. needs a --recipe.* For a folder of photos: debiaspl compare \.\.$"),
+    ],
+)
+def test_data_without_a_recipe_get_a_few_that_fit(data, said):
+    with pytest.raises(ValueError, match=said) as error:
+        base_recipe(data, None)
+    assert sum(name in str(error.value).replace(",", " ").split() for name in RECIPES) <= 5
 
 
 def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, monkeypatch):

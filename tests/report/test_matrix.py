@@ -1,11 +1,14 @@
 """The matrix of algorithms by corrections: hand-made numbers in, the table and its notes out."""
 
+import io
 import json
 import statistics
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from debiaspl.cli.compare import CAPTION, _print_tables
 from debiaspl.report.comparison import Matrix
 
 REASON = "Supervised makes no pseudo-labels."
@@ -135,3 +138,25 @@ def test_a_missing_run_is_no_refused_pair():
 def test_one_seed_has_no_spread():
     made = Matrix([7], {"uda": {"none": runs(0.5)}}, {"uda": {}}, {"uda": "none"}, ["none"])
     assert made.tables()[0][1] == ("uda", "50.0", "50", "10")
+
+
+@pytest.mark.parametrize("algorithm", ["uda", "mine.py:FallingThreshold", "my/own/algorithms/mine.py:FallingThreshold"])
+@pytest.mark.parametrize("correction", ["debiaser", "debiaser+logit-adjustment+balanced-softmax"])
+def test_no_number_is_cut_at_80_columns(algorithm, correction):
+    names = "none", correction
+    results = {"supervised": dict.fromkeys(names[:1], runs(0.5, 0.7)), algorithm: {}}
+    results[algorithm] = {"none": runs(0.05, 0.95, worst=1.0), correction: runs(1.0, 0.4, seconds=12345)}
+    refused = {"supervised": {correction: REASON}, algorithm: {}}
+    made = Matrix([0, 1], results, refused, dict.fromkeys(results, "none"), names)
+    console = Console(width=80, file=io.StringIO())
+    _print_tables(made, console)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    for row in made.long()[1:]:
+        assert all(cell in shown for cell in row[2:]), row
+    assert all(name[:10] in shown and name[-2:] in shown for name in (algorithm, correction)), "over several lines"
+
+
+def test_the_notes_explain_the_deviation_once():
+    assert sum("±" in note for note in [CAPTION, *matrix("none", "debiaser").notes()]) == 1

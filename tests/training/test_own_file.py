@@ -220,7 +220,7 @@ def test_an_argument_for_everything_else_is_no_setting(mine):
     [
         ("", "gone.py:Mine", "there is no file gone.py in "),
         ("", "mine.py", "there is no algorithm named 'mine.py'"),
-        ("", "mine.py", "name the class too: algorithm=mine.py:Mine"),
+        ("", "mine.py", "name the class too: mine.py:ClassName."),
         (MINE, "mine.py:Mime", "mine.py has no class 'Mime', expected a class that extends debiaspl.algorithms."),
         (MINE, "mine.py:Mime", "it has Mine."),
         ("", "mine.py:Mine", "it has none."),

@@ -73,15 +73,19 @@ def test_a_setting_has_an_owner():
     ("setting", "message"),
     [
         ("steps", "found 'steps', expected key=value"),
-        ("stepps=3", "no setting 'stepps'. Did you mean steps?"),
+        ("stepps=3", "no setting 'stepps'. Did you mean steps? For a list: debiaspl settings RECIPE."),
         ("steps=many", "steps is 'many', expected a whole number"),
         ("flip=maybe", "flip is 'maybe', expected true or false"),
         ("strength=strong", "strength is 'strong', expected a number"),
+        ("algorithm=fixmach", "no algorithm named 'fixmach'. Did you mean fixmatch? For a list: debiaspl algorithms."),
         (
-            "algorithm=fixmatsch",
-            f"no algorithm named 'fixmatsch'. There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}.",
+            "algorithm=owl",
+            f"no algorithm named 'owl'. There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}. Your own is",
         ),
-        ("network=resnet51", f"no network named 'resnet51'. There are {', '.join(sorted(PARTS['network']))}."),
+        ("correction=debiasr", "no correction named 'debiasr'. Did you mean debiaser?"),
+        ("correction=debiasr+crest", "no correction named 'debiasr'. Did you mean debiaser?"),
+        ("network=resnet51", f"'resnet51'. Did you mean resnet18? There are {', '.join(sorted(PARTS['network']))}."),
+        ("memory=9", "'memory': it is a setting of algorithm="),
         ("network.strength=1", "no setting 'network.strength'"),
         ("nothing.strength=1", "no setting 'nothing.strength'"),
         ("steps=0", "steps is 0, expected at least 1"),
@@ -91,6 +95,15 @@ def test_a_setting_has_an_owner():
 def test_wrong_settings_teach(setting, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         changed(TINY, setting)
+
+
+def test_a_setting_of_another_part_is_named_with_its_owner():
+    with pytest.raises(
+        ValueError, match=r"it is a setting of correction=debiaser, but here correction=none\. For a li"
+    ):
+        changed(changed(TINY, "correction=none"), "strength=0.3")
+    with pytest.raises(ValueError, match=r"of algorithm=(\S+, ){3}\.\.\., but here algorithm=supervised\."):
+        changed(changed(TINY, "algorithm=supervised"), "threshold=0.3")
 
 
 def test_a_part_with_a_setting_it_does_not_have_is_refused_when_made():

@@ -103,6 +103,7 @@ def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):
     ("typed", "message"),
     [
         (["digits-11"], "Did you mean digits-10?"),
+        (["cifar100"], "there is no recipe named 'cifar100'. For those that begin so: debiaspl recipes cifar100."),
         (["--set", "network=resnet51"], "there is no network named 'resnet51'"),
     ],
 )
