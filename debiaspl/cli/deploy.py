@@ -72,12 +72,14 @@ def predict_command(
         if out is None and photos.is_file():
             _refuse_useless(
                 table | {"--skipped": skipped, "--page": page},
-                "for one image without --out: its class is printed, and no file is written. Add --out labels.csv",
+                "for one image without --out: its class is printed, and no file is written. Add --out predicted.csv",
             )
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
         if out is None:
-            raise ValueError(f"{photos} is not a single photo. Say where to write the predictions: --out labels.csv.")
+            raise ValueError(
+                f"{photos} is not a single photo. Say where to write the predictions: --out predicted.csv."
+            )
         chosen = format_of(out, format_)
         if chosen != "label-studio":
             _refuse_useless({"--image-prefix": image_prefix}, f"for {chosen}. Add --format label-studio")
