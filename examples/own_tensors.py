@@ -39,6 +39,6 @@ truth = digits.target[apart].astype(str)
 probabilities = model.probabilities(images[apart][:5])
 
 print(f"{sum(results['labels'])} labels and {results['unlabeled']:,} images without a label")
-print(f"accuracy on {len(truth)} other images: {(predicted == truth).mean():.1%}")
+print(f"accuracy on {len(truth)} other images: {100 * (predicted == truth).mean():.1f} %")
 print("predicted:", *predicted[:5], " truth:", *truth[:5])
 print("probability of that class:", *(f"{value:.2f}" for value in probabilities.max(1).values.tolist()))

@@ -63,8 +63,8 @@ def train(strength: float, seed: int, steps: int = 150) -> Tensor:
 shares: dict[str, list[float]] = {}
 for name, strength in {"FixMatch": 0.0, "with the Debiaser": 0.5}.items():
     predicted = [train(strength, seed) for seed in range(3)]
-    accuracy = torch.stack([(classes == truth).float().mean() for classes in predicted])
+    accuracy = torch.stack([100 * (classes == truth).float().mean() for classes in predicted])
     counts = torch.stack([classes.bincount(minlength=10).sort(descending=True).values for classes in predicted])
     shares[name] = (counts / len(images)).mean(0).tolist()
-    print(f"{name:17} accuracy {accuracy.mean():.1%} ({', '.join(f'{value:.1%}' for value in accuracy)})")
-    print(f"{'':17} shares   {' '.join(f'{share:.0%}' for share in shares[name])}")
+    print(f"{name:17} accuracy {accuracy.mean():.1f} % ({', '.join(f'{value:.1f} %' for value in accuracy)})")
+    print(f"{'':17} shares   {' '.join(f'{100 * share:.0f} %' for share in shares[name])}")

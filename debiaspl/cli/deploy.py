@@ -64,20 +64,23 @@ def predict_command(
     with plain_errors():
         from debiaspl.data.errors import shown
         from debiaspl.deploy.predict import predict_folder
-        from debiaspl.deploy.saved import load_model
+        from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.deploy.tables import format_of
         from debiaspl.training.device import find_device
 
+        check_inputs(run, photos)
         table = {"--format": format_, "--probabilities": probabilities, "--image-prefix": image_prefix}
         if out is None and photos.is_file():
             _refuse_useless(
                 table | {"--skipped": skipped, "--page": page},
-                "for one image without --out: its class is printed, and no file is written. Add --out labels.csv",
+                "for one image without --out: its class is printed, and no file is written. Add --out predicted.csv",
             )
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
         if out is None:
-            raise ValueError(f"{photos} is not a single photo. Say where to write the predictions: --out labels.csv.")
+            raise ValueError(
+                f"{photos} is not a single photo. Say where to write the predictions: --out predicted.csv."
+            )
         chosen = format_of(out, format_)
         if chosen != "label-studio":
             _refuse_useless({"--image-prefix": image_prefix}, f"for {chosen}. Add --format label-studio")
@@ -153,10 +156,11 @@ def next_command(
         from debiaspl.data.table_form import Columns
         from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
         from debiaspl.deploy.next import suggest
-        from debiaspl.deploy.saved import load_model
+        from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.files import write_text
         from debiaspl.training.device import find_device
 
+        check_inputs(run, photos)
         _refuse_existing(overwrite, {"--out": out, "--page": page})
         columns = Columns(file_column, label_column)
         table = one_table(labels)
@@ -204,8 +208,9 @@ def export_command(
             raise ValueError("nothing to write: expected --onnx FILE, --torch FILE, or both.")
         from debiaspl.deploy.check import TOLERANCE, some_photos
         from debiaspl.deploy.export import export_onnx, export_torch
-        from debiaspl.deploy.saved import load_model
+        from debiaspl.deploy.saved import check_inputs, load_model
 
+        check_inputs(run, check)
         _refuse_existing(overwrite, {"--onnx": onnx, "--torch": torch_})
         photos = [] if check is None else some_photos(check)
         model = load_model(run)

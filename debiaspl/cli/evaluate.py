@@ -37,11 +37,12 @@ def evaluate_command(
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
     with plain_errors():
         from debiaspl.data.table_form import Columns
-        from debiaspl.deploy.saved import load_model
+        from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.files import refuse_existing, write_json
         from debiaspl.report.evaluation import HEADER, evaluate_folder
         from debiaspl.training.device import find_device
 
+        check_inputs(run, photos)
         if out is not None:
             refuse_existing(out, overwrite)
         table, columns = one_table(labels), Columns(file_column, label_column)

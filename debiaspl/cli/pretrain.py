@@ -246,7 +246,8 @@ def _loss_of(log: list[dict[str, Any]]) -> str:
     if not log:
         return "The log has no loss."
     first, last = (sum(record["losses"].values()) for record in (log[0], log[-1]))
-    begun = f"went from {first:.2f}, over the first {log[0]['step']:,} steps, to" if len(log) > 1 else "is"
+    steps = "in the first step" if log[0]["step"] == 1 else f"over the first {log[0]['step']:,} steps"
+    begun = f"went from {first:.2f}, {steps}, to" if len(log) > 1 else "is"
     return f"The loss {begun} {last:.2f} at the end."
 
 

@@ -49,7 +49,10 @@ def zeroshot_command(
     confidence: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Use predictions of the teacher from this on.", show_default="0.95; with --labels 0.4"
+            min=0,
+            max=1,
+            help="Lowest confidence of the teacher's labels that are used.",
+            show_default="0.95; with --labels 0.4",
         ),
     ] = None,
     labels: Annotated[
@@ -139,16 +142,15 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from rich.console import Console
 
     from debiaspl.zeroshot.check import against_labels
-    from debiaspl.zeroshot.table import HEADER
+    from debiaspl.zeroshot.table import HEADER, columns_told
 
     measured = (
-        f"Accuracy and recall of the worst class: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
+        f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
         "which was used for nothing else."
         if evaluate
-        else ("The accuracy is not known. To measure it with true labels: --evaluate labels.csv.")
+        else ("The accuracy is not known. To measure it with true labels: --evaluate truth.csv.")
     )
-    sizes = "Largest / smallest: photos of the most predicted class for each photo of the least predicted one."
-    caption = f"{measured} {sizes} {teacher.note}"
+    caption = f"{measured} {columns_told(rows)} {teacher.note}"
     Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
     if evaluate:
         say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))

@@ -1,5 +1,6 @@
 """Errors about data, and helpers for their messages."""
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,17 @@ def damaged(file: Path | str, found: str, expected: str, place: Path, name: str)
 def again(place: Path, name: str) -> str:
     """What to do about a damaged known set."""
     return f"Remove {place} and run: debiaspl data get {name}"
+
+
+def no_labels(root: Path) -> DataError:
+    """The error for a folder without any label, where training needs some: the three ways to get them."""
+    photos = shlex.quote(str(root))
+    return DataError(
+        f"no image of {root} has a label yet. Expected labels of two classes or more. Label a few images of every "
+        f'class: debiaspl label {photos} --classes "..."; or train with class names alone: debiaspl zeroshot {photos} '
+        f'--classes "..."; or, if there are labels already, name their table, with the columns file_name,label: '
+        f"--labels TABLE, or move the images into a folder for each class: {root}/CLASS/*.jpg."
+    )
 
 
 def shown(names: Sequence[str], limit: int = 5) -> str:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
-from debiaspl.data.errors import DataError, counted, shown
+from debiaspl.data.errors import DataError, counted, no_labels, shown
 from debiaspl.data.file_names import EXTENSIONS, TO_JPEG, FileNames, leads_out
 from debiaspl.data.images import UNLABELED
 from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed
@@ -22,6 +22,8 @@ _CLUTTER = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
 )
+TABLE = "labels.csv"
+"""The folder's own table of labels."""
 _FOLDER, _IMAGE = "a folder", "an image"
 _LEAVES = "a link that leaves the folder; --follow-links reads it"
 
@@ -63,7 +65,7 @@ def list_folder(
     """
     root = Path(root)
     files, skipped = _find_images(root)
-    table = root / "labels.csv" if labels is None else Path(labels)
+    table = root / TABLE if labels is None else Path(labels)
     absent: tuple[str, ...] = ()
     passed_over: tuple[str, ...] = ()
     if labels is not None or table.is_file():
@@ -75,7 +77,7 @@ def list_folder(
         named: dict[str, str | None] = lies_in | given  # without a row and a class folder that counts: no label
         passed_over = _passed_over(named, given)
         itself = os.path.abspath(table)
-        others = ((file, why) for file, why in skipped if file not in named)
+        others = _without_table((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
     elif columns != USUAL:
         raise DataError(f"{root} has no labels.csv, so its columns cannot be named. Name the table too: --labels.")
@@ -114,7 +116,12 @@ def list_images(root: Path) -> Listing:
     files, others = _find_images(root)
     if not files:
         raise _no_image(root, others)
-    return Listing(root, files, torch.full((len(files),), UNLABELED), (), others)
+    return Listing(root, files, torch.full((len(files),), UNLABELED), (), tuple(_without_table(others)))
+
+
+def _without_table(others: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The files that are not images, without the folder's own table of labels: it belongs there, also if unused."""
+    return ((file, why) for file, why in others if file != TABLE)
 
 
 def _walk(root: Path) -> Iterator[tuple[str, str]]:
@@ -179,6 +186,8 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     loose = [file for file in files if "/" not in file]
     if loose and len(loose) == len(files) and classes is not None:
         return dict.fromkeys(files)
+    if loose and len(loose) == len(files):
+        raise no_labels(root)
     if loose:
         raise DataError(
             f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. "
@@ -232,11 +241,13 @@ def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> 
     broken = [
         name for name in order if not name or means_no_label(name) or any("\ud800" <= c <= "\udfff" for c in name)
     ]
+    if classes is None and not order:
+        raise no_labels(root)
     if classes is None and len(order) < 2 and not broken:
         raise DataError(
-            f"{f'the classes of {root} are {shown(order)}' if order else f'no image of {root} has a label'}. "
-            "Expected two or more different names: label a few images of every class, in a table with the columns "
-            f"file_name,label, or in one folder per class beside {UNLABELED_NAME}/."
+            f"{root} has labels of one class only: {shown(order)}. Expected two classes or more: label a few images of "
+            "every class, in a table with the columns file_name,label, or in one folder per class beside "
+            f"{UNLABELED_NAME}/."
         )
     if len(set(order)) < 2 or len(set(order)) < len(order) or broken:
         raise DataError(

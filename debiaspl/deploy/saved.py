@@ -12,8 +12,9 @@ from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles
+from debiaspl.data.listing import list_images
 from debiaspl.deploy.chosen import chosen_folder
-from debiaspl.encoders.trained import load_trained
+from debiaspl.encoders.trained import find_weights, load_trained
 from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import RunError
 
@@ -89,6 +90,17 @@ class SavedModel:
                 f"{', '.join(map(str, expected))}, as in training. Use read(file) to make one."
             )
         return made
+
+
+def check_inputs(run: Path, photos: Path | None = None) -> None:
+    """Raise if there is no finished run or no folder of photos; nothing is read. For commands, before what they check
+    about the files to write: an input that is missing is told first."""
+    try:
+        find_weights(chosen_folder(run))
+    except DataError as error:
+        raise RunError(str(error)) from error
+    if photos is not None and not photos.exists():
+        list_images(photos)  # raises
 
 
 def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedModel:

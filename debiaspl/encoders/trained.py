@@ -82,7 +82,7 @@ class NetworkFacts:
 
 def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
     """The network of a finished run, in eval mode, from ``model.safetensors`` alone."""
-    path = _find(folder)
+    path = find_weights(folder)
     try:
         weights, metadata, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote no digest
     except (Damaged, OSError) as error:
@@ -103,7 +103,7 @@ def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
     return network, facts
 
 
-def _find(folder: Path) -> Path:
+def find_weights(folder: Path) -> Path:
     """The file with the weights of a run; if there is none, raises an error that says what to do."""
     path = folder / WEIGHTS
     if not folder.is_dir():

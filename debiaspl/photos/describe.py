@@ -50,16 +50,20 @@ def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
     run, baseline = outcome.candidates[-1], outcome.baseline
     found = paired(run, baseline)
     numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
+    if run.right == baseline.right:
+        numbers = f"{run.name} and the supervised model both have {run.right} of {run.checked} labels right"
     if found is None:
         return (
             f"{numbers}. A part of this was trained by an earlier version, which did not record which labels were "
             "right, so the difference cannot be tested."
         )
-    apart = f"{found.more} labels are right only with {run.name}, {found.less} only with the supervised model"
+    are = "label is" if found.more == 1 else "labels are"
+    apart = f"{found.more} {are} right only with {run.name}, {found.less} only with the supervised model"
     if not found.significant:
+        tested = f"; the difference is not significant ({apart})" if found.more + found.less else ", the same ones"
         return (
-            f"These labels do not show whether the unlabeled photos help: {numbers}; the difference is not significant "
-            f"({apart}).{' On average over the sets of photos that we measured they do.' if outcome.frozen else ''}"
+            f"These labels do not show whether the unlabeled photos help: {numbers}{tested}."
+            f"{' On average over the sets of photos that we measured they do.' if outcome.frozen else ''}"
         )
     if found.more > found.less:
         return f"The unlabeled photos help: {numbers} ({apart})."

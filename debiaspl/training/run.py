@@ -166,9 +166,7 @@ class Run:
         write_json(self.results_path, results)
 
     def _check_same(self, recipe: Recipe) -> None:
-        begun, asked = _computed(self.recipe().to_json()), _computed(recipe.to_json())
-        names = [name for name in asked if begun[name] != asked[name]]
-        differing = [f"{name}: {begun[name]!r} then, {asked[name]!r} now" for name in names]
+        differing = _differing(_computed(self.recipe().to_json()), _computed(recipe.to_json()))
         if differing:
             raise RunError(
                 f"{self.folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "
@@ -180,3 +178,31 @@ def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a recipe that determines what is computed. The rest is descriptions, and the number of pieces of a
     batch: with half as many GPUs, a resumed run may need twice as many pieces."""
     return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper", "accumulate")}
+
+
+_NOT_SET = "not set"
+
+
+def _differing(begun: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """The settings in which two recipes differ, in words; of a part that has stayed the same, its own settings."""
+    found = []
+    for name in asked:
+        then, now = begun[name], asked[name]
+        if then == now:
+            continue
+        if isinstance(now, dict) and then["name"] == now["name"]:
+            own = dict.fromkeys((*then["settings"], *now["settings"]))
+            pairs = [(key, *(part["settings"].get(key, _NOT_SET) for part in (then, now))) for key in own]
+        else:
+            pairs = [(name, *(value["name"] if isinstance(value, dict) else value for value in (then, now)))]
+        found += [f"{key}: {_shown(one)} then, {_shown(other)} now" for key, one, other in pairs if one != other]
+    return found
+
+
+def _shown(value: Any) -> str:
+    """A setting as it is typed on the command line."""
+    if value == "":
+        return _NOT_SET
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -37,9 +37,9 @@ from debiaspl.zeroshot.student import (
     student_task,
     taught_by,
 )
-from debiaspl.zeroshot.table import Row, to_json, to_markdown
+from debiaspl.zeroshot.table import Row, columns_told, to_json, to_markdown
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
-from debiaspl.zeroshot.verdict import TeacherVerdict, judge
+from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,11 @@ class Experiment:
         if given is None or len(given) < ENOUGH_TO_TEST:
             verdict = self._verdict(images, predictions, progress)
         if verdict is not None:
-            say(verdict.line(self.teacher.name, self.photos, self.classes))
+            say(verdict.line(self.teacher.name, self.photos, self.classes, given is not None))
         if given is None:
-            labels = predictions.confident(self.confidence)
-            for line in shown_counts(predictions, self.confidence):
+            reliable = verdict is None or verdict.word != CHANCE
+            labels = predictions.confident(self.confidence, reliable)
+            for line in shown_counts(predictions, self.confidence, reliable):
                 say(line)
         else:
             labels = folder_of_photos.as_tensor(given, predictions.ids)
@@ -246,7 +247,7 @@ class Experiment:
             notes.append(against_labels(self.teacher.name, predictions.label, truth, len(self.classes)))
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
         tables = [to_markdown(rows), *([] if shown is None else [shown.to_markdown()])]
-        write_text(out / "table.md", "\n".join([*tables, *notes, ""]))
+        write_text(out / "table.md", "\n".join([*tables, columns_told(rows), *notes, ""]))
         write_json(out / "results.json", self._results(predictions, rows) | told)
         return rows
 

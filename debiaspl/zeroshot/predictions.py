@@ -49,17 +49,19 @@ class Predictions:
         kept = self.label[self.confidence >= confidence]
         return torch.bincount(kept, minlength=len(self.classes)).tolist()
 
-    def confident(self, confidence: float) -> Tensor:
-        """A label for each image that is confident enough, (N,), -1 for the others: the student's training labels."""
+    def confident(self, confidence: float, reliable: bool = True) -> Tensor:
+        """A label for each image that is confident enough, (N,), -1 for the others: the student's training labels. If
+        there are too few, the error proposes a lower confidence only for a ``reliable`` teacher."""
         labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
         found = sum(count > 0 for count in self.counts(confidence))
         if found < 2:
             best = float(self.confidence.max())
             named = "none" if not found else f"only some of {self.classes[int(labels.max())]!r}"
+            lower = f"Lower --confidence (half of the images reach {float(self.confidence.median()):.2f}), or use"
+            todo = f"{lower} other class names" if reliable else "Use other class names, another --model or labels"
             raise DataError(
                 f"of {len(self):,} images {named} reach a confidence of {confidence:g}; the highest "
-                f"is {best:.2f}. A student needs labels of at least two classes. Lower --confidence "
-                f"(half of the images reach {float(self.confidence.median()):.2f}), or use other class names."
+                f"is {best:.2f}. A student needs labels of at least two classes. {todo}."
             )
         return labels
 
@@ -75,8 +77,9 @@ def labels_csv(rows: Iterable[tuple[str, str, float]]) -> str:
     return "".join(("file_name,label,confidence\n", *lines))
 
 
-def shown_counts(predictions: Predictions, confidence: float) -> list[str]:
-    """What to know before training: number of labels per class, how unbalanced they are, and what is missing."""
+def shown_counts(predictions: Predictions, confidence: float, reliable: bool = True) -> list[str]:
+    """What to know before training: number of labels per class, how unbalanced they are, and what is missing;
+    ``reliable`` as in ``confident``."""
     counts = predictions.counts(confidence)
     pairs = ", ".join(f"{name} {count:,}" for name, count in zip(predictions.classes, counts, strict=True))
     total, off = sum(counts), distance(counts) if any(counts) else 0.0
@@ -88,6 +91,6 @@ def shown_counts(predictions: Predictions, confidence: float) -> list[str]:
     if missing:
         lines.append(
             f"No confident image of {', '.join(missing)}: a student can hardly learn a class without examples. "
-            "Use another class name (--classes) or other --templates, or lower --confidence."
+            f"Use another class name (--classes) or other --templates{', or lower --confidence' if reliable else ''}."
         )
     return lines

@@ -72,6 +72,16 @@ class Row:
         return found
 
 
+def columns_told(rows: Sequence[Row]) -> str:
+    """What the columns of the table are, for its foot."""
+    shares = "equal shares" if rows[0].true_counts is None else "the true shares"
+    worst = "" if rows[0].truth is None else "worst %: recall of the class that is recognised least. "
+    return (
+        f"{worst}off shares %: predictions that would need another class for {shares} of the classes. almost none: "
+        "classes with less than a tenth of the predictions that they would then have."
+    )
+
+
 def to_markdown(rows: Sequence[Row]) -> str:
     return markdown(HEADER, [row.cells() for row in rows])
 

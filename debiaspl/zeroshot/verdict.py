@@ -74,11 +74,14 @@ class TeacherVerdict:
         signs = {name: round(getattr(self, name), 4) for name in names}
         return {"verdict": self.word, **signs, "never": list(self.never), "images": self.images}
 
-    def line(self, teacher: str, photos: Path, classes: Sequence[str]) -> str:
-        """One line for the user, with what to do."""
+    def line(self, teacher: str, photos: Path, classes: Sequence[str], labels: bool = False) -> str:
+        """One line for the user, with what to do; ``labels``: whether some are given, though too few for a test."""
         signs = ", ".join(f"{name} {getattr(self, name):.2f} of {needed:g}" for name, needed in NEEDED.items())
         found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what a good one has: {signs}"
         found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
+        if labels:
+            todo = {GOOD: "It is consistent, which does not prove that it is right", CHANCE: "Do not rely on it"}
+            return f"{found} {todo.get(self.word, 'Check it before you rely on it')}: 20 labels or more test it."
         if self.word == GOOD:
             return (
                 f"{found} It is consistent, which does not prove that it is right: test it with 20 labels (--labels)."

@@ -22,6 +22,8 @@ COMMANDS = [
 def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photos").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.safetensors").touch()
 
     def said(place):
         return CliRunner().invoke(app, [place if word == "FILE" else word for word in typed.split()])
@@ -35,4 +37,17 @@ def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypat
     assert "the folder typo does not exist. Fix the name" in said(f"typo/{file}").stderr
     (tmp_path / "some.txt").touch()
     assert "some.txt is a file, expected a folder." in said(f"some.txt/{file}").stderr
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["photos", "some.txt"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["model.safetensors", "photos", "run", "some.txt"]
+
+
+@pytest.mark.parametrize("typed", ["predict run photos", "next run photos", "export run", "evaluate run photos"])
+def test_a_missing_run_is_told_before_a_file_that_exists(typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "next.csv").touch()
+    option = "--onnx" if "export" in typed else "--out"
+    ran = CliRunner().invoke(app, [*typed.split(), option, "next.csv"])
+    assert ran.stderr == "error: run does not exist. Expected the folder of a run made by debiaspl train.\n"
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "model.safetensors").touch()
+    if "photos" in typed:
+        assert "error: photos does not exist." in CliRunner().invoke(app, [*typed.split(), option, "next.csv"]).stderr

@@ -22,7 +22,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import TO_JPEG
 from debiaspl.data.folder import read_folder
-from debiaspl.data.listing import Listing, list_folder
+from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.files import memory
 
 ROWS: set[str] = set()
@@ -537,7 +537,7 @@ def test_no_images(tmp_path: Path) -> None:
 @row("one-class")
 def test_one_class(root: Path) -> None:
     (root / "dog").rename(root / "unlabeled")
-    with pytest.raises(DataError, match=r"classes of .* are cat\. Expected two or more"):
+    with pytest.raises(DataError, match=r"has labels of one class only: cat\. Expected two"):
         list_folder(root)
 
 
@@ -616,8 +616,15 @@ def test_loose(root: Path, flat: Path) -> None:
     for name in ("cat/good.jpg", "dog/good.jpg", "sub/d.jpg"):
         (root / name).unlink()
     assert labels_of(list_folder(root, classes=("x", "y"))) == dict.fromkeys(("a.jpg", "b.jpg", "c.jpg"))
-    with pytest.raises(DataError, match="outside of class folders"):
+    with pytest.raises(DataError, match=r"no image of .* has a label yet") as error:
         list_folder(root)
+    for way in (
+        f'debiaspl label {root} --classes "',
+        f'debiaspl zeroshot {root} --classes "',
+        "--labels TABLE",
+        "/CLASS/",
+    ):
+        assert way in str(error.value)
 
 
 @row("root-missing")
@@ -649,6 +656,10 @@ def test_csv_no_extension(flat: Path) -> None:
     (flat / "000123").write_bytes(encoded(photo()))
     assert table(flat, "file_name,label\n000123,cat\na.jpg,dog\n")["000123"] == "cat"
     assert list_folder(flat).skipped == ()
+    (flat / "labels.csv").rename(flat.parent / "mine.csv")
+    (flat / "labels.csv").write_text("file_name,label\n")  # its own table is not reported, even if another one is used
+    assert list_folder(flat, flat.parent / "mine.csv").skipped == ()
+    assert [name for name, _ in list_images(flat).skipped] == ["000123"]
 
 
 @row("csv-same-twice")

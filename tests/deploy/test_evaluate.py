@@ -133,7 +133,7 @@ def test_one_photo(run, model, photos, tmp_path):
     assert command("predict", run, photo, "--out", tmp_path / "one.csv").exit_code == 0
     assert (tmp_path / "one.csv").read_text().splitlines()[1].startswith(f"0000.jpg,{label},")
     ran = command("predict", run, photos)
-    assert "is not a single photo. Say where to write the predictions: --out labels.csv." in ran.output
+    assert "is not a single photo. Say where to write the predictions: --out predicted.csv." in ran.output
     ran = command("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
     assert "none.jpg does not exist" in ran.output
 

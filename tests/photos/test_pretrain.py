@@ -13,6 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from debiaspl.cli.pretrain import _loss_of
 from debiaspl.data.open import open_data
 from debiaspl.models import trained_network
 from debiaspl.photos import run
@@ -58,6 +59,11 @@ def flat(tmp_path_factory):
 def start(flat):
     """A start of a flat folder without labels, and what was said."""
     return flat.parent / "start", pretrain(flat, flat.parent / "start")
+
+
+def test_the_first_step_is_told_as_one():
+    log = [{"step": step, "losses": {"moco": 2.0}} for step in (1, 8)]
+    assert _loss_of(log) == "The loss went from 2.00, in the first step, to 2.00 at the end."
 
 
 def test_a_flat_folder_without_labels(flat, start):

@@ -77,8 +77,8 @@ def nothing_readable(root):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        bad(no_labels)("no image of PHOTOS has a label. Expected two or more different names: label a few images"),
-        bad(one_class)("the classes of PHOTOS are owl. Expected two or more different names: label a few images"),
+        bad(no_labels)("no image of PHOTOS has a label yet. Expected labels of two classes or more. Label a few"),
+        bad(one_class)("PHOTOS has labels of one class only: owl. Expected two classes or more: label a few images"),
         bad(a_label_for_a_missing_file)("names 1 file not in PHOTOS: 99.jpg. Paths are relative to PHOTOS"),
         bad(two_images)("PHOTOS holds 2 images, expected 10 or more. Add photos without a label too"),
         bad(an_empty_folder)("names 6 files not in PHOTOS"),

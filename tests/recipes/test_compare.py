@@ -274,6 +274,11 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
         compare(made, out)
     with pytest.raises(RunError, match=r"contains a run of another recipe \(steps: 9 then, 600 now\)"):
         compare(made, out, resume=True)
+    was = last.recipe.with_settings(["per_class=2", "flip=true"]).to_json()
+    (last.out / "config.json").write_text(json.dumps({"recipe": was}))
+    words = r"another recipe \(per_class: 2 then, 1 now; flip: true then, false now\)"
+    with pytest.raises(RunError, match=words):
+        compare(made, out, resume=True)
     assert trained == []
 
 

@@ -121,7 +121,7 @@ CHANGES = {
 }
 REFUSED = {
     "data": ("nowhere/", "nowhere does not exist"),
-    "protocol": ("few-labels", "outside of class folders"),
+    "protocol": ("few-labels", "has a label yet"),
     "network": ("linear", "network is linear, which is for vectors, but these are images"),
     "start": ("runs/start", "a frozen encoder keeps its own weights"),
     "average_statistics": ("true", "average_statistics is true, but it is about batch norm"),

@@ -188,6 +188,10 @@ def test_the_folder_that_comes_out(experiment, tmp_path):
     assert "No confident image of nothing: a student can hardly learn a class without examples. Use" in said[1]
     assert (tmp_path / "out" / "table.md").read_text().count("|") == 5 * 6
     assert "are not known" in (tmp_path / "out" / "table.md").read_text()
+    assert (
+        "off shares %: predictions that would need another class for equal shares of the classes. almost none:"
+        in (tmp_path / "out" / "table.md").read_text()
+    )
     with (tmp_path / "out" / "predictions.csv").open() as file:
         assert [row["file_name"] for row in csv.DictReader(file)] == [f"{number:02d}.jpg" for number in range(COUNT)]
 

@@ -76,6 +76,8 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     assert blind.word == CHANCE
     line = blind.line("stub", Path("my birds"), ("owl", "duck, or goose"))
     assert """(debiaspl label 'my birds' --classes 'owl,"duck, or goose"')""" in line
+    line = blind.line("stub", Path("my birds"), CLASSES, labels=True)  # a few are given already
+    assert line.endswith("Do not rely on it: 20 labels or more test it.")
     assert judged(Stub(sees=1, noise=0.01), count=40) is None  # too few photos
 
 
@@ -136,8 +138,9 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
     assert "training" in said
     assert json.loads((tmp_path / "out" / "results.json").read_text())["verdict"]["verdict"] == CHANCE
     said.clear()
-    with pytest.raises(DataError, match="Lower --confidence"):  # it is said where nothing can be trained, too
+    with pytest.raises(DataError, match=r"two classes\. Use other class names") as error:  # it is not to be relied on
         replace(made, confidence=2.0).run(tmp_path / "sure", say=said.append, device="cpu")
+    assert "--confidence" not in str(error.value)
     assert "at chance" in said[0]
 
 

@@ -100,9 +100,13 @@ def _favoured(audit: Audit, where: str) -> Finding:
     name = quoted(audit, most.number)
     if most.times < MUCH:
         measure = f"as it occurs{among_known(audit)}" if most.by_truth else "as an even share"
+        fact = f"No class is favoured much. The most favoured, {name}, is predicted {most.times:.1f} times as often "
+        if most.by_truth and audit.agreement is not None and _no_surplus(audit.agreement):
+            fact = "No class is favoured: each is predicted as often "
+        elif not most.by_truth and _all_equal(audit):
+            fact, measure = "No class is favoured: all are predicted ", "equally often"
         return Finding(
-            f"No class is favoured much. The most favoured, {name}, is predicted {most.times:.1f} times as often "
-            f"{measure}.",
+            f"{fact}{measure}.",
             "Look at the classes with the lowest recall instead." if most.by_truth else "Nothing to do here.",
             "counts",
         )
@@ -114,6 +118,14 @@ def _favoured(audit: Audit, where: str) -> Finding:
         return Finding(fact, todo, "counts", most.chance)
     shown = min(UNCERTAIN, int(audit.shares.counts[most.number]))
     return Finding(fact, f"Label a few of its {shown} least certain images, shown {where}.", "uncertain", most.chance)
+
+
+def _all_equal(audit: Audit) -> bool:
+    return len(set(audit.shares.counts.tolist())) == 1
+
+
+def _no_surplus(found: Agreement) -> bool:
+    return bool((found.cells.of_predicted == found.cells.of_true).all())
 
 
 def _how_often(audit: Audit, most: Favoured) -> str:
@@ -193,9 +205,9 @@ def _least_recognised(audit: Audit, found: Agreement, looks: int) -> Finding:
     below = [int(number) for number in np.argsort(recall, kind="stable") if recall[number] < found.accuracy]
     worst = next((number for number in below if chance_of(number) <= LEVEL), lowest)
     least = "least" if recall[worst] == recall[lowest] else "less than others"
-    fact = f"{of_known(audit)}{quoted(audit, worst)} is recognised {least}: {percent(recall[worst])} of its images"
     if recall[worst] == 1:
-        return Finding(f"{fact}. Every image with a known class is predicted right.", "Nothing to do here.", "truth")
+        return Finding("Every image with a known class is predicted right.", "Nothing to do here.", "truth")
+    fact = f"{of_known(audit)}{quoted(audit, worst)} is recognised {least}: {percent(recall[worst])} of its images"
     chance = chance_of(worst)
     fact += f", {percent(found.accuracy)} of all; {told(chance)}"
     other, share = _taken_for(audit, found, worst)
@@ -224,6 +236,8 @@ def _least_predicted(audit: Audit) -> Finding:
     chance = min(1.0, classes * at_most(int(audit.shares.counts[least]), len(audit.predictions), 1 / classes))
     off = audit.shares.distance
     assert off is not None
+    if _all_equal(audit):
+        return Finding("No class is neglected: all are predicted equally often.", "Nothing to do here.", "counts")
     fact = (
         f"{name} is predicted least, {times:.2f} times as often as an even share; {percent(off)} of all predictions "
         f"would have to change class to match {shares_told(audit)}"
