@@ -35,8 +35,9 @@ DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. 95 % t: interval of the paired difference over "
     "seeds, by Student's t; n.s.: not significant, it contains 0. Worst class: recall of the one recognised least. "
     "Off true shares: pseudo-labels of the second half of training that would have to change class to match the shares "
-    "of the images (total variation distance). Almost none: classes with less than a tenth of theirs. All are means."
+    "of the images (total variation distance).{almost_none} All are means."
 )
+ALMOST_NONE = " Almost none: classes with less than a tenth of theirs."
 VARIES = "Other processors round differently: one seed can change by ten points, the mean by one or two."
 CAPTION = (
     "Means over seeds, on the test set. Worst: recall of the class recognised least. Better on: seeds on which the "
@@ -72,8 +73,8 @@ def demo_command(
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
-        _print_tables(comparison, console, padding=1)
-        console.print(plain(DEMO_CAPTION))
+        shown = _print_tables(comparison, console, padding=1)
+        console.print(plain(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else "")))
         console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
         say(f"Runs, table, figure and results.json are in {out}")
         say(f"The report is {out / 'report.html'}")
@@ -188,17 +189,21 @@ def _headline(planned: Any) -> str:
     return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} runs."
 
 
-def _print_tables(matrix: Any, console: Any, padding: int = 2) -> None:
-    """Print the widest form that fits the terminal. If none does, names go over several lines; numbers are not cut."""
+def _print_tables(matrix: Any, console: Any, padding: int = 2) -> set[str]:
+    """Print the widest form that fits the terminal, and return the names of its columns. If none fits, names go over
+    several lines; numbers are not cut."""
     for lines in matrix.tables():
         table = _table(lines, padding)
         if console.measure(table, options=console.options.update(max_width=WIDE)).maximum <= console.width:
             console.print(table)
-            return
+            return set(lines[0])
+    shown: set[str] = set()
     for number, lines in enumerate(matrix.narrow()):
         if number:
             console.print()
         console.print(_table(lines, padding))
+        shown |= set(lines[0])
+    return shown
 
 
 def _table(lines: Any, padding: int) -> Any:
