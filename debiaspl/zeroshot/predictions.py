@@ -58,7 +58,11 @@ class Predictions:
             best = float(self.confidence.max())
             named = "none" if not found else f"only some of {self.classes[int(labels.max())]!r}"
             lower = f"Lower --confidence (half of the images reach {float(self.confidence.median()):.2f}), or use"
-            todo = f"{lower} other class names" if reliable else "Use other class names, another --model or labels"
+            todo = (
+                f"{lower} other class names"
+                if reliable
+                else "Use other class names, another --model, or a few labels (--labels)"
+            )
             raise DataError(
                 f"of {len(self):,} images {named} reach a confidence of {confidence:g}; the highest "
                 f"is {best:.2f}. A student needs labels of at least two classes. {todo}."
