@@ -75,7 +75,7 @@ def zeroshot_command(
     out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder for predictions of teachers.", show_default="~/.cache/debiaspl/zeroshot"),
+        typer.Option(help="Folder for predictions of teachers.", show_default="in ~/.cache/debiaspl"),
     ] = None,
     device: Device = None,
     resume: Resume = False,

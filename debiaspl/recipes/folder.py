@@ -114,15 +114,19 @@ def _foreign(folder: Path) -> Iterator[Path]:
 
 
 def _refuse_busy(folder: Path) -> None:
-    for lock in folder.rglob(".lock"):
+    """Raise where a process trains in ``folder`` or in one of its runs."""
+    if (folder / ".lock").exists():
         try:
-            with locked(lock):
+            with locked(folder / ".lock"):
                 pass
         except Busy as error:
             raise RunError(
-                f"another process is training in {lock.parent}, so it is not overwritten. Wait for it or stop it, or "
-                "choose another --out."
+                f"another process is training in {folder}, so it is not overwritten. Wait for it or stop it, or choose "
+                "another --out."
             ) from error
+    for path in folder.iterdir():
+        if path.is_dir() and BELOW.fullmatch(path.name):
+            _refuse_busy(path)
 
 
 def _texts(value: Any) -> Iterator[str]:

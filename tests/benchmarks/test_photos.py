@@ -136,4 +136,4 @@ def test_what_is_said_of_debiasing_holds():
     assert f"with 10 and 20 labels {lost[0]} and {lost[1]} behind self-training" in page
     readme = " ".join((ROOT / "README.md").read_text().split())
     assert f"significantly better than FixMatch in {len(better)} of {len(by_cell)} settings" in readme
-    assert f"in plain accuracy in none, and [worse in {len(worse)}]" in readme
+    assert f"In plain accuracy: better in none, [worse in {len(worse)}]" in readme
