@@ -26,7 +26,7 @@ RECIPE_WORDS = {
 }
 READ = (
     "Top-1 % on the test set, of the averaged weights after the last step; no epoch is selected. A fold is a "
-    "seed: other labeled images and other initial weights; but all folds of ours: start share one start, of one seed. "
+    "seed: other labeled images and other initial weights; but all folds of CIFAR-10 with few labels share one start. "
     "FixMatch is a recipe without the Debiaser, DebiasPL the same recipe with it. Intervals are Student's t, "
     "95 %, over folds; one fold has none. Minutes are those of a fold's whole process, with the start where the recipe "
     "has one; where several runs shared the GPU, each took longer. The paper trains DebiasPL for 2^19 steps, half of "
