@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(STAMP)  ## Supervised, FixMatch and DebiasPL on real digits with ten labels
 	$(BIN)/debiaspl demo --overwrite
 
-check: $(STAMP)  ## format, lint, types, layers and the fast tests: under 90 s on two cores
+check: $(STAMP)  ## format, lint, types, layers and the fast tests: about 2 minutes on two cores
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
