@@ -7,7 +7,7 @@ from typer.core import TyperCommand, TyperGroup
 
 class _WithoutTypes:
     def get_params(self, ctx: Any) -> list[Any]:
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # that of the class beside it
         for option in found:
             if getattr(option, "is_flag", False) and option.metavar is None:
                 option.metavar = ""

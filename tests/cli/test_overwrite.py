@@ -170,15 +170,6 @@ def test_an_experiment_is_replaced_once_the_new_one_has_begun():
     assert sorted(path.name for path in Path().iterdir()) == ["many"]
 
 
-def test_zeroshot_keeps_a_folder_of_hidden_files():
-    from debiaspl.zeroshot.experiment import check_place
-
-    Path("z/.git").mkdir(parents=True)
-    check_place(Path("z"), True)
-    with pytest.raises(RunError, match=r"z also contains \.git"), overwriting(Path("z"), []):
-        pytest.fail("it was not refused")
-
-
 def test_several_processes_overwrite_nothing(monkeypatch):
     for name, value in {"RANK": "0", "WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)

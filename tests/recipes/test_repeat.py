@@ -57,6 +57,10 @@ def test_its_start_is_trained_first_and_a_rehearsal_is_not_compared(tmp_path):
     (out / "fold-1" / "chosen.json").touch()
     assert "Not comparable" in typed(*again, "--overwrite")
     assert not (out / "fold-1" / "chosen.json").exists()
+    recorded = out / "fold-1" / "results.json"
+    refused = typed(recorded, "--out", out, "--overwrite", code=1)
+    assert f"{recorded} is needed and lies in {out / 'fold-1'}" in refused
+    assert recorded.exists()
     planned = plan(read_recorded(file), [], tmp_path / "b", [f"start={out / 'start'}"])
     assert (planned.starts, planned.changed, list(planned.runs)) == ({}, (), [0, 1])
 

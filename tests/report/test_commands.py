@@ -157,7 +157,7 @@ def test_training_ends_with_the_path_of_a_report(tmp_path):
     assert "debiaspl train --recipe digits-10 --set steps=3" in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_names_of_strangers_stay_inside_the_values(tmp_path):
+def test_untrusted_names_stay_inside_the_values(tmp_path):
     data = made(60, 3)
     names = np.array([HOSTILE, "</script><script>alert(1)</script>", "<!--"])
     write_npz(tmp_path / "p.npz", data, classes=names, file_name=np.array(["</script><b>"] * 60))

@@ -227,6 +227,11 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
     experiment.run(whole, overwrite=True)
     assert outcome(whole) == expected
     assert not (whole / "comparison.png").exists()
+    (tmp_path / "hidden" / ".git").mkdir(parents=True)
+    experiment.run(tmp_path / "hidden", overwrite=True)  # free but for a hidden folder, which is not ours to remove
+    assert (tmp_path / "hidden" / ".git").exists()
+    with pytest.raises(RunError, match=r"hidden also contains \.git"):
+        experiment.run(tmp_path / "hidden", overwrite=True)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
     with pytest.raises(RunError, match="is not empty and contains no run of debiaspl zeroshot"):
