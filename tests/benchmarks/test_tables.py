@@ -133,3 +133,14 @@ def test_what_is_said_of_many_tests_holds():
     assert sure == {"pseudolabel", "mean-teacher"}
     said = words("add-on.md")
     assert "After a correction for 12 tests (Bonferroni) only Pseudo-Label and Mean Teacher remain" in said
+
+
+def test_what_is_said_of_students_of_a_teacher_at_chance_holds():
+    cells = read("zeroshot/eurosat-frozen.json")["confidence"].values()
+    reached = [run["accuracy"] for cell in cells for name in ("FixMatch", "DebiasPL") for run in cell[name]["runs"]]
+    judged = read("zeroshot/verdict.json")["students"]["eurosat"]["from ConSE"]
+    reached += [value for student in judged.values() if isinstance(student, dict) for value in student["runs"]]
+    assert len(reached) == 42
+    assert max(reached) < 0.2
+    assert "no student reaches 20 %" in words("zeroshot.md")
+    assert "no student reaches 20 %" in " ".join((DOCS.parent / "README.md").read_text().split())
