@@ -12,13 +12,19 @@ RUNS = (
     ("search", "sf-none", "FixMatch"),
     ("second-search", "lt-search-fixmatch-3", "FixMatch"),
     ("second-search", "lt-search-fixmatch-0", f"FixMatch, {ALSO}"),
+    ("third-search", "lt-search-fixmatch-3", f"FixMatch, threshold 0.98, {ALSO}"),
     ("search", "sd-1", "DebiasPL, strength 1"),
     ("second-search", "lt-search-debiaspl-2", f"DebiasPL, strength 1, {ALSO}"),
     ("search", "z-m1", "margins of the Debiaser alone"),
     ("second-search", "lt-search-debiaspl-5", f"margins of the Debiaser alone, {ALSO}"),
+    ("third-search", "lt-search-margins-1", f"margins of the Debiaser alone, threshold 0.98, {ALSO}"),
+    ("third-search", "lt-search-margins-3", f"margins of the Debiaser alone, threshold 0.98, margin 1.5, {ALSO}"),
     ("second-search", "lt-search-debiaspl-0", f"{ALIGNED}, {ALSO}"),
     ("second-search", "lt-search-debiaspl-1", f"{ALIGNED}, margin 1.5, {ALSO}"),
     ("second-search", "lt-search-debiaspl-4", f"{ALIGNED}, threshold 0.98, {ALSO}"),
+    ("third-search", "lt-search-margins-4", f"{ALIGNED}, threshold 0.98, margin 1.5, {ALSO}"),
+    ("third-search", "lt-search-margins-6", f"{ALIGNED}, threshold 0.98, learning rate 0.0075, {ALSO}"),
+    ("third-search", "lt-search-margins-8", f"{ALIGNED}, threshold 0.98, {ALSO}, 3,000 steps"),
     ("second-search", "lt-search-debiaspl-3", f"{ALIGNED}, learning rate 0.03, {ALSO}"),
     ("second-search", "lt-long-debiaspl", f"{ALIGNED}, threshold 0.98, {ALSO}, 14,000 steps"),
     ("search", "sf-la", "logit adjustment"),
@@ -43,12 +49,15 @@ def test_the_page_prints_what_was_tried():
 
 
 def test_what_the_table_calls_a_run_is_what_ran():
-    runs = json.loads((ROOT / "results/long-tail/second-search.json").read_text())["runs"]
     for search, name, what in RUNS:
-        if search != "second-search":
+        if search == "search":
             continue
-        command = runs[name]["command"]
+        command = json.loads((ROOT / f"results/long-tail/{search}.json").read_text())["runs"][name]["command"]
         assert (ALSO in what) == ("labeled_also_unlabeled=true" in command)
         assert (ALIGNED in what) == (f"correction={ALIGNED}" in command)
         assert ("threshold 0.98" in what) == ("threshold=0.98" in command)
-        assert f"steps={14000 if '14,000' in what else 6000}" in command
+        assert ("margin 1.5" in what) == ("margin_strength=1.5" in command)
+        for rate in ("0.03", "0.0075"):
+            assert (f"learning rate {rate}" in what) == command.endswith(f"learning_rate={rate}")
+        steps = next((number for number in ("14,000", "3,000") if f"{number} steps" in what), "6,000")
+        assert f"steps={steps.replace(',', '')}" in command

@@ -6,6 +6,7 @@ from statistics import mean
 
 import numpy as np
 
+from debiaspl.recipes import RECIPES
 from debiaspl.recipes.results_page import points
 from debiaspl.report.intervals import mean_interval
 
@@ -45,18 +46,19 @@ def test_pages_say_what_came_before_the_runs_from_a_start():
     ]
     assert {runs[f"{letter}{fold}"]["recipe"]["steps"] for letter in "pdf" for fold in range(3)} == {26_000}
     pages = [" ".join((ROOT / page).read_text().split()) for page in ("docs/start.md", "docs/results.md")]
-    third, fourth = (
+    third, fourth, fifth = (
         [name for name in json.loads((ROOT / "results" / "start" / file).read_text())["runs"] if "search-" in name]
-        for file in ("third-search.json", "fourth-search.json")
+        for file in ("third-search.json", "fourth-search.json", "fifth-search.json")
     )
-    assert sum("fixmatch" in name for name in third) == len(third) / 2
-    ours = sum(tuned) + len(third) // 2
-    theirs = len(tuned) - sum(tuned) + len(third) // 2 + len(fourth)
+    for both in (third, fifth):
+        assert sum("fixmatch" in name for name in both) == len(both) / 2
+    ours = sum(tuned) + len(third + fifth) // 2
+    theirs = len(tuned) - sum(tuned) + len(third + fifth) // 2 + len(fourth)
     assert ours == theirs
-    assert (
-        f"{len(fourth)} runs ([fourth search](../results/start/fourth-search.json)), and both have had {ours}"
-        in pages[0]
-    )
+    assert f"{len(fourth)} runs ([fourth search](../results/start/fourth-search.json))" in pages[0]
+    assert f"both had {len(fifth) // 2} runs more" in pages[0]
+    assert f": {ours} runs each in all" in pages[0]
+    assert f"by now with {ours} of each" in pages[1]
     for page in pages:
         assert f"with {sum(tuned)} runs of DebiasPL and {len(tuned) - sum(tuned)} of FixMatch" in page
         assert "no clean test" in page.lower()
@@ -64,6 +66,42 @@ def test_pages_say_what_came_before_the_runs_from_a_start():
         assert "(experimental code, 26,000 steps)" in page
         assert f"{before[0]} and {before[1]} %" in page
         assert f"{before[2]} %" in page
+
+
+def test_pages_say_what_six_folds_of_forty_labels_gave():
+    """The best of the fifth search is the recipe of both; folds 3 to 5 have it, folds 0 to 2 what was best before."""
+    folder = ROOT / "results" / "start"
+    search = json.loads((folder / "fifth-search.json").read_text())["runs"]
+    best = {}
+    for method in ("debiaspl", "fixmatch"):
+        name = max((name for name in search if method in name), key=lambda name: search[name]["accuracy"])
+        assert search[name]["command"].endswith("--set learning_rate=0.0075 --set average_decay=0.99")
+        best[method] = f"{100 * search[name]['accuracy']:.1f} %"
+    for name in ("cifar10-40-start", "cifar10-40-start-fixmatch"):
+        assert (RECIPES[name].learning_rate, RECIPES[name].average_decay) == (0.0075, 0.99)
+    cell = folder / "cifar10-40"
+    files = {
+        (ending, when): json.loads((cell / f"cifar10-40-start{ending}{when}.json").read_text())["folds"]
+        for ending in ("", "-fixmatch")
+        for when in ("", "-earlier")
+    }
+    differences = []
+    for when, numbers in (("-earlier", [0, 1, 2]), ("", [3, 4, 5])):
+        ours, theirs = files["", when], files["-fixmatch", when]
+        assert [fold["fold"] for fold in ours] == [fold["fold"] for fold in theirs] == numbers
+        differences += [100 * (own["accuracy"] - other["accuracy"]) for own, other in zip(ours, theirs, strict=True)]
+    page = " ".join((ROOT / "docs" / "start.md").read_text().split())
+    assert f"{best['fixmatch']} for FixMatch and {best['debiaspl']} for DebiasPL" in page
+    assert min(differences) > 0
+    least, most = (points(value)[1:] for value in (min(differences), max(differences)))
+    assert f"on each of these six folds, by {least} to {most} points" in page
+    earlier = (100 * mean(fold["accuracy"] for fold in files[ending, "-earlier"]) for ending in ("-fixmatch", ""))
+    assert (
+        "{:.1f} % and with the Debiaser {:.1f} %, by fold {}, {}, {}.".format(
+            *earlier, *(points(value) for value in differences[:3])
+        )
+        in page
+    )
 
 
 def test_differences_read_the_same_whatever_their_last_bits_are():
