@@ -147,6 +147,34 @@ def short_runs() -> str:
     return over_seeds.markdown(lines)
 
 
+Matrix = dict[str, dict[str, list[float]]]
+"""Algorithm -> correction -> accuracy of each seed."""
+
+
+def matrix() -> Matrix:
+    return {
+        name: {key: cell["accuracy"]["per_seed"] for key, cell in row["corrections"].items()}
+        for name, row in read("digits-matrix/results.json")["algorithms"].items()
+    }
+
+
+def twice() -> str:
+    """The matrix and the one before it: the Debiaser against no correction, and against a built-in one."""
+    earlier: Matrix = read("digits-matrix/earlier.json")["earlier"]["algorithms"]
+    now = matrix()
+    times = "earlier", "now"
+    lines = [["algorithm", *(f"- {baseline}, {time} {T}" for baseline in ("alone", "own") for time in times)]]
+    for name, row in earlier.items():
+        if "debiaser" in row:
+            line = [name]
+            for baseline in ("none", "own"):
+                for each in (row, now[name]):
+                    same = baseline == "own" and each["own"] == each["none"]
+                    line.append("" if same else compared(each["debiaser"], each[baseline])[0])
+            lines.append(line)
+    return over_seeds.markdown(lines)
+
+
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("debiasing.md", "threshold-differences"): thresholds,
     ("debiasing.md", "stability"): stability,
@@ -155,6 +183,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("zeroshot.md", "students"): students,
     ("zeroshot.md", "choices"): choices,
     ("start.md", "graph"): graph,
+    ("add-on.md", "twice"): twice,
     ("add-on.md", "short"): short_runs,
 }
 """By page and by the name in the comment before the table."""

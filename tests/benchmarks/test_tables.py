@@ -119,22 +119,6 @@ def test_what_is_said_of_moco_beside_holds():
         assert interval in said
 
 
-def test_what_is_said_of_many_tests_holds():
-    """Of the twelve algorithms that were measured with and without the Debiaser, by Bonferroni."""
-    found = {name: row["corrections"] for name, row in read("digits-matrix/results.json")["algorithms"].items()}
-    both = {name: [row.get(key, {}) for key in ("debiaser", "none")] for name, row in found.items()}
-    pairs = {
-        name: [cell["accuracy"]["per_seed"] for cell in cells]
-        for name, cells in both.items()
-        if all("accuracy" in cell for cell in cells)
-    }
-    assert len(pairs) == 12
-    sure = {name for name, (ours, plain) in pairs.items() if ttest_rel(ours, plain).pvalue < 0.05 / len(pairs)}
-    assert sure == {"pseudolabel", "mean-teacher"}
-    said = words("add-on.md")
-    assert "After a correction for 12 tests (Bonferroni) only Pseudo-Label and Mean Teacher remain" in said
-
-
 def test_what_is_said_of_students_of_a_teacher_at_chance_holds():
     cells = read("zeroshot/eurosat-frozen.json")["confidence"].values()
     reached = [run["accuracy"] for cell in cells for name in ("FixMatch", "DebiasPL") for run in cell[name]["runs"]]
