@@ -9,11 +9,12 @@ import re
 import runpy
 from importlib import import_module
 
-import nbformat
 import pytest
 
-from tests import notebook
-from tests.notebook import EXAMPLES, NOTEBOOK, SCRIPT
+nbformat = pytest.importorskip("nbformat", reason="needs nbformat, which reads notebooks")
+
+from tests import notebook  # noqa: E402 - it needs nbformat too
+from tests.notebook import EXAMPLES, NOTEBOOK, SCRIPT  # noqa: E402
 
 FILES = sorted(EXAMPLES.glob("*.py"))
 LINES, BYTES = 70, 60_000
