@@ -1,6 +1,6 @@
 """Run again what a result file records, and say whether the new numbers agree with the recorded ones.
 
-    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0
+    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 3
 
 A file of benchmarks/gain.py records a recipe and its folds, and the command of the start where it has one; results.json
 of a run records one fold. Nothing in a file is executed: the commands in it are parsed.

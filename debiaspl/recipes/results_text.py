@@ -17,8 +17,8 @@ MARK = "<!-- made by: debiaspl results --page docs/results.md --overwrite -->\n"
 REPEAT = """## Repeat a result
 
     debiaspl repeat results/start/cifar10-40/cifar10-40-start.json             # all recorded folds
-    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0    # one of them
-    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 0 --set steps=20 --set-start steps=20
+    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 3    # one of them
+    debiaspl repeat results/start/cifar10-40/cifar10-40-start.json --fold 3 --set steps=20 --set-start steps=20
 
 It trains the recipe that the file records, with each fold as the seed; if the file has the command of a start, the
 start is trained first. Then it prints the recorded and the new number of each fold, and whether the new one lies within

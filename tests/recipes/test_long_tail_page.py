@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from statistics import mean
 
+from debiaspl.recipes.results_page import points
 from debiaspl.report import over_seeds
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,7 @@ def table() -> str:
     for search, name, what in RUNS:
         run = searches[search][name]
         start = "14,000" if search == "search" else "20,000"
-        lines.append((what, start, f"{100 * run['accuracy']:.1f}", f"{100 * mean(run['recall'][-3:]):.0f}"))
+        lines.append((what, start, points(100 * run["accuracy"])[1:], f"{100 * mean(run['recall'][-3:]):.0f}"))
     return over_seeds.markdown(lines)
 
 
@@ -61,3 +62,34 @@ def test_what_the_table_calls_a_run_is_what_ran():
             assert (f"learning rate {rate}" in what) == command.endswith(f"learning_rate={rate}")
         steps = next((number for number in ("14,000", "3,000") if f"{number} steps" in what), "6,000")
         assert f"steps={steps.replace(',', '')}" in command
+
+
+def test_the_page_counts_what_alignment_and_the_length_change():
+    found = {}
+    for name in ("second-search", "third-search"):
+        runs = json.loads((ROOT / f"results/long-tail/{name}.json").read_text())["runs"]
+        for run in runs.values():
+            settings = frozenset(run["command"].split(" --set ")[1:]) - {"evaluate_every=0"}
+            method = "fixmatch" if "-fixmatch" in run["command"] else ""
+            found[method, settings] = 100 * run["accuracy"]
+    changed = []
+    for (_, settings), accuracy in found.items():
+        if f"correction={ALIGNED}" in settings:
+            alone = found.get(("", settings - {f"correction={ALIGNED}"} | {"correction=debiaser"}))
+            changed += [] if alone is None else [accuracy - alone]
+    page = " ".join((ROOT / "docs" / "lab" / "debiasing.md").read_text().split())
+    assert len(changed) == 6
+    assert (
+        f"in six pairs of runs from {points(min(changed))[1:]} points less to {points(max(changed))[1:]} more than the "
+        f"margins alone, less in {['none', 'one', 'two', 'three'][sum(value < 0 for value in changed)]}." in page
+    )
+    plain = [accuracy for (method, _), accuracy in found.items() if method]
+    assert f"stays between {points(min(plain))[1:]} and {points(max(plain))[1:]} %" in page
+    aligned = {f"correction={ALIGNED}", "threshold=0.98", "margin_strength=1"}
+    by_length = {}
+    for (_, settings), accuracy in found.items():
+        if settings >= aligned and not any("learning_rate" in one for one in settings):
+            by_length |= {one: accuracy for one in settings if one.startswith("steps=")}
+    short, usual, long = (by_length[f"steps={steps}"] for steps in (3000, 6000, 14000))
+    assert f"3,000 steps end {points(usual - short)[1:]} points below 6,000" in page
+    assert f"14,000 end {points(usual - long)[1:]} points below" in page

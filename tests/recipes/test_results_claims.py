@@ -57,7 +57,7 @@ def test_pages_say_what_came_before_the_runs_from_a_start():
     assert ours == theirs
     assert f"{len(fourth)} runs ([fourth search](../results/start/fourth-search.json))" in pages[0]
     assert f"both had {len(fifth) // 2} runs more" in pages[0]
-    assert f": {ours} runs each in all" in pages[0]
+    assert f"That makes {ours} runs each in all" in pages[0]
     assert f"by now with {ours} of each" in pages[1]
     for page in pages:
         assert f"with {sum(tuned)} runs of DebiasPL and {len(tuned) - sum(tuned)} of FixMatch" in page
@@ -95,6 +95,15 @@ def test_pages_say_what_six_folds_of_forty_labels_gave():
     assert min(differences) > 0
     least, most = (points(value)[1:] for value in (min(differences), max(differences)))
     assert f"on each of these six folds, by {least} to {most} points" in page
+    low, high = mean_interval(differences)
+    assert f"{points(mean(differences))} points ({points(low)} to {points(high)})" in page
+    curves = [
+        [line["accuracy"] for line in fold["log"] if "accuracy" in line]
+        for when in ("-earlier", "")
+        for fold in files["", when]
+    ]
+    last = [points(100 * (curve[-1] - curve[-2]))[1:] for curve in curves]
+    assert f"still gaining {min(last)} to {max(last)} points in the last 2,500 steps" in page
     earlier = (100 * mean(fold["accuracy"] for fold in files[ending, "-earlier"]) for ending in ("-fixmatch", ""))
     assert (
         "{:.1f} % and with the Debiaser {:.1f} %, by fold {}, {}, {}.".format(

@@ -1,6 +1,7 @@
 """``debiaspl results --page``: every cell is there, columns say what was run, and docs/results.md is what it writes."""
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ from debiaspl.recipes.cifar10 import CELLS
 from debiaspl.recipes.long_tail import CELLS as LONG_TAIL
 from debiaspl.recipes.paper_tables import ELSEWHERE, SOURCES
 from debiaspl.recipes.published import PUBLISHED
+from debiaspl.recipes.repeat import read_recorded
 from debiaspl.recipes.results_figure import minutes_figure
 from debiaspl.recipes.results_page import values
-from debiaspl.recipes.results_text import text
+from debiaspl.recipes.results_text import REPEAT, text
 from tests.recipes.test_results import measured
 from tests.report.chromium import Chromium, needs_chromium
 
@@ -105,6 +107,9 @@ def test_values_say_folds_and_minutes(lines):
     assert (start["together"], round(start["minutes"], 1)) == (8, 14.1)
     assert start["ran"].startswith("ResNet-9, contrastmatch with debiaser (strength=1, momentum=0.99), 20,000 steps")
     assert json.dumps(found)  # no number that JSON lacks
+    commands = re.findall(r"debiaspl repeat (\S+) --fold (\d+)", REPEAT)
+    assert len(commands) == 2
+    assert all(int(fold) in read_recorded(Path(__file__).parents[2] / file).accuracy for file, fold in commands)
 
 
 def test_it_overwrites_nothing_unasked(tmp_path):
