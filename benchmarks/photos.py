@@ -16,7 +16,7 @@ import platform
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -227,6 +227,18 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def origin(draws: Iterable[int]) -> dict[str, Any]:
+    """What a file of results says of where it comes from."""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return {
+        "commit": commit.stdout.strip(),
+        "device": platform.machine(),
+        "torch": torch.__version__,
+        "encoder": ENCODER,
+        "draws": list(draws),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="+", help="NAME=FOLDER")
@@ -254,13 +266,8 @@ def main() -> None:
         for done in [pool.submit(measure, paths[cell.data], cell) for cell in cells]:
             runs += done.result()
             print(f"{len(runs)} of {9 * len(cells)}", flush=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     made = {
-        "commit": commit.stdout.strip(),
-        "device": platform.machine(),
-        "torch": torch.__version__,
-        "encoder": ENCODER,
-        "draws": list(draws),
+        **origin(draws),
         "macro": summary(runs, "macro"),
         "accuracy": summary(runs, "accuracy"),
         "runs": runs,

@@ -9,8 +9,6 @@ threshold 0.8, 500 steps, learning rate 1. Each setting changes one thing of it.
 
 import argparse
 import json
-import platform
-import subprocess
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -25,14 +23,13 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.photos import (
-    ENCODER,
     KINDS,
-    ROOT,
     Cell,
     Encoded,
     drawn,
     encoded,
     looked_at,
+    origin,
     rated,
     recipes,
     scaled,
@@ -190,14 +187,7 @@ def main() -> None:
     runs: list[dict[str, Any]] = json.loads(options.out.read_text())["runs"] if options.out.exists() else []
     there = {(run["data"], run["kind"], run["labels"], run["draw"], run["strength"]) for run in runs}
     left = [(cell, strength) for cell in cells for strength in options.strengths if (*cell, strength) not in there]
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    made = {
-        "commit": commit.stdout.strip(),
-        "device": platform.machine(),
-        "torch": torch.__version__,
-        "encoder": ENCODER,
-        "draws": options.draws,
-    }
+    made = origin(options.draws)
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         only = frozenset(options.only)
         for done in [pool.submit(measure, *paths[cell.data], cell, strength, only) for cell, strength in left]:

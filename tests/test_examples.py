@@ -14,7 +14,7 @@ import pytest
 nbformat = pytest.importorskip("nbformat", reason="needs nbformat, which reads notebooks")
 
 from tests import notebook  # noqa: E402 - it needs nbformat too
-from tests.notebook import EXAMPLES, NOTEBOOK, SCRIPT  # noqa: E402
+from tests.notebook import EXAMPLES, NOTEBOOK, SCRIPT  # noqa: E402 - the same
 
 FILES = sorted(EXAMPLES.glob("*.py"))
 LINES, BYTES = 70, 60_000

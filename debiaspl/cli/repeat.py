@@ -37,15 +37,15 @@ def repeat_command(
     """
     with plain_errors():
         refuse_both(resume, overwrite)
-        from debiaspl.recipes.repeat import in_words, plan, read_recorded, repeat
+        from debiaspl.recipes.repeat import in_words, plan, read_recorded, recorded_folds, repeat
         from debiaspl.training.loop import RunOptions
 
         recorded = read_recorded(file)
         name = recorded.recipe.name if file.name == "results.json" else file.stem
         folder = out or Path("runs") / f"repeat-{name}"
         planned = plan(recorded, folds or [], folder, settings or [], start_settings or [])
-        count = len(recorded.accuracy)
-        say(f"{file} records {recorded.recipe.name}, {count} fold{'s' if count > 1 else ''}.", err=json_)
+        for line in recorded_folds(planned):
+            say(line, err=json_)
         options = RunOptions(resume, device, go_on=command_to_go_on())
         result = repeat(planned, folder, options, lambda text: say(text, err=json_), overwrite)
         if json_:

@@ -223,6 +223,20 @@ def compared(planned: Planned, now: Mapping[int, float]) -> dict[str, Any]:
     }
 
 
+def recorded_folds(planned: Planned) -> list[str]:
+    """Which folds the file records, and which of those to be trained it does not: said before anything trains."""
+    recorded = planned.recorded
+    there, others = list(recorded.accuracy), [fold for fold in planned.runs if fold not in recorded.accuracy]
+    said = [f"{recorded.path} records {recorded.recipe.name}, {_folds(there)}."]
+    if others:
+        said.append(f"It does not record {_folds(others)}: there is no number to compare with.")
+    return said
+
+
+def _folds(numbers: Sequence[int]) -> str:
+    return f"fold{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
 def in_words(result: Mapping[str, Any]) -> list[str]:
     """What ``compared`` found, line by line."""
     said = []

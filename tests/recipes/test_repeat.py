@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.recipes.repeat import Planned, Recorded, compared, in_words, plan, read_recorded
+from debiaspl.recipes.repeat import Planned, Recorded, compared, in_words, plan, read_recorded, recorded_folds
 from debiaspl.training import Recipe
 from tests.training.tiny import EAGER, results
 
@@ -31,7 +31,8 @@ def typed(*arguments: object, code: int = 0) -> str:
 def test_a_run_is_repeated_from_its_own_results_and_from_a_file_of_folds(tmp_path):
     out = tmp_path / "first"
     said = typed(written(tmp_path / "made.json", EAGER, [0.1, 0.12, 0.11]), "--fold", 2, "--out", out)
-    assert "made.json records tiny, 3 folds." in said
+    assert "made.json records tiny, folds 0, 1, 2." in said
+    assert "does not record" not in said
     ran = results(out / "fold-2")
     assert ran["recipe"] == replace(EAGER, seed=2).to_json()
     now = 100 * ran["accuracy"]
@@ -42,6 +43,13 @@ def test_a_run_is_repeated_from_its_own_results_and_from_a_file_of_folds(tmp_pat
     found = json.loads(again[again.index("{") :])
     assert found["folds"] == [{"fold": 2, "recorded": now, "now": now, "within": None}]
     assert in_words(found)[-1].startswith("The file records one fold")
+
+
+def test_a_fold_that_is_not_recorded_is_named_before_training(tmp_path):
+    recorded = read_recorded(written(tmp_path / "made.json", EAGER, [0.1, 0.12]))
+    said = recorded_folds(plan(recorded, [1, 4], tmp_path / "out"))
+    assert said[0].endswith("made.json records tiny, folds 0, 1.")
+    assert said[1:] == ["It does not record fold 4: there is no number to compare with."]
 
 
 def test_its_start_is_trained_first_and_a_rehearsal_is_not_compared(tmp_path):
