@@ -8,14 +8,22 @@
 ``search`` keeps every run whose name begins so, with its settings and curve. ``folds`` makes of the runs of one method
 a file as benchmarks/gain.py writes it, for ``debiaspl results``: the runs differ in their seed and in the folder of
 their start alone. ``--start`` is the run that they begin with, ``{seed}`` in it the seed: its seconds are added.
+It is called as its recipe would write it, so that both commands in the file, typed one after the other, repeat a fold.
+``--recipe`` files the folds under a recipe that was made of their settings later, ``--set`` adds what this one has
+otherwise; the command must give, with the recipes as they are now, what was run.
 Seconds are those of the processes, from start to end, timed while ``--together`` runs shared the device.
 """
 
 import argparse
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from debiaspl.recipes import recipe as recipe_named
+from debiaspl.recipes.results import computed
+from debiaspl.training import Recipe
 
 CURVE = ("step", "accuracy", "losses", "kept", "pseudo_accuracy", "health")
 """Of a line of the log of a search; a fold keeps all."""
@@ -31,11 +39,11 @@ def settings(command: str) -> list[str]:
     return list(last.values())
 
 
-def shown(run: dict[str, Any], *dropped: str) -> str:
+def shown(run: dict[str, Any], *dropped: str, name: str | None = None) -> str:
     """The command as a user types it: a start is a folder of runs/."""
     kept = [re.sub(r"^start=.*/", "start=runs/", one) for one in settings(run["command"])]
     kept = [one for one in kept if one.partition("=")[0] not in dropped]
-    return " ".join([f"debiaspl train --recipe {run['recipe']['name']}", *(f"--set {one}" for one in kept)])
+    return " ".join([f"debiaspl train --recipe {name or run['recipe']['name']}", *(f"--set {one}" for one in kept)])
 
 
 def finished(runs: dict[str, Any], prefix: str, whole: bool = False) -> dict[str, Any]:
@@ -62,7 +70,20 @@ def of_search(runs: dict[str, Any], prefixes: list[str]) -> dict[str, Any]:
     }
 
 
-def of_folds(runs: dict[str, Any], prefixes: list[str], start: str | None) -> dict[str, Any]:
+def repeatable(recipe: dict[str, Any], command: str) -> None:
+    """Raise where the command, with the recipes as they are now, would run something else."""
+    recorded = Recipe.from_json(recipe)
+    now = recipe_named(recorded.name).with_settings(settings(command))
+    both = computed(recorded).to_json(), computed(now).to_json()
+    if differing := [name for name, value in both[0].items() if both[1][name] != value]:
+        raise SystemExit(
+            f"{command}\nis not what was run, in {', '.join(differing)}. Choose another --recipe, or --set it."
+        )
+
+
+def of_folds(
+    runs: dict[str, Any], prefixes: list[str], start: str | None, name: str | None = None, more: Sequence[str] = ()
+) -> dict[str, Any]:
     found = [run for prefix in prefixes for run in finished(runs, prefix).values()]
     found.sort(key=lambda run: run["recipe"]["seed"])
     if len(commands := {shown(run, "seed", "start") for run in found}) > 1:
@@ -82,11 +103,15 @@ def of_folds(runs: dict[str, Any], prefixes: list[str], start: str | None) -> di
             }
         )
     recipe = found[0]["recipe"] | {"start": re.sub(r"^.+/", "runs/", found[0]["recipe"]["start"])}
-    made = {"recipe": recipe, "command": shown(found[0]), "folds": folds}
+    recipe |= {"name": name or recipe["name"]}
+    made: dict[str, Any] = {}
     if start:  # the command of the first fold's start, with which debiaspl repeat trains all of them
         (first,) = finished(runs, start.format(seed=found[0]["recipe"]["seed"]), whole=True).values()
         made["start_command"] = shown(first)
-    return made
+        recipe["start"] = f"runs/{first['recipe']['name']}"
+    command = " ".join([shown(found[0], *(["start"] if start else []), name=name), *(f"--set {one}" for one in more)])
+    repeatable(recipe, command)
+    return {"recipe": recipe, "command": command, **made, "folds": folds}
 
 
 def main() -> None:
@@ -96,6 +121,8 @@ def main() -> None:
     parser.add_argument("names", nargs="+", help="how the names of the runs begin")
     parser.add_argument("--about", help="what was searched, and how it was chosen")
     parser.add_argument("--start", help="the run that folds begin with")
+    parser.add_argument("--recipe", help="the recipe to file folds under; otherwise the one that was named")
+    parser.add_argument("--set", action="append", default=[], help="KEY=VALUE that this recipe has otherwise now")
     parser.add_argument("--together", type=int, default=1, help="runs that shared the device")
     parser.add_argument("--commit", required=True, help="of the code that ran")
     parser.add_argument("--out", type=Path, required=True)
@@ -109,7 +136,7 @@ def main() -> None:
     if options.what == "search":
         made["runs"] = of_search(runs, options.names)
     else:
-        made |= of_folds(runs, options.names, options.start)
+        made |= of_folds(runs, options.names, options.start, options.recipe, options.set)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(made) + "\n")
 

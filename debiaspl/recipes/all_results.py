@@ -11,7 +11,7 @@ from statistics import fmean
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes.long_tail import CELLS as LONG_TAIL
 from debiaspl.recipes.paper_tables import ELSEWHERE, MORE
-from debiaspl.recipes.protocol_table import ALGORITHMS, FOLDER, METHODS, OURS, ProtocolRow, protocol_rows
+from debiaspl.recipes.protocol_table import ALGORITHMS, FOLDER, FROM_START, METHODS, OURS, ProtocolRow, protocol_rows
 from debiaspl.recipes.published import PROTOCOLS
 from debiaspl.recipes.results import KINDS, MeasuredRow, described, rows
 from debiaspl.recipes.results import METHODS as ENDINGS
@@ -101,7 +101,7 @@ def all_lines(places: Sequence[Path], standard: Path | None) -> list[Line]:
 def _of_paper(row: MeasuredRow) -> Line:
     method, _, changed = row.method.partition(", ")
     ran = f"{RAN[row.recipe]}, {changed}" if changed else RAN[row.recipe]
-    name = row.cell + KINDS[row.recipe] + ENDINGS[method]
+    name = row.cell + KINDS[row.recipe] + ENDINGS[method.partition(" + ")[0]]
     others = tuple(
         _number(one.accuracy, one.spread, one.source)
         for one in ELSEWHERE
@@ -151,8 +151,9 @@ def _standard(folder: Path | None) -> Iterator[Line]:
 def _standard_lines(cell: str, method: str, others: tuple[str, ...], here: list[ProtocolRow]) -> Iterator[Line]:
     own = [row for row in here if row.source == OURS]
     for row in own:
-        changed = row.where.rpartition(", ")[0]  # the last is the number of folds
-        ran = f"{PROTOCOL}, {changed}" if changed else PROTOCOL
+        changed = row.where.split(", ")[:-1]  # the last is the number of folds
+        begun = changed[:1] == [FROM_START]
+        ran = ", ".join([RAN["start"], *changed[1:]] if begun else [PROTOCOL, *changed])
         measured = row.ran, row.folds, row.numbers, row.seconds, row.together, row.gpu
         yield Line(STANDARD, cell, about(cell), method, ran, None, others, "", _command(row.file, cell), *measured)
     if not own:

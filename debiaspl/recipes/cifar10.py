@@ -117,8 +117,12 @@ START = Recipe(
 FixMatch and DebiasPL alike, and are the same for both: results/start/third-search.json."""
 FORTY_LABELS = "cifar10-40"
 """This cell has half of that learning rate and an average that forgets faster: the best of a later search of both
-methods (results/start/fifth-search.json). Other cells were not tried with both; on the long tail the lower learning
-rate was worse in 5 of 6 pairs of runs (results/long-tail/third-search.json)."""
+methods (results/start/fifth-search.json)."""
+TAIL_STEPS = 6_000
+"""Of long tails: fold 100 is worse with 3,000 and with 14,000 (results/long-tail/third-search.json)."""
+MARGINS = Choice("alignment+debiaser", {"strength": 0.0, "margin_strength": 1.5, "labeled_strength": 1.0})
+"""Not the paper's method: the Debiaser's margins, on labeled images too, while labels are not debiased but aligned with
+the shares of the labeled images. For unlabeled images that are distributed as the labels."""
 
 
 def _tail(gamma: float, fraction: float) -> Choice:
@@ -155,15 +159,33 @@ def in_minutes(name: str, about: str, protocol: Choice) -> Iterator[Recipe]:
 
 
 def from_start(name: str, about: str, protocol: Choice, start: str) -> Iterator[Recipe]:
-    """DebiasPL, FixMatch and the supervised baseline of one cell, from the same features."""
+    """DebiasPL, FixMatch and the supervised baseline of one cell, from the same features; for a long tail also its
+    best, ``MARGINS``."""
     begun = replace(START, name=f"{name}-start", protocol=protocol, start=f"runs/{start}")
-    tuned = replace(begun, learning_rate=0.0075, average_decay=0.99) if name == FORTY_LABELS else begun
-    yield replace(tuned, about=f"{about}: DebiasPL, from a start")
-    plain = replace(tuned, correction=Choice("none"))
-    yield replace(plain, name=f"{begun.name}-fixmatch", about=f"{about}: FixMatch, from a start")
+    if protocol.name in ("long-tail", "two-tails"):
+        begun = replace(begun, steps=TAIL_STEPS, cost="<1 min on an H200, after pretrain: 6,000 steps a fold")
+    if protocol.name == "long-tail":
+        yield from _long_tail(begun, about)
+    else:
+        tuned = replace(begun, learning_rate=0.0075, average_decay=0.99) if name == FORTY_LABELS else begun
+        yield replace(tuned, about=f"{about}: DebiasPL, from a start")
+        plain = replace(tuned, correction=Choice("none"))
+        yield replace(plain, name=f"{begun.name}-fixmatch", about=f"{about}: FixMatch, from a start")
     supervised = replace(begun, correction=Choice("none"), algorithm=Choice("supervised"), teacher="auto")
     supervised = replace(supervised, first_classifier="random", learning_rate=0.03)
     yield replace(supervised, name=f"{begun.name}-supervised", about=f"{about}: supervised, from a start")
+
+
+def _long_tail(begun: Recipe, about: str) -> Iterator[Recipe]:
+    """DebiasPL, FixMatch and ``MARGINS``, each with the best settings of its own search on fold 100: docs/start.md."""
+    also = {**begun.protocol.settings, "labeled_also_unlabeled": True}
+    begun = replace(begun, protocol=Choice("long-tail", also))
+    stricter = Choice("contrastmatch", {**begun.algorithm.settings, "threshold": 0.98})
+    yield replace(begun, about=f"{about}: DebiasPL, from a start", average_decay=0.99)
+    plain = replace(begun, correction=Choice("none"), algorithm=stricter, average_decay=0.99)
+    yield replace(plain, name=f"{begun.name}-fixmatch", about=f"{about}: FixMatch, from a start")
+    margins = replace(begun, correction=MARGINS, algorithm=stricter)
+    yield replace(margins, name=f"{begun.name}-margins", about=f"{about}: DebiasPL's margins, from a start")
 
 
 def _recipes() -> Iterator[Recipe]:

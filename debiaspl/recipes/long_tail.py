@@ -3,13 +3,13 @@
     debiaspl train --recipe cifar10-lt-500-4000-g100
     debiaspl train --recipe cifar10-lt-500-4000-g100-reversed-fixmatch --set seed=1
     debiaspl train --recipe cifar100-lt-50-400-g10 --set labeled_also_unlabeled=false
-    debiaspl train --recipe cifar10-lt-500-4000-g100-pretrain      # about 100 s on an H200
-    debiaspl train --recipe cifar10-lt-500-4000-g100-start         # about a minute more
+    debiaspl train --recipe cifar10-lt-500-4000-g100-pretrain      # about 4 minutes on an H200
+    debiaspl train --recipe cifar10-lt-500-4000-g100-start         # less than a minute more
 
 A name says N1, M1 and gamma; what follows says how the unlabeled images are distributed: as the labels (nothing),
 *uniform* or *reversed*. Settings are those of DASO's code: WRN-28-2, 64 + 128 images, 250,000 steps, learning rate
 0.03. On CIFAR-10 *start* is the short form: features without labels first (*pretrain*, of the same images, so with the
-seed of the run that begins with it), then 20,000 steps. Labeled images also serve as unlabeled ones, which is not the
+seed of the run that begins with it), then 6,000 steps. Labeled images also serve as unlabeled ones, which is not the
 rule of all papers: docs/data.md says whose protocol is which. None of these has a number in the DebiasPL paper. The
 sets: debiaspl data get cifar10, debiaspl data get cifar100.
 """

@@ -9,15 +9,23 @@ from typing import Any
 from debiaspl.recipes.long_tail import CELLS, Cell
 from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
 from debiaspl.recipes.result_files import SEARCH, json_files, read_result, shown_path
-from debiaspl.recipes.results import changes, checked, described, fold_numbers
+from debiaspl.recipes.results import MARGINS_ALONE, MARGINS_WORDS, changes, checked, described, fold_numbers
 from debiaspl.training import Recipe, RunError
 
 FOLDER = "long-tail"
 """Of results/, for runs of ``debiaspl.recipes.long_tail``."""
 OURS = "ours"
+FROM_START = "from a start"
+"""What ``where`` says first of our short recipes."""
+FROM_START_WORDS = (
+    "our short recipe, not the protocol's: features learned without labels on ResNet-9 (40,000 steps), then FixMatch "
+    "with a contrast (contrastmatch, 6,000 steps; ABC has no contrast). No setting was chosen on these protocols"
+)
 ALGORITHMS = {"fixmatch": "FixMatch", "abc": "ABC", "acr": "ACR", "crest": "CReST", "crest+": "CReST+"}
 METHODS = {"debiaser": "DebiasPL", "simpro": "SimPro", "cdmad": "CDMAD"}
 """The names of FixMatch with these corrections."""
+FIRST = ("FixMatch", "DebiasPL")
+"""Of our own rows."""
 SHORT = {"consistent": "", "uniform": "unif.", "reversed": "rev."}
 METHOD_COLUMNS = 24
 
@@ -69,7 +77,8 @@ def protocol_rows(protocol: str, folder: Path | None) -> list[ProtocolRow]:
     ]
     paths = [] if folder is None else json_files(folder)
     own = [_own(path) for path in paths if SEARCH not in path.stem]
-    return found + sorted((row for row in own if row.cell in names), key=lambda row: (row.method, row.where, row.cell))
+    here = [row for row in own if row.cell in names]
+    return found + sorted(here, key=lambda row: (row.method not in FIRST, row.method, row.where, row.cell))
 
 
 def _own(path: Path) -> ProtocolRow:
@@ -86,13 +95,13 @@ def _own(path: Path) -> ProtocolRow:
         ]
         folds = tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"])
         number = f"{len(folds)} fold{'s' if len(folds) > 1 else ''}"
-        method = method_name(recipe.algorithm.name, recipe.correction.name)
+        begun = [FROM_START] if recipe.start else []
         return ProtocolRow(
             cell,
-            method,
+            method_name(recipe),
             mean(folds),
             OURS,
-            ", ".join([*apart, number]),
+            ", ".join([*begun, *apart, number]),
             folds=folds,
             numbers=fold_numbers(measured["folds"]),
             seconds=tuple(fold["seconds"] for fold in measured["folds"]),
@@ -109,14 +118,17 @@ def _own(path: Path) -> ProtocolRow:
         ) from error
 
 
-def method_name(algorithm: str, correction: str) -> str:
-    """The name that papers use, if there is one."""
+def method_name(recipe: Recipe) -> str:
+    """The name that papers use, if there is one. In our short recipes FixMatch is contrastmatch."""
+    algorithm, correction = recipe.algorithm.name, recipe.correction.name
+    if recipe.start and algorithm == "contrastmatch":
+        algorithm = "fixmatch"
     first = ALGORITHMS.get(algorithm, algorithm)
     if correction == "none":
         return first
-    if algorithm == "fixmatch" and correction in METHODS:
-        return METHODS[correction]
-    return f"{first} + {METHODS.get(correction, correction)}"
+    alone = correction == "debiaser" and recipe.correction.settings.get("strength") == 0
+    second = MARGINS_ALONE if alone else METHODS.get(correction, correction)
+    return second if algorithm == "fixmatch" and correction in METHODS else f"{first} + {second}"
 
 
 def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], list[list[str]], list[str]]:
@@ -143,6 +155,10 @@ def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], 
     header = ["method", *(f"g{cell.gamma}\n{SHORT[cell.unlabeled]}" for cell in shown), "source"]
     notes = [f"{source}: {about}." for source, about in SOURCES.items() if any(row.source == source for row in found)]
     notes += [f"{OURS} {number}: {where}." for number, where in enumerate(variants, start=1)]
+    if any(where.startswith(FROM_START) for where in variants):
+        notes.append(f"{FROM_START}: {FROM_START_WORDS}.")
+    if any(method.endswith(MARGINS_ALONE) for _, method, _ in of):
+        notes.append(f"{MARGINS_ALONE}: {MARGINS_WORDS}.")
     if any("open" in numbers.values() for numbers in of.values()):
         notes.append(f"open: not measured. To run one: debiaspl train --recipe {shown[0].name}")
     return header, lines, notes

@@ -19,8 +19,8 @@ from debiaspl.models.start import find_start
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.folder import overwriting_run, refuse_inputs_inside
 from debiaspl.recipes.result_files import read_result
+from debiaspl.recipes.results import computed
 from debiaspl.report.intervals import next_interval
-from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, Run, RunError
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.parts import PARTS, is_at_hand
@@ -158,15 +158,9 @@ def _changes(before: Recipe, settings: Sequence[str]) -> Iterator[str]:
     for setting in settings:
         now = before.with_settings([setting], load_files=True)
         same_start = replace(now, start=before.start) if now.start and before.start else now
-        if _computed(same_start) != _computed(before):
+        if computed(same_start) != computed(before):
             yield setting
         before = now
-
-
-def _computed(recipe: Recipe) -> Recipe:
-    """The recipe without fields that do not change what it computes."""
-    plain = Recipe(name="")
-    return replace(recipe, **{name: getattr(plain, name) for name in APART})
 
 
 def repeat(

@@ -12,8 +12,15 @@ from debiaspl.recipes.cifar10 import CELLS
 from debiaspl.recipes.result_files import SEARCH, json_files, read_result, shown_path
 from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, RunError
+from debiaspl.training.parts import PARTS, is_at_hand, settings_of
 
-METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", "supervised": "-supervised"}
+MARGINS_ALONE = "DebiasPL's margins"
+"""The Debiaser with strength 0."""
+MARGINS_WORDS = (
+    "both losses have the Debiaser's margins, and no label is debiased; so it is not the paper's method. With "
+    "alignment, labels are aligned with the shares of the labeled images"
+)
+METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", MARGINS_ALONE: "-margins", "supervised": "-supervised"}
 """Methods, and the endings of their recipes' names."""
 PLAIN = Recipe(name="", data="")
 KINDS = {"start": "-start", "minutes": "-minutes", "paper": ""}
@@ -26,8 +33,9 @@ class MeasuredRow:
 
     cell: str
     method: str
-    """With the settings that differ from the recipe of that name: ``DebiasPL, strength=1``. ``earlier recipe``: more
-    than the number of steps has been changed since."""
+    """With the settings that differ from the recipe of that name: ``DebiasPL, strength=1``; and FixMatch with what else
+    corrects it: ``FixMatch + logit-adjustment``. ``earlier recipe``: more than the number of steps has been changed
+    since."""
     recipe: str
     """``start``, ``minutes`` or ``paper``."""
     paper: float | None
@@ -83,7 +91,8 @@ def rows(*folders: Path) -> list[MeasuredRow]:
                 measured = [_row(files.pop(stem), cell, method, kind, paper) for stem in own]
                 # Of a recipe that has been changed, what it gives now is not known.
                 known = any(row.method == method for row in measured)
-                if not known and (paper is not None or (kind != "paper" and method != "supervised")):
+                there = cell + infix + ending in RECIPES
+                if not known and there and (paper is not None or (kind != "paper" and method != "supervised")):
                     measured.insert(0, MeasuredRow(cell, method, kind, paper))
                 found += measured
         for path in files.values():
@@ -111,9 +120,13 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         checked(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         recorded = Recipe.from_json(measured["recipe"])
+        told = list(changes(recorded, settings))
+        if method == "FixMatch" and recorded.correction.name != "none":
+            method, paper = f"FixMatch + {recorded.correction.name}", None
+            told.remove(f"correction={recorded.correction.name}")
         return MeasuredRow(
             cell,
-            ", ".join([method, *changes(recorded, settings)]),
+            ", ".join([method, *told]),
             kind,
             paper,
             accuracy=tuple(round(100 * fold["accuracy"], 2) for fold in measured["folds"]),
@@ -125,9 +138,9 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
             ran=described(recorded),
         )
     except (OSError, KeyError, TypeError, ValueError) as error:
-        told = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise RunError(
-            f"{path} cannot be read as results of benchmarks/gain.py: {told}. Measure it again, or remove it."
+            f"{path} cannot be read as results of benchmarks/gain.py: {reason}. Measure it again, or remove it."
         ) from error
 
 
@@ -174,18 +187,25 @@ def changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
     now = recipe(measured.name)
     for setting in settings:
         before, now = now, now.with_settings([setting])
-        if _computed(before) != _computed(now):
+        if computed(before) != computed(now):
             yield setting
-    if _computed(measured) == _computed(now):
+    if computed(measured) == computed(now):
         return
     longer = replace(now, steps=measured.steps)
-    same = _computed(measured) == _computed(longer)
+    same = computed(measured) == computed(longer)
     yield f"steps={measured.steps}" if same else f"earlier recipe of {measured.steps:,} steps"
 
 
-def _computed(found: Recipe) -> Recipe:
-    """The recipe without fields that do not change what it computes."""
-    return replace(found, **{name: getattr(PLAIN, name) for name in APART})
+def computed(found: Recipe) -> Recipe:
+    """The recipe without fields that do not change what it computes, and with the settings that it leaves at their
+    defaults: two recipes that compute the same are equal then."""
+    parts = {kind: getattr(found, kind) for kind in PARTS}
+    filled = {
+        kind: replace(part, settings={**settings_of(kind, part.name), **part.settings})
+        for kind, part in parts.items()
+        if is_at_hand(kind, part.name)
+    }
+    return replace(found, **filled, **{name: getattr(PLAIN, name) for name in APART})
 
 
 def _cells() -> dict[str, dict[str, float]]:

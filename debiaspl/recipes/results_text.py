@@ -151,8 +151,8 @@ def _in_cell(lines: list[Line]) -> Iterator[str]:
     yield from (lines[0].others if lines else ())
     for line in lines:
         if line.accuracy:
-            differs = line.recipe.removeprefix(PROTOCOL).removeprefix(", ")
+            ours = f"ours{line.recipe.removeprefix(PROTOCOL)}" if line.recipe.startswith(PROTOCOL) else line.recipe
             folds = f"{len(line.accuracy)} fold{'s' if len(line.accuracy) > 1 else ''}"
-            yield f"**{fmean(line.accuracy):.1f}** (ours, {', '.join(filter(None, (differs, folds)))})"
+            yield f"**{fmean(line.accuracy):.1f}** ({ours}, {folds})"
         elif line.standing == OPEN and line.method in METHODS:
             yield "open"

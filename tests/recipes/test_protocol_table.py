@@ -40,7 +40,8 @@ def test_it_fits_into_80_columns(protocol, tmp_path):
         measured(tmp_path, name, name, [0.5], " --set algorithm=contrastmatch --set correction=logit-adjustment")
     printed = shown("--protocol", protocol, "--folder", str(tmp_path))
     assert max(map(len, printed.splitlines())) <= 80
-    assert "contrastmatch +" in printed
+    assert "contrastmatch +" in printed  # the protocol's recipe
+    assert ("FixMatch +" in printed) == protocol.startswith(("500/", "1500/"))  # the short one, on CIFAR-10 alone
 
 
 def test_published_and_own_rows_stand_beside_each_other(tmp_path):
@@ -65,20 +66,44 @@ def test_published_and_own_rows_stand_beside_each_other(tmp_path):
     }  # fmt: skip
 
 
+SHORT_FORM = f"{CELL}-start"
+
+
 @pytest.mark.parametrize(
-    ("pair", "name"),
+    ("settings", "name"),
     [
-        (("fixmatch", "none"), "FixMatch"),
-        (("fixmatch", "debiaser"), "DebiasPL"),
-        (("fixmatch", "simpro"), "SimPro"),
-        (("fixmatch", "alignment+logit-adjustment"), "FixMatch + alignment+logit-adjustment"),
-        (("abc", "none"), "ABC"),
-        (("acr", "debiaser"), "ACR + DebiasPL"),
-        (("softmatch", "alignment"), "softmatch + alignment"),
+        (("correction=none",), "FixMatch"),
+        ((), "DebiasPL"),
+        (("strength=0", "margin_strength=1"), "DebiasPL's margins"),
+        (("correction=simpro",), "SimPro"),
+        (("correction=alignment+logit-adjustment",), "FixMatch + alignment+logit-adjustment"),
+        (("algorithm=abc", "correction=none"), "ABC"),
+        (("algorithm=acr",), "ACR + DebiasPL"),
+        (("algorithm=acr", "strength=0", "margin_strength=1"), "ACR + DebiasPL's margins"),
+        (("algorithm=softmatch", "correction=alignment"), "softmatch + alignment"),
     ],
 )
-def test_methods_are_called_as_in_papers(pair, name):
-    assert method_name(*pair) == name
+def test_methods_are_called_as_in_papers(settings, name):
+    """Also in our short recipes, where FixMatch has a contrast."""
+    assert method_name(RECIPES[CELL].with_settings(settings)) == name
+    assert method_name(RECIPES[SHORT_FORM].with_settings(settings)) == name
+
+
+def test_short_recipes_are_told_from_the_protocol_s(tmp_path):
+    """Of two DebiasPL rows, one is the protocol's recipe; the notes say what the other one is."""
+    measured(tmp_path, CELL, CELL, [0.8])
+    measured(tmp_path, CELL, SHORT_FORM, [0.7])
+    measured(tmp_path, CELL, SHORT_FORM, [0.6], " --set strength=0 --set margin_strength=1")
+    printed = shown("--protocol", "500/4000", "--folder", str(tmp_path))
+    lines = [line.split() for line in printed.splitlines()]
+    assert ["DebiasPL", "80.0", "ours", "1"] in lines
+    assert ["DebiasPL", "70.0", "ours", "2"] in lines
+    assert ["DebiasPL's", "margins", "60.0", "ours", "3"] in lines
+    assert "ours 1: 1 fold." in printed
+    assert "ours 2: from a start, 1 fold." in printed
+    words = " ".join(printed.split())
+    assert "from a start: our short recipe, not the protocol's" in words
+    assert "DebiasPL's margins: both losses have the Debiaser's margins, and no label is debiased" in words
 
 
 def test_what_is_not_measured_is_open(tmp_path):

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
-from debiaspl.recipes.results import KINDS, rows
+from debiaspl.recipes.all_results import all_lines
+from debiaspl.recipes.results import KINDS, METHODS, rows
 from debiaspl.training import RunError
 
 LONGER = ", steps=60000"
@@ -36,7 +37,7 @@ def test_an_empty_folder_is_a_list_of_open_cells(tmp_path):
     assert {row.cell for row in found} >= {"cifar10-lt100-10pct", "cifar10-40", "cifar10-250", "eurosat-40"}
     # Whatever is open can be run by name.
     for row in found:
-        assert row.cell + KINDS[row.recipe] + ("" if row.method == "DebiasPL" else "-fixmatch") in RECIPES
+        assert row.cell + KINDS[row.recipe] + METHODS[row.method] in RECIPES
 
 
 def test_methods_variants_and_recipes_each_have_their_row(tmp_path):
@@ -54,6 +55,35 @@ def test_methods_variants_and_recipes_each_have_their_row(tmp_path):
         ("DebiasPL", "below"),
         ("FixMatch", "open"),
     ]
+
+
+def test_margins_without_debiased_labels_are_not_called_debiaspl(tmp_path):
+    cell, name = "cifar10-lt100-10pct", "cifar10-lt100-10pct-start"
+    measured(tmp_path, cell, name, [0.7])
+    measured(tmp_path, cell, f"{name}-margins", [0.8])
+    found = of(tmp_path, cell, "start")
+    assert list(found) == ["DebiasPL", "FixMatch", "DebiasPL's margins"]
+    assert (found["DebiasPL"].accuracy, found["DebiasPL's margins"].accuracy) == ((70.0,), (80.0,))
+    assert found["DebiasPL's margins"].paper is None
+
+
+def test_what_else_corrects_fixmatch_is_part_of_its_name(tmp_path):
+    """Beside the paper's FixMatch it would look as if that had become better."""
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes-fixmatch", [0.7])
+    changed = " --set correction=alignment+logit-adjustment --set threshold=0.9"
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes-fixmatch", [0.8], changed)
+    found = of(tmp_path, "cifar10-40")
+    assert list(found)[1:] == ["FixMatch", "FixMatch + alignment+logit-adjustment, threshold=0.9"]
+    assert [row.paper for row in list(found.values())[1:]] == [86.1, None]
+    assert {line.method for line in all_lines([tmp_path], None) if line.accuracy} == {
+        "FixMatch",
+        "FixMatch + alignment+logit-adjustment",
+    }
+
+
+def test_a_setting_typed_at_its_default_is_no_change(tmp_path):
+    measured(tmp_path, "cifar10-40", "cifar10-40-minutes-fixmatch", [0.7], " --set threshold=0.95")
+    assert "FixMatch" in of(tmp_path, "cifar10-40")
 
 
 def test_only_the_paper_s_own_recipe_reaches_the_paper(tmp_path):
