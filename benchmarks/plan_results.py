@@ -103,7 +103,8 @@ def of_folds(
             }
         )
     recipe = found[0]["recipe"] | {"start": re.sub(r"^.+/", "runs/", found[0]["recipe"]["start"])}
-    recipe |= {"name": name or recipe["name"]}
+    if name:  # the words are those of the recipe that was named
+        recipe |= {"name": name, "about": "", "cost": ""}
     made: dict[str, Any] = {}
     if start:  # the command of the first fold's start, with which debiaspl repeat trains all of them
         (first,) = finished(runs, start.format(seed=found[0]["recipe"]["seed"]), whole=True).values()

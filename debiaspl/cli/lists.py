@@ -20,7 +20,8 @@ RECIPES_CAPTION = (
     "paper, ours: top-1 % on the test set; ours is the mean of the folds in results/. cost: time of one run, on an "
     "H200; digits on one core. -: none, or not measured.",
     "A name without an ending has the paper's settings. -fast: the same in less time. -minutes: our own settings. "
-    "-pretrain: features without labels, which -start begins with.",
+    "-pretrain: features without labels, which -start begins with. -margins: the Debiaser's margins and aligned "
+    "labels, not the paper's method.",
     "One recipe: debiaspl settings RECIPE. Train it: debiaspl train --recipe RECIPE.",
 )
 KINDS = (", minutes", ", from a start", ", fast", " without labels")

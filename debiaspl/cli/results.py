@@ -78,7 +78,8 @@ def results_command(
 
 def _print_results(words: list[str], measured: bool, folder: Path | None, json_: bool) -> None:
     from debiaspl.recipes.all_results import about
-    from debiaspl.recipes.results import HEADER, MARGINS_ALONE, MARGINS_WORDS, home, narrow_table, rows
+    from debiaspl.recipes.method_names import MARGINS, MARGINS_WORDS
+    from debiaspl.recipes.results import HEADER, home, narrow_table, rows
     from debiaspl.training import RunError
 
     places = home() if folder is None else (folder,)
@@ -108,7 +109,7 @@ def _print_results(words: list[str], measured: bool, folder: Path | None, json_:
         for cells in narrow_table(group):
             say("\n".join(columns(cells, WIDTHS, NUMBERS)))
     gpus = sorted({row.gpu for row in found if row.gpu})
-    alone = [f"{MARGINS_ALONE}: {MARGINS_WORDS}."] if any(MARGINS_ALONE in row.method for row in found) else []
+    alone = [f"{MARGINS_WORDS}."] if any(MARGINS in row.method for row in found) else []
     for note in (*CAPTION, *alone, *(f"Measured on one {gpu}." for gpu in gpus)):
         say("")
         say("\n".join(paragraph(note)))

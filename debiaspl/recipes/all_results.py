@@ -10,8 +10,9 @@ from statistics import fmean
 
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes.long_tail import CELLS as LONG_TAIL
+from debiaspl.recipes.method_names import ALGORITHMS, CORRECTIONS
 from debiaspl.recipes.paper_tables import ELSEWHERE, MORE
-from debiaspl.recipes.protocol_table import ALGORITHMS, FOLDER, FROM_START, METHODS, OURS, ProtocolRow, protocol_rows
+from debiaspl.recipes.protocol_table import FOLDER, FROM_START, OURS, ProtocolRow, protocol_rows
 from debiaspl.recipes.published import PROTOCOLS
 from debiaspl.recipes.results import KINDS, MeasuredRow, described, rows
 from debiaspl.recipes.results import METHODS as ENDINGS
@@ -101,7 +102,7 @@ def all_lines(places: Sequence[Path], standard: Path | None) -> list[Line]:
 def _of_paper(row: MeasuredRow) -> Line:
     method, _, changed = row.method.partition(", ")
     ran = f"{RAN[row.recipe]}, {changed}" if changed else RAN[row.recipe]
-    name = row.cell + KINDS[row.recipe] + ENDINGS[method.partition(" + ")[0]]
+    name = row.cell + KINDS[row.recipe] + ENDINGS.get(method, "")
     others = tuple(
         _number(one.accuracy, one.spread, one.source)
         for one in ELSEWHERE
@@ -169,7 +170,7 @@ def _typed(cell: str, method: str) -> str:
     train = f"debiaspl train --recipe {cell}"
     if method in ("DebiasPL", "FixMatch"):
         return train + ENDINGS[method]
-    for part, names in (("algorithm", ALGORITHMS), ("correction", METHODS)):
+    for part, names in (("algorithm", ALGORITHMS), ("correction", CORRECTIONS)):
         for name, title in names.items():
             if title == method:
                 return f"{train}{'-fixmatch' if part == 'algorithm' else ''} --set {part}={name}"

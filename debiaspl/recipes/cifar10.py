@@ -18,6 +18,7 @@ Numbers in the recipes are the paper's, top-1 % on the balanced test set. The se
 from collections.abc import Iterator
 from dataclasses import replace
 
+from debiaspl.recipes.method_names import ALIGNED_MARGINS
 from debiaspl.training import Choice, Recipe
 
 COST = "1.3 h on an H200: 2^19 steps a fold at 8.7 ms"  # results/speed/h200.json, joint
@@ -114,12 +115,14 @@ START = Recipe(
     checkpoint_every=5000,
 )
 """What is learned from labels after that. Learning rate, threshold and first classifier were chosen on fold 100, for
-FixMatch and DebiasPL alike, and are the same for both: results/start/third-search.json."""
+FixMatch and DebiasPL alike, and are the same for both: results/start/third-search.json. Forty labels and long tails had
+later searches, below."""
 FORTY_LABELS = "cifar10-40"
 """This cell has half of that learning rate and an average that forgets faster: the best of a later search of both
 methods (results/start/fifth-search.json)."""
 TAIL_STEPS = 6_000
-"""Of long tails: fold 100 is worse with 3,000 and with 14,000 (results/long-tail/third-search.json)."""
+"""Of long tails: on fold 100 of cifar10-lt100-10pct, MARGINS are worse with 3,000 (results/long-tail/third-search.json)
+and with 14,000 (second-search.json there); FixMatch is hardly worse with 3,000."""
 MARGINS = Choice("alignment+debiaser", {"strength": 0.0, "margin_strength": 1.5, "labeled_strength": 1.0})
 """Not the paper's method: the Debiaser's margins, on labeled images too, while labels are not debiased but aligned with
 the shares of the labeled images. For unlabeled images that are distributed as the labels."""
@@ -159,8 +162,8 @@ def in_minutes(name: str, about: str, protocol: Choice) -> Iterator[Recipe]:
 
 
 def from_start(name: str, about: str, protocol: Choice, start: str) -> Iterator[Recipe]:
-    """DebiasPL, FixMatch and the supervised baseline of one cell, from the same features; for a long tail also its
-    best, ``MARGINS``."""
+    """DebiasPL, FixMatch and the supervised baseline of one cell, from the same features; for a long tail also
+    ``MARGINS``."""
     begun = replace(START, name=f"{name}-start", protocol=protocol, start=f"runs/{start}")
     if protocol.name in ("long-tail", "two-tails"):
         begun = replace(begun, steps=TAIL_STEPS, cost="<1 min on an H200, after pretrain: 6,000 steps a fold")
@@ -177,7 +180,8 @@ def from_start(name: str, about: str, protocol: Choice, start: str) -> Iterator[
 
 
 def _long_tail(begun: Recipe, about: str) -> Iterator[Recipe]:
-    """DebiasPL, FixMatch and ``MARGINS``, each with the best settings of its own search on fold 100: docs/start.md."""
+    """DebiasPL, FixMatch and ``MARGINS``, each with the best settings of its own search on fold 100 of
+    cifar10-lt100-10pct (docs/lab/debiasing.md). The other long tails have the same, and were not searched."""
     also = {**begun.protocol.settings, "labeled_also_unlabeled": True}
     begun = replace(begun, protocol=Choice("long-tail", also))
     stricter = Choice("contrastmatch", {**begun.algorithm.settings, "threshold": 0.98})
@@ -185,7 +189,7 @@ def _long_tail(begun: Recipe, about: str) -> Iterator[Recipe]:
     plain = replace(begun, correction=Choice("none"), algorithm=stricter, average_decay=0.99)
     yield replace(plain, name=f"{begun.name}-fixmatch", about=f"{about}: FixMatch, from a start")
     margins = replace(begun, correction=MARGINS, algorithm=stricter)
-    yield replace(margins, name=f"{begun.name}-margins", about=f"{about}: DebiasPL's margins, from a start")
+    yield replace(margins, name=f"{begun.name}-margins", about=f"{about}: {ALIGNED_MARGINS}, from a start")
 
 
 def _recipes() -> Iterator[Recipe]:

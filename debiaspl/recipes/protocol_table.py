@@ -7,9 +7,10 @@ from textwrap import wrap
 from typing import Any
 
 from debiaspl.recipes.long_tail import CELLS, Cell
+from debiaspl.recipes.method_names import DEBIASPL, FIXMATCH, MARGINS, MARGINS_WORDS, method_name
 from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
 from debiaspl.recipes.result_files import SEARCH, json_files, read_result, shown_path
-from debiaspl.recipes.results import MARGINS_ALONE, MARGINS_WORDS, changes, checked, described, fold_numbers
+from debiaspl.recipes.results import changes, checked, described, fold_numbers
 from debiaspl.training import Recipe, RunError
 
 FOLDER = "long-tail"
@@ -19,12 +20,10 @@ FROM_START = "from a start"
 """What ``where`` says first of our short recipes."""
 FROM_START_WORDS = (
     "our short recipe, not the protocol's: features learned without labels on ResNet-9 (40,000 steps), then FixMatch "
-    "with a contrast (contrastmatch, 6,000 steps; ABC has no contrast). No setting was chosen on these protocols"
+    "with a contrast (contrastmatch, 6,000 steps; ABC has no contrast). Settings are those of a similar long tail, 100 "
+    "to 1 and 10 % labeled; none was searched here"
 )
-ALGORITHMS = {"fixmatch": "FixMatch", "abc": "ABC", "acr": "ACR", "crest": "CReST", "crest+": "CReST+"}
-METHODS = {"debiaser": "DebiasPL", "simpro": "SimPro", "cdmad": "CDMAD"}
-"""The names of FixMatch with these corrections."""
-FIRST = ("FixMatch", "DebiasPL")
+FIRST = (FIXMATCH, DEBIASPL)
 """Of our own rows."""
 SHORT = {"consistent": "", "uniform": "unif.", "reversed": "rev."}
 METHOD_COLUMNS = 24
@@ -78,7 +77,8 @@ def protocol_rows(protocol: str, folder: Path | None) -> list[ProtocolRow]:
     paths = [] if folder is None else json_files(folder)
     own = [_own(path) for path in paths if SEARCH not in path.stem]
     here = [row for row in own if row.cell in names]
-    return found + sorted(here, key=lambda row: (row.method not in FIRST, row.method, row.where, row.cell))
+    order = {method: place for place, method in enumerate(FIRST)}
+    return found + sorted(here, key=lambda row: (order.get(row.method, 2), row.method, row.where, row.cell))
 
 
 def _own(path: Path) -> ProtocolRow:
@@ -118,19 +118,6 @@ def _own(path: Path) -> ProtocolRow:
         ) from error
 
 
-def method_name(recipe: Recipe) -> str:
-    """The name that papers use, if there is one. In our short recipes FixMatch is contrastmatch."""
-    algorithm, correction = recipe.algorithm.name, recipe.correction.name
-    if recipe.start and algorithm == "contrastmatch":
-        algorithm = "fixmatch"
-    first = ALGORITHMS.get(algorithm, algorithm)
-    if correction == "none":
-        return first
-    alone = correction == "debiaser" and recipe.correction.settings.get("strength") == 0
-    second = MARGINS_ALONE if alone else METHODS.get(correction, correction)
-    return second if algorithm == "fixmatch" and correction in METHODS else f"{first} + {second}"
-
-
 def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], list[list[str]], list[str]]:
     """Header, lines and notes of a printed table of at most 80 columns: a line for each method of a source, a column
     for each cell that has a number. Cells of header and lines may have several lines themselves."""
@@ -141,7 +128,7 @@ def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], 
         key = row.source, row.method, row.where if row.source == OURS else ""
         of.setdefault(key, {})[row.cell] = f"{row.accuracy:.1f}"
     variants = sorted({where for source, _, where in of if source == OURS})
-    for method in ("FixMatch", "DebiasPL"):
+    for method in FIRST:
         if (OURS, method) not in {(source, known) for source, known, _ in of}:
             of[OURS, method, ""] = {cell.name: "open" for cell in shown}
     lines = [
@@ -157,8 +144,8 @@ def protocol_table(protocol: str, found: list[ProtocolRow]) -> tuple[list[str], 
     notes += [f"{OURS} {number}: {where}." for number, where in enumerate(variants, start=1)]
     if any(where.startswith(FROM_START) for where in variants):
         notes.append(f"{FROM_START}: {FROM_START_WORDS}.")
-    if any(method.endswith(MARGINS_ALONE) for _, method, _ in of):
-        notes.append(f"{MARGINS_ALONE}: {MARGINS_WORDS}.")
+    if any(MARGINS in method for _, method, _ in of):
+        notes.append(f"{MARGINS_WORDS}.")
     if any("open" in numbers.values() for numbers in of.values()):
         notes.append(f"open: not measured. To run one: debiaspl train --recipe {shown[0].name}")
     return header, lines, notes

@@ -9,18 +9,13 @@ from typing import Any
 
 from debiaspl.recipes import RECIPES, recipe, result_files
 from debiaspl.recipes.cifar10 import CELLS
+from debiaspl.recipes.method_names import ALIGNED_MARGINS, DEBIASPL, FIXMATCH, correction_name
 from debiaspl.recipes.result_files import SEARCH, json_files, read_result, shown_path
 from debiaspl.report.runs.methods import APART
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.parts import PARTS, is_at_hand, settings_of
 
-MARGINS_ALONE = "DebiasPL's margins"
-"""The Debiaser with strength 0."""
-MARGINS_WORDS = (
-    "both losses have the Debiaser's margins, and no label is debiased; so it is not the paper's method. With "
-    "alignment, labels are aligned with the shares of the labeled images"
-)
-METHODS = {"DebiasPL": "", "FixMatch": "-fixmatch", MARGINS_ALONE: "-margins", "supervised": "-supervised"}
+METHODS = {DEBIASPL: "", FIXMATCH: "-fixmatch", ALIGNED_MARGINS: "-margins", "supervised": "-supervised"}
 """Methods, and the endings of their recipes' names."""
 PLAIN = Recipe(name="", data="")
 KINDS = {"start": "-start", "minutes": "-minutes", "paper": ""}
@@ -33,8 +28,8 @@ class MeasuredRow:
 
     cell: str
     method: str
-    """With the settings that differ from the recipe of that name: ``DebiasPL, strength=1``; and FixMatch with what else
-    corrects it: ``FixMatch + logit-adjustment``. ``earlier recipe``: more than the number of steps has been changed
+    """With the settings that differ from the recipe of that name: ``DebiasPL, strength=1``. What corrects it is part of
+    its name: ``FixMatch + logit-adjustment``. ``earlier recipe``: more than the number of steps has been changed
     since."""
     recipe: str
     """``start``, ``minutes`` or ``paper``."""
@@ -120,10 +115,11 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         checked(measured)
         settings = [setting for setting in measured["command"].split() if "=" in setting]
         recorded = Recipe.from_json(measured["recipe"])
-        told = list(changes(recorded, settings))
-        if method == "FixMatch" and recorded.correction.name != "none":
-            method, paper = f"FixMatch + {recorded.correction.name}", None
-            told.remove(f"correction={recorded.correction.name}")
+        told = [*changes(recorded, settings), *_changes_of_start(measured.get("start_command", ""))]
+        ran = _as_run(recorded, method)
+        if ran != method:
+            told = [text for text in told if not text.startswith("correction=")]
+            method, paper = ran, None
         return MeasuredRow(
             cell,
             ", ".join([method, *told]),
@@ -142,6 +138,25 @@ def _row(path: Path, cell: str, method: str, kind: str, paper: float | None) -> 
         raise RunError(
             f"{path} cannot be read as results of benchmarks/gain.py: {reason}. Measure it again, or remove it."
         ) from error
+
+
+def _as_run(recorded: Recipe, method: str) -> str:
+    """The method of a file, by what corrects it and not by the file's name alone."""
+    correction = correction_name(recorded.correction)
+    if method == "supervised":
+        return method
+    if not correction:
+        return FIXMATCH
+    return correction if correction.startswith(DEBIASPL) else f"{FIXMATCH} + {correction}"
+
+
+def _changes_of_start(command: str) -> list[str]:
+    """How a start differs from the recipe that has its name now: ``start: steps=20000``."""
+    typed = command.split()
+    if not typed:
+        return []
+    now = recipe(typed[typed.index("--recipe") + 1])
+    return [f"start: {setting}" for setting in _changing(now, [part for part in typed if "=" in part])]
 
 
 def fold_numbers(folds: list[dict[str, Any]]) -> tuple[int, ...]:
@@ -185,15 +200,21 @@ def checked(measured: Any) -> None:
 def changes(measured: Recipe, settings: list[str]) -> Iterator[str]:
     """How a measured recipe differs from the recipe that has its name now."""
     now = recipe(measured.name)
-    for setting in settings:
-        before, now = now, now.with_settings([setting])
-        if computed(before) != computed(now):
-            yield setting
+    yield from _changing(now, settings)
+    now = now.with_settings(settings)
     if computed(measured) == computed(now):
         return
     longer = replace(now, steps=measured.steps)
     same = computed(measured) == computed(longer)
     yield f"steps={measured.steps}" if same else f"earlier recipe of {measured.steps:,} steps"
+
+
+def _changing(now: Recipe, settings: list[str]) -> Iterator[str]:
+    """The settings that change what a recipe computes."""
+    for setting in settings:
+        before, now = now, now.with_settings([setting])
+        if computed(before) != computed(now):
+            yield setting
 
 
 def computed(found: Recipe) -> Recipe:

@@ -144,7 +144,7 @@ def start_table() -> str:
         *("CIFAR-10, 4 a class", "CIFAR-10, 25 a class", "CIFAR-10, long tail, 100 to 1, a tenth"),
         "EuroSAT, 4 a class",
     )
-    ran = "contrastmatch from a start", "the same + Debiaser, strength 1"
+    ran = "contrastmatch from a start", "with the Debiaser, strength 1"
     lines = [("labels", "folds", *ran, "difference (95 % t)", "by fold", *PAPER_COLUMNS)]
     papers = {(row.cell, row.method): row.paper for row in rows()}
     for cell, text in zip(STARTED, about, strict=True):

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
-from debiaspl.recipes.protocol_table import method_name
+from debiaspl.recipes.method_names import method_name
 from debiaspl.recipes.published import PROTOCOLS, PUBLISHED, SOURCES
 from tests.recipes.test_results import measured
 
@@ -74,7 +74,11 @@ SHORT_FORM = f"{CELL}-start"
     [
         (("correction=none",), "FixMatch"),
         ((), "DebiasPL"),
-        (("strength=0", "margin_strength=1"), "DebiasPL's margins"),
+        (("strength=0", "margin_strength=1", "labeled_strength=1"), "DebiasPL's margins"),
+        (("strength=0", "labeled_strength=1"), "DebiasPL's margins"),
+        (("strength=0",), "FixMatch"),
+        (("correction=alignment+debiaser",), "DebiasPL + alignment"),
+        (("correction=alignment+debiaser", "strength=0", "margin_strength=1"), "DebiasPL's margins + alignment"),
         (("correction=simpro",), "SimPro"),
         (("correction=alignment+logit-adjustment",), "FixMatch + alignment+logit-adjustment"),
         (("algorithm=abc", "correction=none"), "ABC"),
@@ -103,7 +107,7 @@ def test_short_recipes_are_told_from_the_protocol_s(tmp_path):
     assert "ours 2: from a start, 1 fold." in printed
     words = " ".join(printed.split())
     assert "from a start: our short recipe, not the protocol's" in words
-    assert "DebiasPL's margins: both losses have the Debiaser's margins, and no label is debiased" in words
+    assert "DebiasPL's margins: the Debiaser widens the margins of the losses, and no label is debiased." in words
 
 
 def test_what_is_not_measured_is_open(tmp_path):

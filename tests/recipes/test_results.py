@@ -62,9 +62,27 @@ def test_margins_without_debiased_labels_are_not_called_debiaspl(tmp_path):
     measured(tmp_path, cell, name, [0.7])
     measured(tmp_path, cell, f"{name}-margins", [0.8])
     found = of(tmp_path, cell, "start")
-    assert list(found) == ["DebiasPL", "FixMatch", "DebiasPL's margins"]
-    assert (found["DebiasPL"].accuracy, found["DebiasPL's margins"].accuracy) == ((70.0,), (80.0,))
-    assert found["DebiasPL's margins"].paper is None
+    margins = "DebiasPL's margins + alignment"
+    assert list(found) == ["DebiasPL", "FixMatch", margins]
+    assert (found["DebiasPL"].accuracy, found[margins].accuracy) == ((70.0,), (80.0,))
+    assert found[margins].paper is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ("strength=0 margin_strength=1 labeled_strength=1", "DebiasPL's margins"),
+        ("strength=0", "FixMatch"),
+        ("correction=none", "FixMatch"),
+        ("correction=logit-adjustment", "FixMatch + logit-adjustment"),
+    ],
+)
+def test_what_corrects_a_run_names_it_and_not_its_file(tmp_path, settings, name):
+    """Beside the paper's DebiasPL such a run would look as if it were that."""
+    typed = "".join(f" --set {setting}" for setting in settings.split())
+    measured(tmp_path, "cifar10-40", "cifar10-40-start", [0.7], typed)
+    (row,) = [row for row in rows(tmp_path) if row.accuracy]
+    assert (row.method.partition(",")[0], row.paper) == (name, None)
 
 
 def test_what_else_corrects_fixmatch_is_part_of_its_name(tmp_path):
@@ -83,7 +101,17 @@ def test_what_else_corrects_fixmatch_is_part_of_its_name(tmp_path):
 
 def test_a_setting_typed_at_its_default_is_no_change(tmp_path):
     measured(tmp_path, "cifar10-40", "cifar10-40-minutes-fixmatch", [0.7], " --set threshold=0.95")
-    assert "FixMatch" in of(tmp_path, "cifar10-40")
+    assert of(tmp_path, "cifar10-40")["FixMatch"].accuracy == (70.0,)
+
+
+def test_another_start_is_told(tmp_path):
+    name = "cifar10-lt100-10pct-start"
+    measured(tmp_path, "cifar10-lt100-10pct", name, [0.7])
+    path = tmp_path / "cifar10-lt100-10pct" / f"{name}.json"
+    start = "debiaspl train --recipe cifar10-lt100-10pct-pretrain --set seed=0"
+    for more, told in (("", "DebiasPL"), (" --set steps=300", "DebiasPL, start: steps=300")):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"start_command": start + more}))
+        assert of(tmp_path, "cifar10-lt100-10pct", "start")[told].accuracy == (70.0,)
 
 
 def test_only_the_paper_s_own_recipe_reaches_the_paper(tmp_path):
