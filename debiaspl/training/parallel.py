@@ -1,7 +1,6 @@
 """Several runs at once, one core each."""
 
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 
 import torch
 
-from debiaspl._processes import end_with_parent, safe_start
+from debiaspl._processes import end_with_parent, safe_start, usable_cores
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.loop import train
 from debiaspl.training.recipe import Recipe
@@ -43,7 +42,7 @@ def train_all(
     cores. Started jobs are resumed, finished jobs are not repeated. ``watch`` is called several times a second with the
     number of steps that all jobs together have taken.
     """
-    count = min(workers or os.cpu_count() or 1, len(jobs))
+    count = min(workers or usable_cores(), len(jobs))
     with safe_start(), stop_requests() as stop_requested, _pool(count) as pool:
         futures: list[Future[dict[str, Any]]] = []
         while not (asked := stop_requested()) and not _over(futures, len(jobs)):
