@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     AsJson,
     Folders,
@@ -67,17 +68,17 @@ def demo_command(
 
         console = Console(highlight=False)
         setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
-        console.print(plain(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}."))
+        say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
         if resume:
             warn_of_new_experiment(out, "demo", "demo")
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
         shown = _print_tables(comparison, console, padding=1)
-        console.print(plain(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else "")))
-        console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
-        say(f"Runs, table, figure and results.json are in {out}")
-        say(f"The report is {out / 'report.html'}")
+        say(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else ""))
+        say(f"{comparison.finding('DebiasPL')} {VARIES}")
+        say(f"Runs, table, figure and results.json are in {whole(out)}")
+        say(f"The report is {whole(out / 'report.html')}")
 
 
 def compare_command(
@@ -135,7 +136,7 @@ def compare_command(
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
         if not json_:
-            console.print(plain(_headline(planned)))
+            say(_headline(planned))
         if resume:
             warn_of_new_experiment(folder, "compare", "matrix")
         with progress_bar("steps") as show:
@@ -146,8 +147,8 @@ def compare_command(
             return
         _print_tables(matrix, console)
         for note in [CAPTION, *matrix.notes(), *planned.notes()]:
-            console.print(plain(note))
-        say(f"Runs, table.md and results.json are in {folder}")
+            say(note)
+        say(f"Runs, table.md and results.json are in {whole(folder)}")
 
 
 def _base(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     Eager,
@@ -204,7 +205,7 @@ def _say_plan(
     from debiaspl.photos.duration import cores, in_words
 
     if begun:
-        say(f"Resuming {place}.")
+        say(f"Resuming {whole(place)}.")
         return
     network = NETWORKS.get(recipe.network.name, recipe.network.name)
     height, width = size or (recipe.image_size, recipe.image_size)
@@ -218,10 +219,10 @@ def _say_plan(
 def _say_end(results: dict[str, Any], place: Path, commands: list[str]) -> None:
     say(learned(results, place))
     say_skipped(results)
-    say(f"The start is in {place}; the report is {report_of([place], place)}")
+    say(f"The start is in {whole(place)}; the report is {whole(report_of([place], place))}")
     say("Next, train from it:")
     for command in commands:
-        say(f"  {command}")
+        say(f"  {whole(command)}")
 
 
 def learned(results: dict[str, Any], place: Path) -> str:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import AsJson, Device, Overwrite, Resume, Settings, refuse_both
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_json, say
 
@@ -53,4 +54,4 @@ def repeat_command(
             return
         for line in in_words(result):
             say(line)
-        say(f"Runs and repeat.json are in {folder}")
+        say(f"Runs and repeat.json are in {whole(folder)}")

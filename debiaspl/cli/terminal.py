@@ -1,6 +1,7 @@
 """Shared by all commands: error messages, tables, progress bars, and the command as it was typed."""
 
 import json
+import logging
 import os
 import shlex
 import sys
@@ -12,6 +13,7 @@ import typer
 
 from debiaspl._printable import printable
 from debiaspl._torchrun import rank, tell
+from debiaspl._wrapped import unmarked, width_of, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -21,16 +23,30 @@ WIDE = 10_000
 """In columns; wider than any table."""
 
 
-def say(text: object, err: bool = False) -> None:
-    """Print text that may contain names from untrusted files, on lines of its own."""
-    typer.echo("\n".join(map(printable, str(text).split("\n"))), err=err)
+def say(text: object, err: bool = False, as_is: bool = False) -> None:
+    """Print text that may contain names from untrusted files, on lines of its own. On a terminal, long lines are broken
+    between words; ``as_is``: never, for text that a program reads."""
+    width = None if as_is else width_of(sys.stderr if err else sys.stdout)
+    lines = (part for line in str(text).split("\n") for part in wrapped(line, width))
+    typer.echo("\n".join(map(printable, lines)), err=err)
+
+
+class _Shown(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(printable, wrapped(super().format(record), width_of(sys.stderr))))
+
+
+def break_warnings() -> None:
+    """Print warnings of the package as ``say`` prints, where no program has decided otherwise."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Shown())
 
 
 def plain(text: object, style: str = "") -> "Text":
     """The same for rich, without markup."""
     from rich.text import Text
 
-    return Text(printable(str(text)), style)
+    return Text(printable(unmarked(str(text))), style)
 
 
 @contextmanager

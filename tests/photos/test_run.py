@@ -211,7 +211,7 @@ def test_a_label_of_a_photo_that_cannot_be_read_checks_nothing(lost, folds, plac
     kind = "cross-check" if folds else "none"
     assert results["check"].items() >= {"kind": kind, "folds": folds, "labels": folds}.items()
     assert results["test"] == 2  # never a label that the run of its fold has learned from, unless it is said
-    assert len(list(tmp_path.glob("run/check/fixmatch-*"))) == folds
+    assert len(list(tmp_path.glob("run/check/debiaspl-*"))) == folds
     run = Candidate("DebiasPL", {})
     assert caption(Outcome((run,), Check(folds, True, folds), run)) in ran.output
     again = debiaspl("train", *asked, "--set", "steps=2", "--resume")
