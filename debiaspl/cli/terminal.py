@@ -128,14 +128,36 @@ def print_table(table: "Table") -> None:
 def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """A progress bar on a terminal, nothing elsewhere. Call it with a description, the amount done and the total.
 
-    ``unit`` is ``bytes``, or a word for what is counted.
+    ``unit`` is ``bytes``, or a word for what is counted. The bar is shown from the first call on and disappears when
+    all is done: a run that trains afterwards shows a line of its own. Another description is another work, with a time
+    of its own.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what, done, total: None
+        return
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     columns = TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+    progress = Progress(*columns, console=console, transient=True)
+
+    def show(what: str, done: int, total: int | None) -> None:
+        shown = progress.tasks[0] if progress.tasks else None
+        if shown is None or shown.description != what or shown.total != total:
+            for task in progress.task_ids:
+                progress.remove_task(task)
+            progress.add_task(what, total=total, completed=done)
+        else:
+            progress.update(shown.id, completed=done)
+        if done != total:
+            progress.start()
+        elif progress.live.is_started:
+            progress.stop()
+
+    try:
+        yield show
+    finally:
+        if progress.live.is_started:
+            progress.stop()
