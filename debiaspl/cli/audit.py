@@ -52,7 +52,7 @@ def audit_command(
     ] = None,
     strength: Annotated[float, typer.Option(min=0, help="Strength of the debiasing that is tried.")] = 0.5,
     images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, to show them on the page.", show_default="no pictures")
+        Path | None, typer.Option(help="Folder of the images, to show them on the page.", show_default="no images")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PAGE", help="Write one self-contained HTML page.", show_default="no page")

@@ -122,7 +122,7 @@ def compare_command(
     json_: AsJson = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Train algorithms with and without corrections on one data set, and print a table of all pairs."""
+    """Train algorithms with and without corrections on one image set, and print a table of all pairs."""
     with plain_errors():
         refuse_both(resume, overwrite)
         from rich.console import Console

@@ -16,10 +16,10 @@ data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack imag
 
 @data_app.command("get", cls=PlainCommand)
 def get_command(
-    name: Annotated[str, typer.Argument(help="cifar10, cifar100, eurosat, mnist or stl10.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="cifar10, cifar100, eurosat, mnist or stl10.")],
     root: Annotated[
         Path | None,
-        typer.Option(help="Folder for the set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
+        typer.Option(help="Folder for the image set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
     ] = None,
 ) -> None:
     """Download a known image set from its authors."""
@@ -42,8 +42,10 @@ def get_command(
 
 @data_app.command("pack", cls=PlainCommand)
 def pack_command(
-    source: Annotated[Path, typer.Argument(help="Class folders, a folder with labels.csv, or tar shards.")],
-    out: Annotated[Path, typer.Argument(help="The packed folder to write.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="Class folders, a folder with labels.csv, or tar shards.")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The packed folder to write.")],
     size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0 takes that of the first image.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a packed folder that exists.")] = False,
     follow_links: FollowLinks = False,

@@ -14,9 +14,9 @@ from debiaspl.cli.options import (
     EndedRun,
     FileColumn,
     FollowLinks,
-    Images,
     LabelColumn,
     OverwriteFiles,
+    Photos,
     one_table,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
@@ -27,13 +27,13 @@ MOST_NAMED = 10
 
 def predict_command(
     run: EndedRun,
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images, at any depth; or one image.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.")],
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Write predictions to this file. Needed for a folder.",
-            show_default="print, for one image",
+            show_default="print, for one photo",
         ),
     ] = None,
     format_: Annotated[
@@ -51,12 +51,12 @@ def predict_command(
     image_prefix: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="For label-studio: where it finds the images.", show_default="its local files"
+            metavar="URL", help="For label-studio: where it finds the photos.", show_default="its local files"
         ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write an HTML page of small pictures by class.", show_default="no page"),
+        typer.Option(metavar="FILE", help="Write an HTML page of thumbnails by class.", show_default="no page"),
     ] = None,
     device: Device = None,
     follow_links: FollowLinks = False,
@@ -74,7 +74,7 @@ def predict_command(
         if out is None and photos.is_file():
             _refuse_useless(
                 table | {"--skipped": skipped, "--page": page},
-                "for one image without --out: its class is printed, and no file is written. Add --out predicted.csv",
+                "for one photo without --out: its class is printed, and no file is written. Add --out predicted.csv",
             )
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
@@ -129,29 +129,29 @@ def _one_photo(model: Any, photo: Path) -> str:
 
 def next_command(
     run: EndedRun,
-    photos: Images,
+    photos: Photos,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the images to this table, with an empty label column.")
+        Path, typer.Option(metavar="FILE", help="Write the photos to this table, with an empty label column.")
     ] = Path("next.csv"),
-    count: Annotated[int, typer.Option(min=1, help="How many images to pick.")] = 50,
+    count: Annotated[int, typer.Option(min=1, help="How many photos to pick.")] = 50,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Read from this table which images have a label already.",
+            help="Read from this table which photos have a label already.",
             show_default="that of RUN or PHOTOS",
         ),
     ] = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML page of small pictures.", show_default="no page")
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page of thumbnails.", show_default="no page")
     ] = None,
     overwrite: OverwriteFiles = False,
     device: Device = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Pick the images to label next: those that the model is least sure of, and that differ from each other."""
+    """Pick the photos to label next: those that the model is least sure of, and that differ from each other."""
     with plain_errors():
         from debiaspl.data.listing import list_images
         from debiaspl.data.table_form import Columns
@@ -198,7 +198,7 @@ def export_command(
     check: Annotated[
         Path | None,
         typer.Option(
-            metavar="PHOTOS", help="Also check the file on this folder of images.", show_default="noise alone"
+            metavar="PHOTOS", help="Also check the file on this folder of photos.", show_default="noise alone"
         ),
     ] = None,
     overwrite: OverwriteFiles = False,

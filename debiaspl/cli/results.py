@@ -34,10 +34,12 @@ def results_command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="WORD...", help="Only rows with these words: a set, method or recipe.", show_default="all"
+            metavar="WORD...",
+            help="Only rows with these words: an image set, a method or a recipe.",
+            show_default="all",
         ),
     ] = None,
-    measured: Annotated[bool, typer.Option("--measured", help="Leave out what was not measured.")] = False,
+    measured: Annotated[bool, typer.Option("--measured", help="Only rows that were measured here.")] = False,
     folder: Annotated[
         Path | None,
         typer.Option(help="Results of benchmarks/gain.py.", show_default="results/, or the package's copy of it"),

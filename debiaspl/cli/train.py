@@ -136,7 +136,8 @@ def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) ->
         raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
     if root is not None:
         raise ValueError(
-            f"--root {root} is a folder of known sets, for --recipe; the photos are in {photos}. Leave --root out."
+            f"--root {root} is a folder of known image sets, for --recipe; the photos are in {photos}. Leave --root "
+            "out."
         )
     if timeout is not None:
         raise ValueError(

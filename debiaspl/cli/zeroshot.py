@@ -22,7 +22,9 @@ from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, 
 
 
 def zeroshot_command(
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; no labels are needed.")],
+    photos: Annotated[
+        Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; no labels are needed.")
+    ],
     classes: Annotated[str, typer.Option(help="Class names in plain English: 'river,forest', or a file, one a line.")],
     model: Annotated[
         str | None,

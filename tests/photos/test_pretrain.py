@@ -183,7 +183,7 @@ def test_a_known_set_says_the_command_that_comes_next(tmp_path):
 
 def test_what_is_refused(tmp_path, flat, monkeypatch):
     refused = {
-        ("nowhere",): "nowhere is neither a folder nor a known set.",
+        ("nowhere",): "nowhere is neither a folder nor a known image set.",
         ("digits", "--no-labels"): "are for a folder of photos",
         ("digits", "--set", "algorithm=fixmatch"): "fixmatch learns from labels, and pretrain learns without.",
         (flat, "--root", tmp_path): "out.",
