@@ -9,9 +9,11 @@ import typer
 from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     AsJson,
+    Device,
     Folders,
     FollowLinks,
     Jobs,
+    JobsAnywhere,
     LabelTable,
     Overwrite,
     Resume,
@@ -93,7 +95,8 @@ def compare_command(
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="A pretrained network for the photos, kept frozen: efficientnet-lite0.", show_default="no encoder"
+            help="A pretrained network for the photos, frozen on the CPU: efficientnet-lite0.",
+            show_default="no encoder",
         ),
     ] = None,
     data: Annotated[
@@ -118,7 +121,8 @@ def compare_command(
     out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    jobs: Jobs = None,
+    jobs: JobsAnywhere = None,
+    device: Device = None,
     json_: AsJson = False,
     follow_links: FollowLinks = False,
 ) -> None:
@@ -129,10 +133,12 @@ def compare_command(
 
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import compare, plan
+        from debiaspl.training.device import find_device
 
-        base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [])
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
-        planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
+        machine = find_device(device).type
+        base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [], machine)
+        planned = _on_device(plan(base, chosen, _names(corrections), range(seeds), settings or []), machine, device)
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
         if not json_:
@@ -159,6 +165,7 @@ def _base(
     data: str | None,
     recipe: str | None,
     settings: list[str],
+    machine: str,
 ) -> Any:
     """The recipe that all runs share."""
     from debiaspl.recipes.compare import base_recipe
@@ -176,7 +183,32 @@ def _base(
 
     found = survey(photos, labels, folders=folders == "use")
     Allowed(True, True, folders).check(found)
-    return base_on_photos(found, None if encoder is None else (encoder, load_named(found, "cpu", encoder, settings)))
+    if encoder is None:
+        return base_on_photos(found, None, machine)
+    # Frozen on a GPU too, where train would train it.
+    return base_on_photos(found, (encoder, load_named(found, "cpu", encoder, settings)))
+
+
+def _on_device(planned: Any, machine: str, asked: str | None) -> Any:
+    """The same plan with all of its runs on this device; ``asked`` is what the user typed, if anything."""
+    from dataclasses import fields, replace
+
+    from debiaspl.recipes.compare import Plan
+    from debiaspl.training.frozen import is_frozen
+
+    if machine != "cpu" and any(is_frozen(recipe) for row in planned.cells.values() for recipe in row.values()):
+        if asked is not None:
+            raise ValueError(
+                f"--device is {asked}, and compare trains on the features of a frozen encoder on the CPU only. "
+                "Use --device cpu, or leave it out."
+            )
+        machine = "cpu"  # the features are computed there, once for all runs
+
+    class OnDevice(Plan):
+        def jobs(self, out: Path) -> Any:
+            return {key: replace(job, device=machine) for key, job in super().jobs(out).items()}
+
+    return OnDevice(**{field.name: getattr(planned, field.name) for field in fields(planned)})
 
 
 def _names(text: str) -> list[str]:

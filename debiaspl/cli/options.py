@@ -56,7 +56,9 @@ Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other la
 Resume = Annotated[bool, Option("--resume", help="Resume a run that was stopped.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --out already holds.")]
 OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that exist already.")]
-Jobs = Annotated[int | None, Option(min=1, help="Runs that train at the same time.", show_default="one for each core")]
+_JOBS = "Runs that train at the same time."
+Jobs = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core")]
+JobsAnywhere = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core; one on a GPU")]
 Workers = Annotated[int, Option(min=0, help="Processes that read the files.")]
 Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
