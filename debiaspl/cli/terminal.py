@@ -113,14 +113,30 @@ def filled_table(
 
 
 def print_table(table: "Table") -> None:
-    """Print a table. Its first column is never cut, and nothing is where the output is not a terminal."""
+    """Print a table. On a terminal that is too narrow, cells are broken between words, those of the first column last;
+    no word or number is cut. Elsewhere nothing is broken."""
     from rich.console import Console
+    from rich.measure import Measurement
 
-    table.columns[0].no_wrap = True
+    first, *others = table.columns
+    first.no_wrap = True
     console = Console()
+    wide = console.options.update(width=WIDE)
     if not console.is_terminal:
-        wide = console.options.update(width=WIDE)
-        console = Console(width=max(console.width, console.measure(table, options=wide).maximum))
+        Console(width=max(console.width, console.measure(table, options=wide).maximum)).print(table)
+        return
+
+    def measured(column: "Column") -> Measurement:
+        found = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
+        return Measurement(max(one.minimum for one in found), max(one.maximum for one in found))
+
+    for column in others:
+        column.min_width = measured(column).minimum
+    first.min_width = measured(first).maximum
+    if console.measure(table, options=wide).minimum > console.width:
+        first.no_wrap, first.min_width, first.overflow = False, None, "fold"
+        for column in others:
+            column.max_width = column.min_width
     console.print(table)
 
 

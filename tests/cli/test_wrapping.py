@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 
 from debiaspl._wrapped import whole, wrapped
 from debiaspl.cli import app
-from debiaspl.cli.terminal import plain_errors, say
+from debiaspl.cli.terminal import filled_table, plain_errors, print_table, say
 from debiaspl.training.log import ProgressLine
 
 SENTENCE = "Each of 6 labels was predicted by one of 3 models that did not learn from it, so the numbers are honest."
@@ -89,6 +90,18 @@ def test_lines_that_fit_and_their_spaces_are_left_alone():
 def test_wide_letters_count_twice():
     lines = wrapped("鷺 " * 20, 24)
     assert max(map(cell_len, lines)) <= 24
+
+
+@pytest.mark.parametrize("width", [46, 60, 72, 90])
+def test_no_number_of_a_table_is_cut_however_narrow_the_terminal(width, monkeypatch):
+    rows = [("DebiasPL, labels + teacher.npz", "100.0", "68 to 100"), ("teacher alone", "50.0", "6 to 51")]
+    with terminal() as shown:
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table(filled_table(("on labels that it did not learn from", "accuracy %", "95 % interval"), rows))
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown.getvalue())
+    assert {"100.0", "50.0", "accuracy", "interval", "teacher.npz"} <= set(text.split())
+    assert "…" not in text
+    assert max(map(cell_len, text.splitlines())) <= width
 
 
 def test_errors_and_warnings_are_broken_too():
