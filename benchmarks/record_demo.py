@@ -16,6 +16,8 @@ from pathlib import Path
 
 import torch
 
+from debiaspl._processes import cores_in_words
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -33,6 +35,10 @@ def main() -> None:
     (target / "origin.json").write_text(json.dumps(origin(" ".join(command)), indent=2) + "\n")
 
 
+def machine() -> str:
+    return f"{platform.system()} {platform.machine()}, {cores_in_words()}, no GPU used"
+
+
 def origin(command: str) -> dict[str, object]:
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -43,7 +49,8 @@ def origin(command: str) -> dict[str, object]:
         "command": command,
         "commit": git("rev-parse", "HEAD"),
         "changed_since": git("status", "--porcelain", "--", "debiaspl").splitlines(),
-        "machine": f"{platform.system()} {platform.machine()}, {torch.get_num_threads()} cores, no GPU used",
+        "machine": machine(),
+        "threads": torch.get_num_threads(),
         "vector_instructions": torch.backends.cpu.get_cpu_capability(),
         "python": platform.python_version(),
         "torch": torch.__version__,

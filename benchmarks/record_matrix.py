@@ -17,7 +17,7 @@ def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     name, *options = sys.argv[1:]
-    command = ["debiaspl", "compare", *options]
+    command = ["debiaspl", "compare", *options, "--device", "cpu"]
     out, target = ROOT / "runs" / f"record-{name}", ROOT / "results" / name
     # What is written down is where the runs began, not where a resumed command found the tree.
     began = out.with_suffix(".origin.json")

@@ -1,4 +1,4 @@
-"""Child processes: what they may import, and when they end.
+"""Processes: cores that they may use, what child processes may import, and when these end.
 
 The current folder is often a folder of photos, and no file in it may be imported. By default ``python -m`` and every
 process that multiprocessing starts look for modules there first.
@@ -14,6 +14,18 @@ from pathlib import Path
 PACKAGE = os.path.realpath(Path(__file__).parents[1])
 BLOCK, KEPT = 2**28, 2**30
 """In bytes: the largest freed block, and the total, that a command keeps for its next tensors."""
+
+
+def usable_cores() -> int:
+    """How many cores this process may use: a scheduler can leave it a few of those that the machine has."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cores_in_words() -> str:
+    count = usable_cores()
+    return f"{count} core{'' if count == 1 else 's'}"
 
 
 def leave_current_folder() -> None:

@@ -21,7 +21,7 @@ DEFINED_ONCE = {
     "open_locked": "files/lock.py",
     "digest_of_file": "files/digest.py",
     "cell": "data/csv_text.py",
-    "read_label_rows": "data/label_table.py",
+    "read_label_table": "data/label_table.py",
     "match_files": "data/label_table.py",
     "choices_of": "data/label_studio.py",
     "shown": "data/errors.py",

@@ -10,10 +10,10 @@ import pytest
 from debiaspl.recipes.demo import BALANCED
 from debiaspl.report import Comparison
 from debiaspl.report.intervals import mean_interval
-from debiaspl.report.stored import comparison_of
 from debiaspl.training import Recipe
 from debiaspl.training.monitor import true_counts
 from debiaspl.training.tasks import task_of
+from tests.report.stored import comparison_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "demo.md").read_text()

@@ -1,7 +1,9 @@
 """What a command sets up in its own process."""
 
 import ctypes
+import os
 
+from benchmarks.record_demo import machine
 from debiaspl import _processes
 
 
@@ -24,3 +26,15 @@ def test_freed_memory_is_kept_unless_the_user_or_the_c_library_says_otherwise(mo
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "0")
     assert not _processes.keep_freed_memory()
     assert len(asked) == 2
+
+
+def test_cores_are_those_that_this_process_may_use(monkeypatch):
+    """A scheduler or a container may leave it one of the machine's 64."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5}, raising=False)
+    assert _processes.usable_cores() == 1
+    assert _processes.cores_in_words() == "1 core"
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    assert _processes.usable_cores() == 64
+    assert _processes.cores_in_words() == "64 cores"
+    assert ", 64 cores, " in machine()

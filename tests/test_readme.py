@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from debiaspl.report import over_seeds
-from debiaspl.report.stored import matrix_of
+from tests.report.stored import matrix_of
 from tests.test_demo_docs import assert_the_effect
 from tools import readme
 

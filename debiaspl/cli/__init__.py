@@ -17,7 +17,7 @@ from debiaspl.cli.pretrain import pretrain_command
 from debiaspl.cli.repeat import repeat_command
 from debiaspl.cli.report import report_command, watch_command
 from debiaspl.cli.results import results_command
-from debiaspl.cli.terminal import plain_errors, say
+from debiaspl.cli.terminal import break_warnings, plain_errors, say
 from debiaspl.cli.train import train_command
 from debiaspl.cli.zeroshot import zeroshot_command
 
@@ -46,6 +46,7 @@ def _main(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
+    break_warnings()
     if rank() is not None and context.invoked_subcommand not in ("train", "pretrain"):
         with plain_errors():
             raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import AsJson, OverwriteFiles
-from debiaspl.cli.terminal import filled_table, plain, plain_errors, say
+from debiaspl.cli.terminal import filled_table, plain_errors, say
 
 MOST_CLASSES, ENDS = 12, 6
 """The table shows up to 12 classes; of more, the six most and the six least predicted."""
@@ -51,7 +52,7 @@ def audit_command(
     ] = None,
     strength: Annotated[float, typer.Option(min=0, help="Strength of the debiasing that is tried.")] = 0.5,
     images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, to show them on the page.", show_default="no pictures")
+        Path | None, typer.Option(help="Folder of the images, to show them on the page.", show_default="no images")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="PAGE", help="Write one self-contained HTML page.", show_default="no page")
@@ -80,13 +81,13 @@ def audit_command(
             # A line for each name: a matrix of a thousand classes, indented, would have a million lines.
             numbers = (found.to_json() | {"findings": told}).items()
             lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in numbers]
-            say("{\n" + ",\n".join(lines) + "\n}")
+            say("{\n" + ",\n".join(lines) + "\n}", as_is=True)
         else:
             _print(found, said)
         if out is not None:
             find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
             write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
-            say(f"The page is {out}", err=json_)
+            say(f"The page is {whole(out)}", err=json_)
 
 
 def _print(found: Any, findings: list[Any]) -> None:
@@ -103,10 +104,10 @@ def _print(found: Any, findings: list[Any]) -> None:
     if found.agreement is not None:
         low, high = found.agreement.interval
         facts.append(f"accuracy {100 * found.agreement.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
-    console.print(plain("; ".join(facts) + "."))
+    say("; ".join(facts) + ".")
     console.print(_class_table(found))
     for number, finding in enumerate(findings, 1):
-        console.print(plain(f"{number}. {finding.fact} {finding.todo}"))
+        say(f"{number}. {finding.fact} {finding.todo}")
 
 
 def _class_table(found: Any) -> Any:

@@ -6,11 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     AsJson,
+    Device,
     Folders,
     FollowLinks,
     Jobs,
+    JobsAnywhere,
     LabelTable,
     Overwrite,
     Resume,
@@ -67,17 +70,17 @@ def demo_command(
 
         console = Console(highlight=False)
         setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
-        console.print(plain(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}."))
+        say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
         if resume:
             warn_of_new_experiment(out, "demo", "demo")
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), command_to_go_on()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
         shown = _print_tables(comparison, console, padding=1)
-        console.print(plain(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else "")))
-        console.print(plain(f"{comparison.finding('DebiasPL')} {VARIES}"))
-        say(f"Runs, table, figure and results.json are in {out}")
-        say(f"The report is {out / 'report.html'}")
+        say(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else ""))
+        say(f"{comparison.finding('DebiasPL')} {VARIES}")
+        say(f"Runs, table, figure and results.json are in {whole(out)}")
+        say(f"The report is {whole(out / 'report.html')}")
 
 
 def compare_command(
@@ -92,7 +95,8 @@ def compare_command(
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="A pretrained network for the photos, kept frozen: efficientnet-lite0.", show_default="no encoder"
+            help="A pretrained network for the photos, frozen on the CPU: efficientnet-lite0.",
+            show_default="no encoder",
         ),
     ] = None,
     data: Annotated[
@@ -117,25 +121,28 @@ def compare_command(
     out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    jobs: Jobs = None,
+    jobs: JobsAnywhere = None,
+    device: Device = None,
     json_: AsJson = False,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Train algorithms with and without corrections on one data set, and print a table of all pairs."""
+    """Train algorithms with and without corrections on one image set, and print a table of all pairs."""
     with plain_errors():
         refuse_both(resume, overwrite)
         from rich.console import Console
 
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import compare, plan
+        from debiaspl.training.device import find_device
 
-        base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [])
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
-        planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
+        machine = find_device(device).type
+        base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [], machine)
+        planned = _on_device(plan(base, chosen, _names(corrections), range(seeds), settings or []), machine, device)
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
         if not json_:
-            console.print(plain(_headline(planned)))
+            say(_headline(planned))
         if resume:
             warn_of_new_experiment(folder, "compare", "matrix")
         with progress_bar("steps") as show:
@@ -146,8 +153,8 @@ def compare_command(
             return
         _print_tables(matrix, console)
         for note in [CAPTION, *matrix.notes(), *planned.notes()]:
-            console.print(plain(note))
-        say(f"Runs, table.md and results.json are in {folder}")
+            say(note)
+        say(f"Runs, table.md and results.json are in {whole(folder)}")
 
 
 def _base(
@@ -158,6 +165,7 @@ def _base(
     data: str | None,
     recipe: str | None,
     settings: list[str],
+    machine: str,
 ) -> Any:
     """The recipe that all runs share."""
     from debiaspl.recipes.compare import base_recipe
@@ -175,7 +183,32 @@ def _base(
 
     found = survey(photos, labels, folders=folders == "use")
     Allowed(True, True, folders).check(found)
-    return base_on_photos(found, None if encoder is None else (encoder, load_named(found, "cpu", encoder, settings)))
+    if encoder is None:
+        return base_on_photos(found, None, machine)
+    # Frozen on a GPU too, where train would train it.
+    return base_on_photos(found, (encoder, load_named(found, "cpu", encoder, settings)))
+
+
+def _on_device(planned: Any, machine: str, asked: str | None) -> Any:
+    """The same plan with all of its runs on this device; ``asked`` is what the user typed, if anything."""
+    from dataclasses import fields, replace
+
+    from debiaspl.recipes.compare import Plan
+    from debiaspl.training.frozen import is_frozen
+
+    if machine != "cpu" and any(is_frozen(recipe) for row in planned.cells.values() for recipe in row.values()):
+        if asked is not None:
+            raise ValueError(
+                f"--device is {asked}, and compare trains on the features of a frozen encoder on the CPU only. "
+                "Use --device cpu, or leave it out."
+            )
+        machine = "cpu"  # the features are computed there, once for all runs
+
+    class OnDevice(Plan):
+        def jobs(self, out: Path) -> Any:
+            return {key: replace(job, device=machine) for key, job in super().jobs(out).items()}
+
+    return OnDevice(**{field.name: getattr(planned, field.name) for field in fields(planned)})
 
 
 def _names(text: str) -> list[str]:

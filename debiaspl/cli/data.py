@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
+from debiaspl._wrapped import whole
 from debiaspl.cli.flags import PlainCommand, PlainGroup
 from debiaspl.cli.options import FollowLinks
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
@@ -15,10 +16,10 @@ data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack imag
 
 @data_app.command("get", cls=PlainCommand)
 def get_command(
-    name: Annotated[str, typer.Argument(help="cifar10, cifar100, eurosat, mnist or stl10.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="cifar10, cifar100, eurosat, mnist or stl10.")],
     root: Annotated[
         Path | None,
-        typer.Option(help="Folder for the set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
+        typer.Option(help="Folder for the image set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
     ] = None,
 ) -> None:
     """Download a known image set from its authors."""
@@ -36,13 +37,15 @@ def get_command(
         except KeyboardInterrupt:
             say("stopped; run the same command again to continue", err=True)
             raise typer.Exit(130) from None
-        say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
+        say(f"{name} is in {whole(got.place)}" if got.fetched else f"{name} is already in {whole(got.place)}")
 
 
 @data_app.command("pack", cls=PlainCommand)
 def pack_command(
-    source: Annotated[Path, typer.Argument(help="Class folders, a folder with labels.csv, or tar shards.")],
-    out: Annotated[Path, typer.Argument(help="The packed folder to write.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="Class folders, a folder with labels.csv, or tar shards.")
+    ],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The packed folder to write.")],
     size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0 takes that of the first image.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a packed folder that exists.")] = False,
     follow_links: FollowLinks = False,
@@ -56,7 +59,7 @@ def pack_command(
         images = read_place(source, size)
         with progress_bar("images") as show:
             count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)), overwrite)
-        say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
+        say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {whole(out)}")
         for name, reason in list(skipped.items())[:10]:
             say(f"skipped {printable(name)}: {reason}", err=True)
         if len(skipped) > 10:

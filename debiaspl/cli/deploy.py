@@ -8,14 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     EndedRun,
     FileColumn,
     FollowLinks,
-    Images,
     LabelColumn,
     OverwriteFiles,
+    Photos,
     one_table,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
@@ -26,13 +27,13 @@ MOST_NAMED = 10
 
 def predict_command(
     run: EndedRun,
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images, at any depth; or one image.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.")],
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Write predictions to this file. Needed for a folder.",
-            show_default="print, for one image",
+            show_default="print, for one photo",
         ),
     ] = None,
     format_: Annotated[
@@ -50,12 +51,12 @@ def predict_command(
     image_prefix: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="For label-studio: where it finds the images.", show_default="its local files"
+            metavar="URL", help="For label-studio: where it finds the photos.", show_default="its local files"
         ),
     ] = None,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write an HTML page of small pictures by class.", show_default="no page"),
+        typer.Option(metavar="FILE", help="Write an HTML page of thumbnails by class.", show_default="no page"),
     ] = None,
     device: Device = None,
     follow_links: FollowLinks = False,
@@ -73,7 +74,7 @@ def predict_command(
         if out is None and photos.is_file():
             _refuse_useless(
                 table | {"--skipped": skipped, "--page": page},
-                "for one image without --out: its class is printed, and no file is written. Add --out predicted.csv",
+                "for one photo without --out: its class is printed, and no file is written. Add --out predicted.csv",
             )
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
@@ -97,17 +98,17 @@ def predict_command(
                     model, photos, out, chosen, probabilities, overwrite, image_prefix, progress, watch
                 )
         except KeyboardInterrupt:
-            say(f"stopped; {out} was not written", err=True)
+            say(f"stopped; {whole(out)} was not written", err=True)
             raise typer.Exit(130) from None
         classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
         say(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
-        say(f"Their labels are in {out}")
+        say(f"Their labels are in {whole(out)}")
         if page is not None:
             from debiaspl.files import write_text
             from debiaspl.report.sheet import sheet_page
 
             write_text(page, sheet_page(rows, model.classes, run, photos))
-            say(f"The page is {page}")
+            say(f"The page is {whole(page)}")
         _warn_of_bad(found.bad)
         if found.others:
             say(f"{_counted(len(found.others), 'other file')} left out: not images", err=True)
@@ -128,29 +129,29 @@ def _one_photo(model: Any, photo: Path) -> str:
 
 def next_command(
     run: EndedRun,
-    photos: Images,
+    photos: Photos,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the images to this table, with an empty label column.")
+        Path, typer.Option(metavar="FILE", help="Write the photos to this table, with an empty label column.")
     ] = Path("next.csv"),
-    count: Annotated[int, typer.Option(min=1, help="How many images to pick.")] = 50,
+    count: Annotated[int, typer.Option(min=1, help="How many photos to pick.")] = 50,
     labels: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Read from this table which images have a label already.",
+            help="Read from this table which photos have a label already.",
             show_default="that of RUN or PHOTOS",
         ),
     ] = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML page of small pictures.", show_default="no page")
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page of thumbnails.", show_default="no page")
     ] = None,
     overwrite: OverwriteFiles = False,
     device: Device = None,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Pick the images to label next: those that the model is least sure of, and that differ from each other."""
+    """Pick the photos to label next: those that the model is least sure of, and that differ from each other."""
     with plain_errors():
         from debiaspl.data.listing import list_images
         from debiaspl.data.table_form import Columns
@@ -170,7 +171,7 @@ def next_command(
             found = suggest(model, photos, count, known, partial(show, "looking"))
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
-        say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
+        say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {whole(out)}")
         if table is None and learned_from_teacher(run):
             say(
                 "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
@@ -181,7 +182,7 @@ def next_command(
             from debiaspl.report.next_page import next_page
 
             write_text(page, next_page(found, run, photos, out, None if known is None else len(known)))
-            say(f"The page is {page}")
+            say(f"The page is {whole(page)}")
         _warn_of_bad(found.bad)
 
 
@@ -197,7 +198,7 @@ def export_command(
     check: Annotated[
         Path | None,
         typer.Option(
-            metavar="PHOTOS", help="Also check the file on this folder of images.", show_default="noise alone"
+            metavar="PHOTOS", help="Also check the file on this folder of photos.", show_default="noise alone"
         ),
     ] = None,
     overwrite: OverwriteFiles = False,
@@ -219,7 +220,7 @@ def export_command(
                 continue
             checked = export(model, path, overwrite, photos)
             differ = "probabilities differ from PyTorch's by at most"
-            say(f"{path}: {differ} {checked.made:.1e} on pictures of five sizes")
+            say(f"{whole(path)}: {differ} {checked.made:.1e} on pictures of five sizes")
             if checked.photos:
                 say(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
             if checked.as_predicted > TOLERANCE:
@@ -272,4 +273,4 @@ def _write_skipped(found: Any, path: Path) -> None:
 
     rows = sorted([*found.bad.items(), *found.others])
     write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
-    say(f"Files without a prediction are in {path}", err=True)
+    say(f"Files without a prediction are in {whole(path)}", err=True)

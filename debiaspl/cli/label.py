@@ -1,4 +1,4 @@
-"""``debiaspl label``: label images in the browser."""
+"""``debiaspl label``: label photos in the browser."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
 from debiaspl.cli.terminal import plain_errors, say
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def label_command(
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Folder of images, at any depth.")],
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")],
     classes: Annotated[
         str | None,
         typer.Option(
@@ -29,8 +30,8 @@ def label_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="TABLE",
-            help="Write answers to this table; one that exists is continued.",
+            metavar="FILE",
+            help="Write answers to this table; answers are added to one that exists.",
             show_default="PHOTOS/labels.csv",
         ),
     ] = None,
@@ -38,13 +39,15 @@ def label_command(
     label_column: LabelColumn = None,
     run: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="A trained run: first show what it is least sure of.", show_default="no run"),
+        typer.Option(
+            metavar="RUN", help="A run that has ended: show first what it is least sure of.", show_default="no run"
+        ),
     ] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     follow_links: FollowLinks = False,
 ) -> None:
-    """Label images in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
+    """Label photos in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
     with plain_errors():
         from debiaspl.data.class_names import class_names_in, read_class_names
         from debiaspl.data.table_form import Columns
@@ -73,7 +76,7 @@ def _serve(server: "LabelServer", browser: bool) -> None:
     state = server.session.state()
     say(
         f"{state['images']:,} images, {state['labeled']:,} labels, {len(server.session.classes):,} classes; "
-        f"answers go into {server.session.table.path}"
+        f"answers go into {whole(server.session.table.path)}"
     )
     for note in state["notes"]:
         say(f"note: {note}", err=True)
@@ -86,7 +89,7 @@ def _serve(server: "LabelServer", browser: bool) -> None:
         server.serve_forever()
     except KeyboardInterrupt:
         labeled = sum(label is not None for label in server.session.table.answers.values())
-        say(f"ended; {labeled:,} labels are in {server.session.table.path}", err=True)
+        say(f"ended; {labeled:,} labels are in {whole(server.session.table.path)}", err=True)
 
 
 def _has_screen() -> bool:

@@ -20,7 +20,7 @@ FollowLinks = Annotated[
     bool, Option("--follow-links", callback=_follow, help="Also read photos through links that leave their folder.")
 ]
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
-Images = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of images; those in its sub-folders too.")]
+Photos = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")]
 LabelTable = Annotated[
     list[Path] | None,
     Option(
@@ -38,7 +38,7 @@ Folders = Annotated[
     ),
 ]
 FileColumn = Annotated[
-    str | None, Option(metavar="NAME", help="Column of the table that names the image.", show_default="file_name")
+    str | None, Option(metavar="NAME", help="Column of the table that names the photo.", show_default="file_name")
 ]
 LabelColumn = Annotated[
     str | None, Option(metavar="NAME", help="Column of the table that names its class.", show_default="label")
@@ -53,11 +53,13 @@ Settings = Annotated[
     ),
 ]
 Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other labels.")]
-Resume = Annotated[bool, Option("--resume", help="Continue a run that was stopped.")]
+Resume = Annotated[bool, Option("--resume", help="Resume a run that was stopped.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --out already holds.")]
 OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that exist already.")]
-Jobs = Annotated[int | None, Option(min=1, help="Runs that train at the same time.", show_default="one for each core")]
-Workers = Annotated[int, Option(min=0, help="Processes that read images from files.")]
+_JOBS = "Runs that train at the same time."
+Jobs = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core")]
+JobsAnywhere = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core; one on a GPU")]
+Workers = Annotated[int, Option(min=0, help="Processes that read the files.")]
 Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead.")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     Eager,
@@ -39,13 +40,13 @@ NAMED = 5
 
 def pretrain_command(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="A known set (digits, cifar10, ...) or a folder of photos.")
+        str, typer.Argument(metavar="DATA", help="A known image set (digits, cifar10, ...) or a folder of photos.")
     ],
     labels: LabelTable = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
     no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="Ignore labels of photos; sub-folders are not classes.")
+        bool, typer.Option("--no-labels", help="Ignore labels of photos; folders are not classes.")
     ] = False,
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run.", show_default="runs/DATA-pretrain")] = None,
@@ -60,7 +61,7 @@ def pretrain_command(
 ) -> None:
     """Learn features without labels, for runs that start from them and learn from a few labels.
 
-    Several processes can train on a known set together: torchrun --nproc-per-node=2 -m debiaspl pretrain ...
+    Several processes can train on a known image set together: torchrun --nproc-per-node=2 -m debiaspl pretrain ...
     """
     with plain_errors():
         refuse_both(resume, overwrite)
@@ -78,7 +79,7 @@ def pretrain_command(
             return
         if any(option is not None for option in (labels or None, file_column, label_column, no_labels or None)):
             raise ValueError(
-                f"{data} is a known set with labels of its own; --labels, --file-column, --label-column and "
+                f"{data} is a known image set with labels of its own; --labels, --file-column, --label-column and "
                 "--no-labels are for a folder of photos."
             )
         _of_known(data, settings or [], out, options, overwrite)
@@ -91,7 +92,7 @@ def _refuse_nowhere(data: str) -> None:
     if not is_known(data) and not Path(data).expanduser().exists():
         known = ", ".join(sorted([*SETS, "digits"]))
         raise ValueError(
-            f"{data} is neither a folder nor a known set. Expected a folder of photos, or one of: {known}."
+            f"{data} is neither a folder nor a known image set. Expected a folder of photos, or one of: {known}."
         )
 
 
@@ -204,7 +205,7 @@ def _say_plan(
     from debiaspl.photos.duration import cores, in_words
 
     if begun:
-        say(f"Resuming {place}.")
+        say(f"Resuming {whole(place)}.")
         return
     network = NETWORKS.get(recipe.network.name, recipe.network.name)
     height, width = size or (recipe.image_size, recipe.image_size)
@@ -218,10 +219,10 @@ def _say_plan(
 def _say_end(results: dict[str, Any], place: Path, commands: list[str]) -> None:
     say(learned(results, place))
     say_skipped(results)
-    say(f"The start is in {place}; the report is {report_of([place], place)}")
+    say(f"The start is in {whole(place)}; the report is {whole(report_of([place], place))}")
     say("Next, train from it:")
     for command in commands:
-        say(f"  {command}")
+        say(f"  {whole(command)}")
 
 
 def learned(results: dict[str, Any], place: Path) -> str:

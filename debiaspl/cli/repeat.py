@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import AsJson, Device, Overwrite, Resume, Settings, refuse_both
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_json, say
 
@@ -16,7 +17,7 @@ def repeat_command(
     ],
     folds: Annotated[
         list[int] | None,
-        typer.Option("--fold", min=0, help="A fold (seed) to run; may be repeated.", show_default="all recorded"),
+        typer.Option("--fold", min=0, help="A fold to run, by its seed; may be repeated.", show_default="all recorded"),
     ] = None,
     settings: Settings = None,
     start_settings: Annotated[
@@ -33,7 +34,7 @@ def repeat_command(
 ) -> None:
     """Repeat the runs that a result file records, and say whether the new numbers agree.
 
-    With --set, to shorten a trial for example, it is another experiment, and numbers are not compared.
+    With --set, to shorten a trial for example, the runs are not the recorded ones, and numbers are not compared.
     """
     with plain_errors():
         refuse_both(resume, overwrite)
@@ -53,4 +54,4 @@ def repeat_command(
             return
         for line in in_words(result):
             say(line)
-        say(f"Runs and repeat.json are in {folder}")
+        say(f"Runs and repeat.json are in {whole(folder)}")

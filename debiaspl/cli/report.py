@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import OverwriteFiles, Port
 from debiaspl.cli.terminal import plain_errors, say
 
@@ -35,7 +36,7 @@ def report_command(
             refuse_other_page(page, overwrite)
         found = [read_run(folder) for given in runs for folder in runs_in(given)]
         write_text(page, runs_page(found, RECIPES))
-        say(f"The report is {page}")
+        say(f"The report is {whole(page)}")
         unfair = differences(methods_of(found))
         if unfair:
             say("warning: these runs differ in more than the method:", err=True)
@@ -61,7 +62,7 @@ def watch_command(
             ) from error
         with server:
             try:
-                say(f"Watching {run} at {server.url} (Ctrl-C to stop)")
+                say(f"Watching {whole(run)} at {server.url} (Ctrl-C to stop)")
                 server.serve_forever()
             except KeyboardInterrupt:
                 say("ended", err=True)

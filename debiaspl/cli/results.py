@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from debiaspl._printable import printable
+from debiaspl._wrapped import whole
 from debiaspl.cli.columns import chosen_by, columns, paragraph
 from debiaspl.cli.options import AsJson, OverwriteFiles
 from debiaspl.cli.terminal import filled_table, plain_errors, print_json, print_table, say
@@ -33,10 +34,12 @@ def results_command(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="WORD...", help="Only rows with these words: a set, method or recipe.", show_default="all"
+            metavar="WORD...",
+            help="Only rows with these words: an image set, a method or a recipe.",
+            show_default="all",
         ),
     ] = None,
-    measured: Annotated[bool, typer.Option("--measured", help="Leave out what was not measured.")] = False,
+    measured: Annotated[bool, typer.Option("--measured", help="Only rows that were measured here.")] = False,
     folder: Annotated[
         Path | None,
         typer.Option(help="Results of benchmarks/gain.py.", show_default="results/, or the package's copy of it"),
@@ -161,4 +164,4 @@ def _write_page(page: Path, folder: Path | None, overwrite: bool) -> None:
         write_text(page, text(lines, figure.name))
     else:
         write_text(page, html_page(lines))
-    say(f"The page is {page}: {sum(bool(line.accuracy) for line in lines)} measured rows of {len(lines)}.")
+    say(f"The page is {whole(page)}: {sum(bool(line.accuracy) for line in lines)} measured rows of {len(lines)}.")

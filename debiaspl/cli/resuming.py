@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from debiaspl._torchrun import rank
+from debiaspl._wrapped import whole
 from debiaspl.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ def warn_of_new_experiment(folder: Path, kind: str, words: str) -> None:
 
 def _warn(folder: Path, words: str, one_like_it: str, others: list[Path]) -> None:
     """Print the warning. Of several other folders, name the one most similar to what was typed."""
-    said = f"--resume found no {words} in {folder}, so a new one starts there."
+    said = f"--resume found no {words} in {whole(folder)}, so a new one starts there."
     if others:
         meant = max(others, key=lambda place: SequenceMatcher(None, place.name, folder.name).ratio())
-        option = shlex.join(["--out", str(meant)])
-        said += f" {meant} holds {one_like_it} that has not ended. If you meant that one, stop this and use: {option}"
+        option = whole(shlex.join(["--out", str(meant)]))
+        said += f" {whole(meant)} holds {one_like_it} that has not ended. If you meant that one, stop this and use: "
+        said += option
     say(said, err=True)
 
 

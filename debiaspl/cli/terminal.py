@@ -1,6 +1,7 @@
 """Shared by all commands: error messages, tables, progress bars, and the command as it was typed."""
 
 import json
+import logging
 import os
 import shlex
 import sys
@@ -12,6 +13,7 @@ import typer
 
 from debiaspl._printable import printable
 from debiaspl._torchrun import rank, tell
+from debiaspl._wrapped import unmarked, width_of, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
@@ -21,16 +23,30 @@ WIDE = 10_000
 """In columns; wider than any table."""
 
 
-def say(text: object, err: bool = False) -> None:
-    """Print text that may contain names from untrusted files, on lines of its own."""
-    typer.echo("\n".join(map(printable, str(text).split("\n"))), err=err)
+def say(text: object, err: bool = False, as_is: bool = False) -> None:
+    """Print text that may contain names from untrusted files, on lines of its own. On a terminal, long lines are broken
+    between words; ``as_is``: never, for text that a program reads."""
+    width = None if as_is else width_of(sys.stderr if err else sys.stdout)
+    lines = (part for line in str(text).split("\n") for part in wrapped(line, width))
+    typer.echo("\n".join(map(printable, lines)), err=err)
+
+
+class _Shown(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n".join(map(printable, wrapped(super().format(record), width_of(sys.stderr))))
+
+
+def break_warnings() -> None:
+    """Print warnings of the package as ``say`` prints, where no program has decided otherwise."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Shown())
 
 
 def plain(text: object, style: str = "") -> "Text":
     """The same for rich, without markup."""
     from rich.text import Text
 
-    return Text(printable(str(text)), style)
+    return Text(printable(unmarked(str(text))), style)
 
 
 @contextmanager
@@ -97,14 +113,30 @@ def filled_table(
 
 
 def print_table(table: "Table") -> None:
-    """Print a table. Its first column is never cut, and nothing is where the output is not a terminal."""
+    """Print a table. On a terminal that is too narrow, cells are broken between words, those of the first column last;
+    no word or number is cut. Elsewhere nothing is broken."""
     from rich.console import Console
+    from rich.measure import Measurement
 
-    table.columns[0].no_wrap = True
+    first, *others = table.columns
+    first.no_wrap = True
     console = Console()
+    wide = console.options.update(width=WIDE)
     if not console.is_terminal:
-        wide = console.options.update(width=WIDE)
-        console = Console(width=max(console.width, console.measure(table, options=wide).maximum))
+        Console(width=max(console.width, console.measure(table, options=wide).maximum)).print(table)
+        return
+
+    def measured(column: "Column") -> Measurement:
+        found = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
+        return Measurement(max(one.minimum for one in found), max(one.maximum for one in found))
+
+    for column in others:
+        column.min_width = measured(column).minimum
+    first.min_width = measured(first).maximum
+    if console.measure(table, options=wide).minimum > console.width:
+        first.no_wrap, first.min_width, first.overflow = False, None, "fold"
+        for column in others:
+            column.max_width = column.min_width
     console.print(table)
 
 
@@ -112,14 +144,36 @@ def print_table(table: "Table") -> None:
 def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """A progress bar on a terminal, nothing elsewhere. Call it with a description, the amount done and the total.
 
-    ``unit`` is ``bytes``, or a word for what is counted.
+    ``unit`` is ``bytes``, or a word for what is counted. The bar is shown from the first call on and disappears when
+    all is done: a run that trains afterwards shows a line of its own. Another description is another work, with a time
+    of its own.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what, done, total: None
+        return
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     columns = TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda what, done, total: progress.update(task, description=what, completed=done, total=total)
+    progress = Progress(*columns, console=console, transient=True)
+
+    def show(what: str, done: int, total: int | None) -> None:
+        shown = progress.tasks[0] if progress.tasks else None
+        if shown is None or shown.description != what or shown.total != total:
+            for task in progress.task_ids:
+                progress.remove_task(task)
+            progress.add_task(what, total=total, completed=done)
+        else:
+            progress.update(shown.id, completed=done)
+        if done != total:
+            progress.start()
+        elif progress.live.is_started:
+            progress.stop()
+
+    try:
+        yield show
+    finally:
+        if progress.live.is_started:
+            progress.stop()

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     Eager,
@@ -26,7 +27,7 @@ from debiaspl.cli.options import (
     replacing,
 )
 from debiaspl.cli.resuming import warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, say
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, print_table, say
 
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """Networks as they are printed."""
@@ -119,14 +120,14 @@ def train_command(
         if rank():
             return  # the first one speaks for all
         if ended:
-            say(f"The run in {folder} has ended already; nothing was trained.")
+            say(f"The run in {whole(folder)} has ended already; nothing was trained.")
         if "accuracy" in results:
             say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
-            say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+            say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {whole(folder)}")
         else:
-            say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
+            say(f"features of {results['unlabeled']:,} images without labels; the run is in {whole(folder)}")
         say_skipped(results)
-        say(f"The report is {report_of([folder], folder)}")
+        say(f"The report is {whole(report_of([folder], folder))}")
 
 
 def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
@@ -135,7 +136,8 @@ def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) ->
         raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
     if root is not None:
         raise ValueError(
-            f"--root {root} is a folder of known sets, for --recipe; the photos are in {photos}. Leave --root out."
+            f"--root {root} is a folder of known image sets, for --recipe; the photos are in {photos}. Leave --root "
+            "out."
         )
     if timeout is not None:
         raise ValueError(
@@ -159,8 +161,6 @@ def _train_photos(
     """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
     the folder, and the names of its two columns; ``again`` is whether to resume or to overwrite an earlier run."""
     from dataclasses import replace
-
-    from rich.console import Console
 
     from debiaspl.data.table_form import Columns
     from debiaspl.photos.api import report_of_photos, train_and_mark
@@ -188,17 +188,17 @@ def _train_photos(
         say(photos.each_class())
         if resume and not begun:
             warn_of_new_run(place, checked)
-        plan = f"Resuming {place}."
+        plan = f"Resuming {whole(place)}."
         if not begun:
             plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
         say(plan)
         outcome = train_and_mark(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
-    Console().print(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
+    print_table(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
     say_skipped(outcome.semi)
-    say(f"The run is in {place}; the report is {report_of_photos(outcome, place)}")
+    say(f"The run is in {whole(place)}; the report is {whole(report_of_photos(outcome, place))}")
 
 
 def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     FileColumn,
@@ -17,11 +18,13 @@ from debiaspl.cli.options import (
     refuse_both,
 )
 from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, progress_bar, say
+from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, print_table, progress_bar, say
 
 
 def zeroshot_command(
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of images; no labels are needed.")],
+    photos: Annotated[
+        Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; no labels are needed.")
+    ],
     classes: Annotated[str, typer.Option(help="Class names in plain English: 'river,forest', or a file, one a line.")],
     model: Annotated[
         str | None,
@@ -131,37 +134,33 @@ def zeroshot_command(
         if found.check is not None:
             _print_check(found.check)
         if found.model is None:
-            where = f"they are the teacher's own. The student that it taught: {found.models[-1]}"
+            where = f"they are the teacher's own. The student that it taught: {whole(found.models[-1])}"
         else:
-            where = f"the model: {found.model}"
-        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
-        say(f"The report is {write_report(found.models, out / 'report.html', RECIPES)}")
+            where = f"the model: {whole(found.model)}"
+        say(f"Labels of every photo: {whole(out / 'predictions.csv')}; {where}")
+        say(f"The report is {whole(write_report(found.models, out / 'report.html', RECIPES))}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
-    from rich.console import Console
-
     from debiaspl.zeroshot.check import against_labels
     from debiaspl.zeroshot.table import HEADER, columns_told
 
     measured = (
-        f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
+        f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {whole(evaluate)}, "
         "which was used for nothing else."
         if evaluate
         else ("The accuracy is not known. To measure it with true labels: --evaluate truth.csv.")
     )
-    caption = f"{measured} {columns_told(rows)} {teacher.note}"
-    Console().print(filled_table(HEADER, [row.cells() for row in rows], caption))
+    print_table(filled_table(HEADER, [row.cells() for row in rows]))
+    say(f"{measured} {columns_told(rows)} {teacher.note}")
     if evaluate:
         say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
 
 
 def _print_check(check: Any) -> None:
     """With given labels: how many each model predicts right, and whose predictions are used."""
-    from rich.console import Console
-
     from debiaspl.zeroshot.check import HEADER
 
-    cells = [row.cells() for row in check.rows]
-    Console().print(filled_table(HEADER, cells, "Each label was predicted by a student that did not learn from it."))
+    print_table(filled_table(HEADER, [row.cells() for row in check.rows]))
+    say("Each label was predicted by a student that did not learn from it.")
     say(f"Used: {check.decision.method}, because {check.decision.why}.")

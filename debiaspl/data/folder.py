@@ -1,13 +1,13 @@
 """Read a folder of images into an ImageSet, in memory or with images left in their files."""
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import torch
 
+from debiaspl._processes import usable_cores
 from debiaspl.data.errors import DataError, shown
 from debiaspl.data.feed import loaded
 from debiaspl.data.images import UNLABELED, ImageSet
@@ -46,7 +46,7 @@ def read_listing(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[ImageSet, Skipped]:
     """The same for a folder that is already listed; ``size`` as in ``left_in_files``."""
-    lazy, threads = left_in_files(listing, size, channels), workers or min(8, os.cpu_count() or 1)
+    lazy, threads = left_in_files(listing, size, channels), workers or min(8, usable_cores())
     images, bad = loaded(lazy, threads, progress, partial(_check_left, listing))
     skipped = tuple(sorted((*listing.skipped, *bad.items())))
     if skipped:

@@ -45,7 +45,7 @@ def unknown(name: str) -> DataError:
     names = sorted([*SETS, "digits"])
     close = difflib.get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
-    return DataError(f"there is no set named {name!r}.{hint} Known sets are {', '.join(names)}.")
+    return DataError(f"there is no image set named {name!r}.{hint} Known image sets are {', '.join(names)}.")
 
 
 def data_folders() -> list[Path]:

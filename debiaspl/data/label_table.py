@@ -74,13 +74,9 @@ class LabelText:
         return LabelRow(f"line {row.line}", name, class_name(label))
 
 
-def read_label_rows(table: Path, columns: Columns = USUAL) -> list[LabelRow]:
-    """All rows that name an image. It does not check that the images exist."""
-    return read_label_table(table, columns)[0]
-
-
 def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelRow], tuple[str, ...]]:
-    """The rows, and what was assumed about the table to read them."""
+    """All rows that name an image, and what was assumed about the table to read them. It does not check that the images
+    exist."""
     if table.suffix.lower() == ".json":
         tasks = list(read_tasks(table, columns.file, columns.label))
         rows = [LabelRow(place, name, class_name(label.strip())) for place, name, label in tasks]

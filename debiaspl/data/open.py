@@ -35,7 +35,7 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
     place = Path(data).expanduser()
     if not place.exists() and ("/" in data or data.startswith(("~", "."))):
         raise DataError(
-            f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known set."
+            f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known image set."
         )
     if is_known(data) or not place.exists():
         return _sized(load(data, root), image_size)

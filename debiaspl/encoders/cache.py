@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,6 +26,8 @@ BATCH = {"cpu": 16, "cuda": 256}
 """Images per batch: on a CPU so few that activations fit in its cache."""
 SKIPPED = "skipped"
 _FORMAT = 2
+Watch = Callable[[int, int], None]
+"""Called with the number of images done and the total."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,12 @@ def cached_features(
     images: ImageSet,
     folder: Path | str,
     views: EncodedViews | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Watch = lambda done, total: None,
     shared: Shared | None = None,
 ) -> Features:
     """Features of every image. Those already in ``folder`` for the same encoder, views and image contents are not
-    computed again. ``progress(done, total)`` counts images. Processes that share the work must all call this."""
+    computed again. ``progress(done, total)`` is called after every batch; where ``is_stored``, all of them are kept.
+    Processes that share the work must all call this."""
     views, place, group = views or EncodedViews(), Path(folder), shared or _Alone()
     # A GPU draws other views and computes in half precision.
     device = next(encoder.parameters()).device.type
@@ -101,7 +105,7 @@ def cached_features(
         kept = _read(path)
         if kept is None:
             with ranks.alone():  # one process computes a chunk: its views must not depend on the number of processes
-                kept = _compute(encoder, part, views, number)
+                kept = _compute(encoder, part, views, number, partial(_from, int(chunk[0]), len(images), progress))
             # A file that could not be opened may be readable the next time; a damaged one stays damaged.
             if not any(reason.startswith("cannot be opened") for reason in kept[1].values()):
                 _write(path, *kept)
@@ -114,6 +118,15 @@ def cached_features(
     skipped = {int(chunk[at]): why for chunk, (_, bad) in zip(chunks, found, strict=True) for at, why in bad.items()}
     joined = {name: torch.cat([part[name] for part, _ in found], dim=-2) for name in ("plain", "weak", "strong")}
     return Features(joined["plain"].float(), joined["weak"].float(), joined["strong"].float(), skipped)
+
+
+def is_stored(done: int, total: int) -> bool:
+    """Whether no features are lost if the work stops here."""
+    return done == total or done % CHUNK == 0
+
+
+def _from(first: int, total: int, progress: Watch, done: int) -> None:
+    progress(first + done, total)
 
 
 def _key_of(key: str, images: ImageSet, number: int) -> str:
@@ -133,7 +146,7 @@ def _key_of(key: str, images: ImageSet, number: int) -> str:
 
 
 def _compute(
-    encoder: Encoder, images: ImageSet, views: EncodedViews, number: int
+    encoder: Encoder, images: ImageSet, views: EncodedViews, number: int, progress: Callable[[int], None]
 ) -> tuple[dict[str, Tensor], dict[int, str]]:
     device = next(encoder.parameters()).device
     # Each chunk has its own generator, so that it can be computed without those before it.
@@ -150,7 +163,9 @@ def _compute(
     for parameter in encoder.parameters():
         if parameter.ndim == 4:
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
-    for drawn in in_order(images, BATCH[device.type]):
+    for before, drawn in enumerate(in_order(images, BATCH[device.type])):
+        if before:
+            progress(before * BATCH[device.type])  # not after the last batch: the chunk is not stored yet
         skipped |= drawn.skipped
         if not len(drawn.positions):
             continue

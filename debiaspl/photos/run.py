@@ -1,5 +1,6 @@
 """The runs of one training on photos: folds for the check, models to compare with, and the run itself."""
 
+import re
 import shutil
 import signal
 from dataclasses import dataclass, replace
@@ -112,6 +113,11 @@ def name_of(recipe: Recipe) -> str:
     return name if recipe.correction.name == "none" else f"{name}, {recipe.correction.name}"
 
 
+def fold_name(recipe: Recipe, fold: int) -> str:
+    """The folder of a fold, after the method as it is printed. An algorithm may be a path, which must not lead out."""
+    return re.sub(r"[^\w+.-]+", "-", f"{name_of(recipe)}-fold{fold}".lower()).strip("-")
+
+
 def count_runs(recipe: Recipe, check: Check) -> int:
     """The number of runs: a final one and those of the folds, for every candidate."""
     return len(candidates(recipe)) * (1 + (check.folds if check.all_in_turn else 0))
@@ -142,7 +148,7 @@ def _trained(
     """Train the folds of a recipe, then the recipe itself; returns its results."""
     parts = []
     for fold in range(check.folds) if check.all_in_turn else ():
-        below = out / CHECKS / f"{recipe.algorithm.name}-fold{fold}"
+        below = out / CHECKS / fold_name(recipe, fold)
         part = _with_fold(recipe, check.folds, fold)
         told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
         parts.append(train_as(told, part, below, images))

@@ -6,7 +6,7 @@ import torch
 
 from debiaspl.data import ImageSet, Task, Vectors
 from debiaspl.encoders import Encoded, EncoderNetwork, encode
-from debiaspl.encoders.cache import CHUNK
+from debiaspl.encoders.cache import CHUNK, is_stored
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.text import refuse_without_text
 from debiaspl.training.errors import Interrupted, RunError
@@ -56,7 +56,7 @@ def encoded(recipe: Recipe, task: Task, device: torch.device, folder: Path, grou
         def watch(done: int, total: int) -> None:
             if group.first:
                 line.show(done, {"losses": {}})
-            if asked := stop_requested():
+            if is_stored(done, total) and (asked := stop_requested()):
                 raise Interrupted(
                     f"Stopped; the features of {done:,} of {total:,} images are kept. Resume with: {go_on}", asked
                 )

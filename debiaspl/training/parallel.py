@@ -1,7 +1,6 @@
-"""Several runs at once, one core each."""
+"""Several runs at once, one core each; on a GPU one after the other."""
 
 import multiprocessing
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 
 import torch
 
-from debiaspl._processes import end_with_parent, safe_start
+from debiaspl._processes import end_with_parent, safe_start, usable_cores
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.loop import train
 from debiaspl.training.recipe import Recipe
@@ -29,6 +28,7 @@ class Job:
 
     recipe: Recipe
     out: Path
+    device: str = "cpu"
 
 
 def train_all(
@@ -37,13 +37,13 @@ def train_all(
     watch: Callable[[int], None] = lambda steps: None,
     go_on: str = "the same call",
 ) -> list[dict[str, Any]]:
-    """Train every job on a CPU, with one thread each, and return their results in order.
+    """Train every job, with one thread each, and return their results in order.
 
     One thread, because small networks gain little from more, and because the bits then do not depend on the number of
-    cores. Started jobs are resumed, finished jobs are not repeated. ``watch`` is called several times a second with the
-    number of steps that all jobs together have taken.
+    cores. By default, ``at_a_time`` decides how many train together. Started jobs are resumed, finished jobs are not
+    repeated. ``watch`` is called several times a second with the number of steps that all jobs together have taken.
     """
-    count = min(workers or os.cpu_count() or 1, len(jobs))
+    count = at_a_time(jobs, workers)
     with safe_start(), stop_requests() as stop_requested, _pool(count) as pool:
         futures: list[Future[dict[str, Any]]] = []
         while not (asked := stop_requested()) and not _over(futures, len(jobs)):
@@ -64,6 +64,12 @@ def train_all(
             ) from error
         watch(sum(job.recipe.steps for job in jobs))
         return results
+
+
+def at_a_time(jobs: Sequence[Job], workers: int | None) -> int:
+    """How many jobs train at the same time: by default one for each core; on a GPU one, which fills it."""
+    on_gpu = any(job.device != "cpu" for job in jobs)
+    return min(workers or (1 if on_gpu else usable_cores()), len(jobs))
 
 
 def _over(futures: Sequence[Future[Any]], jobs: int) -> bool:
@@ -94,7 +100,7 @@ def _steps_taken(job: Job, future: Future[Any] | None) -> int:
 
 
 def _work(job: Job) -> dict[str, Any]:
-    return train(job.recipe, job.out, resume=True, device="cpu", workers=0)
+    return train(job.recipe, job.out, resume=True, device=job.device, workers=0)
 
 
 def _prepare_worker() -> None:

@@ -59,7 +59,7 @@ def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
     if not isinstance(data, Task | TrainTest | ImageSet):
         raise TypeError(
             f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair of arrays: images, and a class "
-            "number for each, -1 for none, or None for all of them. For a folder or a known set, use "
+            "number for each, -1 for none, or None for all of them. For a folder or a known image set, use "
             "replace(recipe, data=...)."
         )
     if isinstance(data, Task) and (data.labeled.is_encoded or recipe.validation):

@@ -16,7 +16,7 @@ from debiaspl.data.decode import BadImage
 from debiaspl.files import parse_json, write_bytes
 from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
 
-_CHUNK = 1000
+_CHUNK = 100
 
 
 def predict_once(
@@ -62,6 +62,7 @@ def contents(images: ImageSet, progress: Progress = no_progress) -> str:
             found.update(hashlib.sha256(content).digest())
             if done % _CHUNK == 0:
                 progress("reading the files", done, total)
+        progress("reading the files", total, total)
     else:
         found.update(json.dumps(list(stored.shape)).encode())
         for positions in torch.split(torch.arange(total), _CHUNK):

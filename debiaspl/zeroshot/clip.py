@@ -82,12 +82,12 @@ class ClipTeacher(Looking):
         )
         found = torch.zeros((len(images), width))
         skipped: dict[int, str] = {}
-        for drawn in in_order(sized(images, self.size), self.batch):
+        for number, drawn in enumerate(in_order(sized(images, self.size), self.batch), 1):
             if len(drawn.positions):
                 pictures = to_size(drawn.pictures[0], self.size)
                 found[drawn.positions] = self.image_features(pictures.flip(-1) if mirrored else pictures).cpu()
             skipped |= drawn.skipped
-            progress(f"{self.name} looks", int(drawn.positions[-1]) + 1 if len(drawn.positions) else 0, len(images))
+            progress(f"{self.name} looks", min(number * self.batch, len(images)), len(images))
         return found, skipped
 
     @torch.no_grad()

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from debiaspl.training.run import OTHER_OUT
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.check import ENOUGH_TO_TEST, LabelCheck, against_labels
-from debiaspl.zeroshot.folds import check_with_labels
+from debiaspl.zeroshot.folds import check_with_labels, folds
 from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
 from debiaspl.zeroshot.student import (
@@ -148,19 +149,22 @@ class Experiment:
         options = RunOptions(True, device, go_on=go_on, end=partial(on_every_image, whose), features=features)
         own = student_images(recipes["DebiasPL"], images, predictions)
 
-        def trained(recipe: Recipe, place: Path, labels: Tensor) -> Tensor:
+        numbers = count(1)
+        total = len(places) + (0 if given is None else 2 * len(folds(labels, recipes["DebiasPL"].seed)))
+
+        def trained(recipe: Recipe, place: Path, labels: Tensor, name: str) -> Tensor:
             """The student's label of each image."""
-            train_as(options, recipe, place, student_task(own, labels, predictions))
+            told = replace(options, part=f"run {next(numbers)} of {total} ({name})")
+            train_as(told, recipe, place, student_task(own, labels, predictions))
             return self._labels_of(place, predictions)
 
         found = {f"{self.teacher.name} alone": predictions.label}
         for method, (recipe, place) in places.items():
-            progress(f"training {method}", 0, None)
-            found[method] = trained(recipe, place, labels)
+            found[method] = trained(recipe, place, labels, method.removeprefix("+ "))
         shown, handed_out = None, list(places)[-1]
         if given is not None:
             two = dict(list(places.items())[-2:])  # FixMatch is only there for comparison
-            shown = check_with_labels(out, two, predictions, labels, trained, progress)
+            shown = check_with_labels(out, two, predictions, labels, trained)
             handed_out = shown.decision.method
         model = places[handed_out][1] if handed_out in places else None
         source = out / "zeroshot.csv" if model is None else model / "predictions.csv"

@@ -13,7 +13,6 @@ from debiaspl.data.given import fold_of
 from debiaspl.training import Choice, Recipe
 from debiaspl.zeroshot.check import CheckedMethod, LabelCheck, decide, is_clear
 from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.teacher import Progress
 
 FOLDS = 3
 CHECKS = "check"
@@ -25,8 +24,7 @@ def check_with_labels(
     students: Mapping[str, tuple[Recipe, Path]],
     predictions: Predictions,
     labels: Tensor,
-    trained: Callable[[Recipe, Path, Tensor], Tensor],
-    progress: Progress,
+    trained: Callable[[Recipe, Path, Tensor, str], Tensor],
 ) -> LabelCheck:
     """How often the teacher and its students are right on labels that they were not trained with, and the decision.
 
@@ -35,8 +33,8 @@ def check_with_labels(
         students: recipe and folder by method: first the student of only the labels, then the taught one.
         predictions: the teacher's predictions.
         labels: labels from a person, one for each prediction, -1 for none.
-        trained: trains a recipe into a folder with these labels, and returns the student's label of each image.
-        progress: called with the current activity.
+        trained: trains a recipe into a folder with these labels, and returns the student's label of each image; its
+            last argument is the name of the run, for the progress line.
     """
     seed = next(iter(students.values()))[0].seed
     parts = folds(labels, seed)
@@ -46,11 +44,13 @@ def check_with_labels(
     rows = [CheckedMethod(f"{predictions.teacher} alone", (predictions.label == labels)[held_out])]
     for method, (recipe, place) in students.items():
 
-        def of_fold(number: int, part: Tensor, recipe: Recipe = recipe, place: Path = place) -> Tensor:
+        def of_fold(
+            number: int, part: Tensor, recipe: Recipe = recipe, place: Path = place, method: str = method
+        ) -> Tensor:
             below = out / CHECKS / f"{place.name}-fold{number}"
-            progress(f"checking {place.name}, fold {number + 1} of {len(parts)}", 0, None)
+            told = f"{method}, fold {number + 1} of {len(parts)}"
             settings = {**recipe.protocol.settings, "folds": len(parts), "fold": number}
-            found = trained(replace(recipe, protocol=Choice(recipe.protocol.name, settings)), below, part)
+            found = trained(replace(recipe, protocol=Choice(recipe.protocol.name, settings)), below, part, told)
             # Models of folds are not needed, and may be large.
             (below / "model.safetensors").unlink(missing_ok=True)
             shutil.rmtree(below / "checkpoint", ignore_errors=True)

@@ -36,7 +36,10 @@ class Looking(ABC):
         vectors, skipped = self.look(images, progress)
         if len(images) <= REMEMBERED:
             self._seen = images, vectors, skipped
+        reading = "reading the class names"  # seconds: the text model is loaded first
+        progress(reading, 0, len(classes))
         found = self.read(vectors, classes, templates)
+        progress(reading, len(classes), len(classes))
         found[list(skipped)] = 1 / len(classes)
         return found, skipped
 

@@ -11,7 +11,7 @@ from debiaspl.data import ImageSet
 from debiaspl.encoders import EncodedViews
 
 Progress = Callable[[str, int, int | None], None]
-"""Called with the current activity, the amount done, and the total."""
+"""Called with the current activity, the amount done, and the total; an activity ends where both are equal."""
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:

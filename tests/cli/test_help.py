@@ -91,3 +91,43 @@ def test_whatever_is_written_can_be_overwritten():
         names = {name for option in command.params for name in option.opts}
         if names & outputs and path != ("label",):
             assert "--overwrite" in names, path
+
+
+ONE_WORD = {
+    r"director(y|ies)": "folder",
+    r"data ?sets?|known sets?|(?<!image )sets?(?= from)": "image set",
+    r"pictures?": "photo, image or thumbnail",
+    r"sub-?folders?": "at any depth",
+    r"experiments?(?! of the paper)": "run",
+    r"a trained run": "a run that has ended",
+    r"continu(e|es|ed)": "resume",
+}
+"""Word -> the one that all help texts use for the same thing."""
+
+
+def texts(path: tuple[str, ...]) -> list[str]:
+    """What the help of a command says: of itself, its options and their defaults."""
+    command = COMMANDS[path]
+    shown = [(option.help, option.show_default) for option in command.params]
+    return [command.help or "", *(text for pair in shown for text in pair if isinstance(text, str))]
+
+
+def test_one_thing_has_one_name():
+    said = [(" ".join(path), text) for path in COMMANDS for text in texts(path)]
+    for word, instead in ONE_WORD.items():
+        found = [one for one in said if re.search(rf"\b({word})\b", one[1], re.IGNORECASE)]
+        assert found == [], f"write {instead}"
+
+
+def test_files_of_the_user_are_photos_and_images_are_those_of_known_sets():
+    """PHOTOS are photos throughout the help of a command, whatever else it can read."""
+    with_photos = [path for path, command in COMMANDS.items() if any(one.metavar == "PHOTOS" for one in command.params)]
+    assert len(with_photos) > 6
+    said = [(" ".join(path), text) for path in with_photos for text in texts(path)]
+    assert [one for one in said if re.search(r"\bimages?\b(?! sets?\b)", one[1])] == []
+
+
+def test_what_is_typed_for_an_argument_is_in_capitals():
+    arguments = [one for command in COMMANDS.values() for one in command.params if one.param_type_name == "argument"]
+    assert len(arguments) > 15
+    assert {one.name for one in arguments if not (one.metavar or "").isupper() and one.metavar != "RUN..."} == set()

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from debiaspl.cli import app
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.recipes import recipe
+from debiaspl.recipes.compare import Plan
 from debiaspl.training import Run
 
 TINY = "--recipe", "digits-10", "--set", "steps=4", "--device", "cpu"
@@ -29,7 +30,9 @@ def nothing_trains(monkeypatch, tmp_path):
         "zeroshot.experiment.Experiment.run",
     ):
         monkeypatch.setattr(f"debiaspl.{place}", stop)
-    monkeypatch.setattr("debiaspl.recipes.compare.plan", lambda *_: None)  # takes seconds
+    monkeypatch.setattr(
+        "debiaspl.recipes.compare.plan", lambda base, *_: Plan(base, {}, {}, (), (), ())
+    )  # takes seconds
     monkeypatch.chdir(tmp_path)
 
 

@@ -70,7 +70,7 @@ def test_digits_are_the_real_set_with_a_balanced_test_set():
 
 
 def test_unknown_sets_teach():
-    with pytest.raises(ValueError, match=r"no set named 'mnst'\. Did you mean mnist\? Known sets are"):
+    with pytest.raises(ValueError, match=r"no image set named 'mnst'\. Did you mean mnist\? Known image sets are"):
         load("mnst")
 
 

@@ -387,7 +387,10 @@ def test_the_command(site, tmp_path, monkeypatch):
     assert again.output == f"cifar10 is already in {tmp_path}/cifar-10-batches-py\n"
     assert len(site.asked) == 1
     assert "nothing to download" in run(data_app, ["get", "digits"]).output
-    for name, message in (("cifar11", "no set named 'cifar11'. Did you mean cifar10?"), ("imagenet", "image-net.org")):
+    for name, message in (
+        ("cifar11", "no image set named 'cifar11'. Did you mean cifar10?"),
+        ("imagenet", "image-net.org"),
+    ):
         wrong = run(data_app, ["get", name])
         assert wrong.exit_code == 1
         assert wrong.stderr.startswith("error: ")

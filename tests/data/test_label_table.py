@@ -10,7 +10,7 @@ import pytest
 from debiaspl.data import DataError, GivenLabels
 from debiaspl.data.csv_text import csv_line, csv_rows, is_open
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import LabelRow, read_label_rows
+from debiaspl.data.label_table import LabelRow, read_label_table
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import Columns
 from tests.data.photos import jpeg, patch
@@ -47,7 +47,7 @@ def test_columns_of_any_name(photos, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("Species,who,Path ,label\ncat,me,a.jpg,x\ndog,me,day 1/c.jpg,y\n")
     named = Columns("path", "species")
-    assert read_label_rows(table, named) == [
+    assert read_label_table(table, named)[0] == [
         LabelRow("line 2", "a.jpg", "cat"),
         LabelRow("line 3", "day 1/c.jpg", "dog"),
     ]

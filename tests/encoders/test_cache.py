@@ -11,6 +11,7 @@ from debiaspl.data import ImageSet
 from debiaspl.data.lazy import FolderFiles, LazyImages
 from debiaspl.encoders import EncodedViews, Encoder, cached_features
 from debiaspl.encoders import cache as cache_module
+from debiaspl.encoders.cache import is_stored
 from debiaspl.models import scale
 from tests.data.photos import jpeg, patch
 
@@ -65,6 +66,18 @@ def test_a_second_call_computes_nothing_and_gives_the_same_bits(images, tmp_path
     assert told == [(5, 12), (10, 12), (12, 12)]
     for name in ("plain", "weak", "strong"):
         assert torch.equal(getattr(one, name), getattr(two, name))
+
+
+def test_progress_is_told_within_a_chunk_which_is_stored_at_its_end(images, tmp_path, monkeypatch):
+    monkeypatch.setitem(cache_module.BATCH, "cpu", 2)
+    told = []
+
+    def watch(done: int, total: int) -> None:
+        told.append((done, is_stored(done, total), len(list(tmp_path.iterdir()))))
+
+    cached_features(Flat(), images, tmp_path, VIEWS, watch)
+    assert [done for done, _, _ in told] == [2, 4, 5, 7, 9, 10, 12]
+    assert [(done, files) for done, stored, files in told if stored] == [(5, 1), (10, 2), (12, 3)]
 
 
 def test_photos_are_kept_in_chunks_in_their_order(images, tmp_path):

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from debiaspl.data.decode import decode
 from debiaspl.data.errors import DataError
-from debiaspl.data.label_table import read_label_rows
+from debiaspl.data.label_table import read_label_table
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed
 from debiaspl.data.tensor_file import tensor_file
@@ -454,10 +454,10 @@ def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[File
 PICTURES = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 READERS: dict[str, Reader] = {
     "csv": Reader(_one("a.csv", csv_files), _looked_at("a.csv")),
-    "labels": Reader(_one("labels.csv", csv_files), lambda folder: read_label_rows(folder / "labels.csv")),
+    "labels": Reader(_one("labels.csv", csv_files), lambda folder: read_label_table(folder / "labels.csv")[0]),
     "jsonl": Reader(_one("a.jsonl", json_lines | deep), _looked_at("a.jsonl")),
     "tasks": Reader(_one("a.json", tasks | values.map(as_json) | deep), _looked_at("a.json")),
-    "label tasks": Reader(_one("a.json", tasks | deep), lambda folder: read_label_rows(folder / "a.json")),
+    "label tasks": Reader(_one("a.json", tasks | deep), lambda folder: read_label_table(folder / "a.json")[0]),
     "npz": Reader(_one("a.npz", npz_files), _looked_at("a.npz")),
     "parquet": Reader(_one("a.parquet", parquet_files), _looked_at("a.parquet")),
     "parquet bytes": Reader(_one("a.parquet", st.deferred(lambda: mutated(good_parquet()))), _looked_at("a.parquet")),

@@ -1,10 +1,12 @@
-"""Photos of a user, and a run on them that several files of tests look at."""
+"""Photos of a user, and runs on them that several files of tests look at."""
 
 import csv
 
 import pytest
 
 from tests.data.photos import jpeg, patch
+from tests.photos.digits import write_digits
+from tests.photos.starts import pretrain
 from tests.photos.user import CLASSES, PER_CLASS, SIDE, train
 
 
@@ -31,3 +33,15 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(place):
     return train(place, place / "runs" / "first"), place / "runs" / "first"
+
+
+@pytest.fixture(scope="session")
+def flat(tmp_path_factory):
+    """A folder of digits without labels."""
+    return write_digits(tmp_path_factory.mktemp("flat") / "photos")
+
+
+@pytest.fixture(scope="session")
+def start(flat):
+    """A start of that folder, and what was said."""
+    return flat.parent / "start", pretrain(flat, flat.parent / "start")

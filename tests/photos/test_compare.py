@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+import torch
 
 from debiaspl.photos.matrix import base_recipe
 from debiaspl.photos.survey import survey
@@ -41,6 +42,16 @@ def test_where_every_photo_has_a_label_some_are_hidden(place, tmp_path):
     assert recipe.protocol.name == "few-labels"
     assert recipe.protocol.settings == {"per_class": 5}
     assert recipe.algorithm.name == "fixmatch"
+
+
+def test_a_gpu_is_refused_for_frozen_features_and_chooses_another_network_otherwise(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
+    said = debiaspl("compare", *where, "--algorithms", "fixmatch", "--device", "cuda", "--out", tmp_path / "out")
+    assert said.exit_code == 1
+    assert "the features of a frozen encoder on the CPU only. Use --device cpu" in said.stderr
+    found = survey(place / "photos", place / "labels.csv")
+    assert [base_recipe(found, None, device).network.name for device in ("cpu", "cuda")] == ["small", "resnet9"]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
 """``debiaspl pretrain``: features without labels, of folders of every kind and of known sets."""
 
-import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,50 +12,12 @@ from safetensors.torch import load_file
 
 from debiaspl.cli.pretrain import _loss_of
 from debiaspl.data.open import open_data
-from debiaspl.models import trained_network
-from debiaspl.photos import run
-from debiaspl.photos import survey as survey_module
-from debiaspl.photos.choose import choose
-from debiaspl.photos.start import choose_start
-from debiaspl.photos.survey import survey, survey_for_start
 from debiaspl.training import Run
 from tests.photos.digits import write_digits
+from tests.photos.starts import SHORT, features, pretrain, results, same
 from tests.photos.user import debiaspl
 from tests.processes import started
 from tests.training.test_stream import stop_at
-
-SHORT = ("--set", "steps=8", "--set", "network.width=4", "--set", "log_every=4", "--set", "checkpoint_every=2")
-
-
-def pretrain(data, out, *more):
-    ran = debiaspl("pretrain", data, "--out", out, "--device", "cpu", *SHORT, *more)
-    assert ran.exit_code == 0, ran.output
-    return ran.output.splitlines()
-
-
-def results(folder: Path) -> dict:
-    return json.loads((folder / "results.json").read_text())
-
-
-def features(folder: Path) -> dict[str, torch.Tensor]:
-    weights = load_file(folder / "model.safetensors")
-    return {name: value for name, value in weights.items() if not name.startswith("head.")}
-
-
-def same(one: Path, other: Path) -> bool:
-    ours, theirs = features(one), features(other)
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-
-@pytest.fixture(scope="module")
-def flat(tmp_path_factory):
-    return write_digits(tmp_path_factory.mktemp("flat") / "photos")
-
-
-@pytest.fixture(scope="module")
-def start(flat):
-    """A start of a flat folder without labels, and what was said."""
-    return flat.parent / "start", pretrain(flat, flat.parent / "start")
 
 
 def test_the_first_step_is_told_as_one():
@@ -182,28 +141,6 @@ def test_the_folder_that_nobody_named_is_found_again(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "photos-pretrain" / "model.safetensors").is_file()
 
 
-def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start):
-    photos = write_digits(tmp_path / "photos", labeled=12)
-    shutil.copytree(start[0], tmp_path / "start")
-    asked = "train", photos, "--device", "cpu", "--set", f"start={tmp_path / 'start'}", "--set", "steps=4"
-    every = "--set", "checkpoint_every=1", "--out", tmp_path / "run"
-    real, calls = run.train_as, []
-
-    def stopping(*arguments):
-        calls.append(arguments)
-        if len(calls) == 8:  # the last run: all others have ended
-            stop_at(monkeypatch, 2)
-        return real(*arguments)
-
-    monkeypatch.setattr(run, "train_as", stopping)
-    assert "stopped for the test" in debiaspl(*asked, *every).output
-    monkeypatch.undo()
-    shutil.rmtree(tmp_path / "start")
-    ran = debiaspl(*asked, *every, "--resume")
-    assert ran.exit_code == 0, ran.output
-    assert "was not found" in debiaspl(*asked, "--out", tmp_path / "other", "--resume").output
-
-
 @pytest.mark.slow
 def test_a_killed_start_goes_on_to_the_same_bits(flat, tmp_path):
     steps = "--set", "steps=300", "--set", "network.width=4", "--set", "checkpoint_every=10"
@@ -226,97 +163,6 @@ def test_a_killed_start_goes_on_to_the_same_bits(flat, tmp_path):
     assert same(tmp_path / "whole", tmp_path / "killed")
 
 
-@pytest.mark.parametrize(
-    ("command", "more"),
-    [("predict", ("--out", "p.csv")), ("next", ("--out", "n.csv")), ("export", ("--onnx", "m.onnx")), ("audit", ())],
-)
-def test_what_needs_a_classifier_says_that_there_is_none_and_what_to_do(flat, start, command, more):
-    photos = () if command in ("export", "audit") else (flat,)
-    ran = debiaspl(command, start[0], *photos, *more)
-    assert ran.exit_code == 1
-    assert "has learned features without labels" in ran.output
-    assert f"debiaspl train PHOTOS --set start={start[0]}" in ran.output
-
-
-def test_the_report_of_a_start_without_labels_alone_and_beside_another_run(flat, start, tmp_path):
-    page = (start[0] / "report.html").read_text()
-    assert "has learned features of 60 images without labels" in page
-    assert debiaspl("report", start[0], "--out", tmp_path / "again.html").exit_code == 0
-    photos = write_digits(tmp_path / "photos", labeled=12)
-    ran = debiaspl(
-        "train", photos, "--device", "cpu", "--set", f"start={start[0]}", "--out", tmp_path / "run", *SHORT[:2]
-    )
-    assert ran.exit_code == 0, ran.output
-    both = debiaspl("report", start[0], tmp_path / "run", "--out", tmp_path / "both.html")
-    assert both.exit_code == 0, both.output
-
-
-def test_a_run_on_photos_takes_network_and_size_from_its_start(flat, start, tmp_path, monkeypatch):
-    photos = write_digits(tmp_path / "photos", labeled=12)
-    monkeypatch.setattr(survey_module, "_side", lambda path: 20)  # larger photos than those of the start
-    asked = "train", photos, "--device", "cpu", "--set", f"start={start[0]}", "--set", "steps=2"
-    ran = debiaspl(*asked, "--out", tmp_path / "run")
-    assert ran.exit_code == 0, ran.output
-    assert "A small network, at 8 x 8 pixels, 2 steps." in ran.output
-    recipe = json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]
-    assert recipe["network"] == {"name": "small", "settings": {"width": 4}}
-    assert recipe["start"] == str(start[0])
-    digest = results(tmp_path / "run")["start"]
-    parts = [tmp_path / "run" / "supervised", *(tmp_path / "run" / "check").iterdir()]
-    assert len(parts) == 7
-    assert {results(part)["start"] for part in parts} == {digest}
-    larger = debiaspl(*asked, "--set", "image_size=12", "--out", tmp_path / "larger")
-    assert "at 12 x 12 pixels" in larger.output
-
-
-def test_a_start_that_does_not_fit_is_refused_before_anything_is_written(start, tmp_path):
-    photos = write_digits(tmp_path / "photos", labeled=12)
-    pretrain("digits", tmp_path / "grey")
-    for settings, message in (
-        ((f"start={start[0]}", "network.width=8"), "does not fit this network: it has trained small width=4."),
-        ((f"start={start[0]}", "network=resnet9"), "does not fit this network: it has trained small width=4."),
-        ((f"start={tmp_path / 'grey'}",), "trained with images of 1 channel, and photos have 3."),
-        ((f"start={tmp_path / 'gone'}",), "was not found"),
-    ):
-        more = [part for one in settings for part in ("--set", one)]
-        ran = debiaspl("train", photos, "--device", "cpu", "--out", tmp_path / "run", *more)
-        assert ran.exit_code == 1
-        assert message in ran.output
-        assert not (tmp_path / "run").exists()
-
-
-def test_an_encoder_and_a_start_are_one_too_many(start, tmp_path):
-    pytest.importorskip("transformers")
-    from tests.encoders.tiny import save
-
-    save("resnet", tmp_path / "encoder")
-    photos = write_digits(tmp_path / "photos", labeled=12)
-    asked = "--encoder", tmp_path / "encoder", "--set", f"start={start[0]}", "--out", tmp_path / "run"
-    ran = debiaspl("train", photos, "--device", "cpu", *asked)
-    assert "or with the start" in ran.output
-    assert not (tmp_path / "run").exists()
-
-
-def test_what_train_chooses_fits_what_pretrain_has_chosen(tmp_path):
-    """On a GPU too: the user names no network."""
-    photos = write_digits(tmp_path / "photos", labeled=12)
-    for device in ("cpu", "cuda"):
-        first = choose_start(survey_for_start(photos, None), device)
-        network = first.network.build("network", num_classes=2, channels=3)
-        told = trained_network_of(first, tmp_path / device, network)
-        chosen = choose(survey(photos, None), device, start=told)
-        assert (chosen.network, chosen.image_size) == (first.network, first.image_size)
-
-
-def trained_network_of(recipe, folder, network):
-    from debiaspl.training.results import about
-    from debiaspl.training.tasks import task_of
-
-    with Run(folder).begin(recipe):
-        Run(folder).finish(network.state_dict(), about(recipe, task_of(recipe).unlabeled), None, {})
-    return trained_network(str(folder))
-
-
 def test_a_known_set_says_the_command_that_comes_next(tmp_path):
     said = pretrain("digits", tmp_path / "start")
     count = len(open_data("digits").train)
@@ -337,7 +183,7 @@ def test_a_known_set_says_the_command_that_comes_next(tmp_path):
 
 def test_what_is_refused(tmp_path, flat, monkeypatch):
     refused = {
-        ("nowhere",): "nowhere is neither a folder nor a known set.",
+        ("nowhere",): "nowhere is neither a folder nor a known image set.",
         ("digits", "--no-labels"): "are for a folder of photos",
         ("digits", "--set", "algorithm=fixmatch"): "fixmatch learns from labels, and pretrain learns without.",
         (flat, "--root", tmp_path): "out.",

@@ -129,7 +129,7 @@ def test_neither_photos_nor_recipe_and_both(place):
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        (("--root", "sets"), "--root sets is a folder of known sets, for --recipe"),
+        (("--root", "sets"), "--root sets is a folder of known image sets, for --recipe"),
         (("--timeout", 600), "--timeout 600 is for several processes, started with torchrun"),
     ],
 )

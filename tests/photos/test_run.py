@@ -25,7 +25,7 @@ from debiaspl.photos.evidence import Candidate
 from debiaspl.photos.run import Outcome
 from debiaspl.photos.survey import survey
 from debiaspl.recipes import frozen
-from debiaspl.training import Recipe, Run
+from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.log import ProgressLine
 from tests.encoders.tiny import save
 from tests.photos.user import CLASSES, debiaspl, train
@@ -58,7 +58,7 @@ def test_the_run_is_a_run_like_any_other(trained, place):
     results = json.loads((out / "results.json").read_text())
     assert results["test"] == 6
     assert results["check"].items() >= {"kind": "cross-check", "folds": 3, "labels": 6}.items()
-    folds = [json.loads(path.read_text()) for path in sorted(out.glob("check/fixmatch-fold*/results.json"))]
+    folds = [json.loads(path.read_text()) for path in sorted(out.glob("check/debiaspl-fold*/results.json"))]
     assert len(folds) == 3
     pooled = sum(torch.tensor(fold["confusion"]) for fold in folds)
     assert results["confusion"] == pooled.tolist()
@@ -211,7 +211,7 @@ def test_a_label_of_a_photo_that_cannot_be_read_checks_nothing(lost, folds, plac
     kind = "cross-check" if folds else "none"
     assert results["check"].items() >= {"kind": kind, "folds": folds, "labels": folds}.items()
     assert results["test"] == 2  # never a label that the run of its fold has learned from, unless it is said
-    assert len(list(tmp_path.glob("run/check/fixmatch-*"))) == folds
+    assert len(list(tmp_path.glob("run/check/debiaspl-*"))) == folds
     run = Candidate("DebiasPL", {})
     assert caption(Outcome((run,), Check(folds, True, folds), run)) in ran.output
     again = debiaspl("train", *asked, "--set", "steps=2", "--resume")
@@ -353,14 +353,20 @@ def test_other_columns_reach_the_estimate_too(place, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "name"),
+    ("settings", "name", "folder"),
     [
-        ([], "DebiasPL"),
-        (["correction=none"], "FixMatch"),
-        (["algorithm=uda", "correction=none"], "uda"),
-        (["correction=alignment"], "FixMatch, alignment"),
-        (["algorithm=supervised", "correction=none"], "supervised"),
+        ([], "DebiasPL", "debiaspl-fold0"),
+        (["correction=none"], "FixMatch", "fixmatch-fold0"),
+        (["algorithm=uda", "correction=none"], "uda", "uda-fold0"),
+        (["correction=alignment"], "FixMatch, alignment", "fixmatch-alignment-fold0"),
+        (["algorithm=supervised", "correction=none"], "supervised", "supervised-fold0"),
     ],
 )
-def test_a_model_is_called_what_it_is(settings, name):
-    assert run.name_of(Recipe("photos").with_settings(settings)) == name
+def test_a_model_and_the_folders_of_its_folds_are_called_what_they_are(settings, name, folder):
+    recipe = Recipe("photos").with_settings(settings)
+    assert (run.name_of(recipe), run.fold_name(recipe, 0)) == (name, folder)
+
+
+def test_the_folds_of_an_algorithm_in_a_file_of_its_own_stay_below_the_run():
+    recipe = Recipe("photos", algorithm=Choice("/home/me/mine.py:Mine"), correction=Choice("none"))
+    assert run.fold_name(recipe, 2) == "home-me-mine.py-mine-fold2"

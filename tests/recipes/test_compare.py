@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from debiaspl.algorithms import ALGORITHMS
@@ -19,7 +20,7 @@ from debiaspl.recipes import RECIPES
 from debiaspl.recipes import compare as compare_module
 from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, built_in, compare, plan
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
-from debiaspl.training import Choice, RunError
+from debiaspl.training import Choice, RunError, parallel
 from tests.data.photos import write_folder
 from tests.recipes.test_demo import without_timing
 
@@ -241,8 +242,8 @@ def test_the_base_is_a_recipe_on_data():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ("cifar99", r"there is no set named 'cifar99'\. Did you mean cifar10\? Known sets are cifar10, cifar100, dig"),
-        ("owl", r"there is no set named 'owl'\. Known sets are"),
+        ("cifar99", r"there is no image set named 'cifar99'\. Did you mean cifar10\? Known image sets are cifar10, "),
+        ("owl", r"there is no image set named 'owl'\. Known image sets are"),
         ("eurosat", r"of all runs, such as eurosat-40, eurosat-40-minutes\. For a list: debiaspl recipes eurosat\.$"),
         ("mnist", r"--data mnist needs a --recipe.*, such as digits-10, .*\. For a list: debiaspl recipes\.$"),
         (".", r"--data \. needs a --recipe.* For a folder of photos: debiaspl compare \.\.$"),
@@ -280,6 +281,34 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
     with pytest.raises(RunError, match=words):
         compare(made, out, resume=True)
     assert trained == []
+
+
+@pytest.mark.parametrize(("gpu", "typed", "device"), [(True, (), "cuda"), (True, ("cpu",), "cpu"), (False, (), "cpu")])
+def test_the_runs_are_on_the_chosen_device_or_on_a_gpu_if_there_is_one(gpu, typed, device, tmp_path, monkeypatch):
+    jobs = []
+
+    def stop(planned, *rest):
+        jobs.extend(planned.jobs(tmp_path).values())
+        raise NotImplementedError("no training")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(compare_module, "compare", stop)
+    options = [part for one in typed for part in ("--device", one)]
+    arguments = ["compare", "--algorithms", "fixmatch", "--seeds", "1", "--out", str(tmp_path / "out"), *options]
+    with pytest.raises(NotImplementedError):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert [job.device for job in jobs] == [device] * 2
+    monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
+    assert [parallel.at_a_time(jobs, workers) for workers in (None, 2, 9)] == [2 if device == "cpu" else 1, 2, 2]
+    monkeypatch.setattr(parallel, "train", lambda *recipe_and_out, **options: options)
+    assert parallel._work(jobs[0])["device"] == device
+
+
+def test_a_device_that_is_not_there_is_refused_as_in_train():
+    commands = ["compare"], ["train", "--recipe", "digits-10"]
+    refused = [CliRunner().invoke(app, [*typed, "--device", "gpu"]) for typed in commands]
+    assert {one.exit_code for one in refused} == {1}
+    assert len({one.stderr for one in refused}) == 1
 
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -12,8 +12,8 @@ from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes.demo import BALANCED, METHODS, demo, jobs_of
 from debiaspl.recipes.digits import LONG_TAIL
 from debiaspl.report import Comparison
-from debiaspl.report.stored import comparison_of
 from debiaspl.training import RunError
+from tests.report.stored import comparison_of
 
 SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "checkpoint_every=4"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from debiaspl.data.csv_text import csv_line
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.label_table import read_label_rows
+from debiaspl.data.label_table import read_label_table
 from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
 from debiaspl.files import guarded, unguarded
 from debiaspl.label.table import Table
@@ -64,7 +64,7 @@ def test_a_table_of_labels_is_read_back_unchanged(tmp_path):
         (tmp_path / name).touch()
     table = Table(tmp_path / "labels.csv", FileNames(tmp_path, NAMES), ("=b", "-c"))
     table.answer_all({name: "=b" if number % 2 else "-c" for number, name in enumerate(NAMES)})
-    rows = read_label_rows(tmp_path / "labels.csv")
+    rows = read_label_table(tmp_path / "labels.csv")[0]
     assert {row.name: row.label for row in rows} == table.answers
     cells = cells_of(tmp_path / "labels.csv")
     assert not any(cell.startswith(FORMULA) for row in cells for cell in row)

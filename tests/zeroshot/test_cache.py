@@ -81,6 +81,14 @@ def test_a_teacher_that_goes_by_names_is_asked_again_when_files_are_renamed(tmp_
         assert found[:, 0].tolist() == pytest.approx(expected)
 
 
+def test_reading_the_files_ends_at_the_last_one(tmp_path):
+    """The progress bar disappears there; before, it stood at 0 during all that followed."""
+    told = []
+    photos = open_photos(write_folder(tmp_path / "photos", per_class=2), CLASSES)
+    contents(photos, lambda what, done, total: told.append((done, total)))
+    assert (told[0], told[-1]) == ((0, len(photos)), (len(photos), len(photos)))
+
+
 def test_without_a_folder_nothing_is_kept():
     teacher = Counted()
     for _ in range(2):

@@ -37,9 +37,10 @@ def wrong(tmp_path: Path) -> Experiment:
 
 def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path, monkeypatch):
     """Students as they are in the long run: one that has learned from labels, one that repeats its teacher."""
-    out, said, learned_from = tmp_path / "out", [], {}
+    out, said, learned_from, shown = tmp_path / "out", [], {}, []
 
     def train(options, recipe, place, task):
+        shown.append(options.part)
         learned_from[place.name] = set(task.labeled.ids)
         place.mkdir(parents=True)
         (place / "model.safetensors").touch()
@@ -65,6 +66,9 @@ def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path
         assert len(whole) == 10
         assert sorted(left_out for fold in folds for left_out in whole - fold) == sorted(whole)
     assert not list((out / "check").rglob("model.safetensors"))
+    # The progress line says which of all runs is training.
+    assert shown[:2] == ["run 1 of 9 (FixMatch, labels alone)", "run 2 of 9 (DebiasPL, labels alone)"]
+    assert shown[-1] == "run 9 of 9 (DebiasPL, labels + teacher.npz, fold 3 of 3)"
 
 
 def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(wrong, tmp_path, monkeypatch):

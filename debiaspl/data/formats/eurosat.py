@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
+from debiaspl._processes import usable_cores
 from debiaspl.data.errors import DataError, again, damaged
 from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
 from debiaspl.data.images import ImageSet
@@ -46,7 +47,7 @@ def read(place: Path) -> TrainTest:
     numbers = {name: _numbers(place, name) for name in SIZES}
     ids = [f"{name}/{name}_{number}.jpg" for name in numbers for number in numbers[name]]
     # More threads would wait for each other: only the decoding itself runs in parallel.
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(min(8, usable_cores())) as pool:
         images = np.empty((len(ids), 3, SIDE, SIDE), dtype=np.uint8)
         for _ in pool.map(partial(_decode, place), ids, images):
             pass  # one by one, so that the first damaged file is reported
