@@ -138,7 +138,8 @@ def compare_command(
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
         machine = find_device(device).type
         base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [], machine)
-        planned = _on_device(plan(base, chosen, _names(corrections), range(seeds), settings or []), machine, device)
+        on = _for_runs(base, machine, device)
+        planned = plan(base, chosen, _names(corrections), range(seeds), settings or [], on)
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
         if not json_:
@@ -189,26 +190,18 @@ def _base(
     return base_on_photos(found, (encoder, load_named(found, "cpu", encoder, settings)))
 
 
-def _on_device(planned: Any, machine: str, asked: str | None) -> Any:
-    """The same plan with all of its runs on this device; ``asked`` is what the user typed, if anything."""
-    from dataclasses import fields, replace
-
-    from debiaspl.recipes.compare import Plan
+def _for_runs(base: Any, machine: str, asked: str | None) -> str:
+    """The device of all runs; ``asked`` is what the user typed, if anything."""
     from debiaspl.training.frozen import is_frozen
 
-    if machine != "cpu" and any(is_frozen(recipe) for row in planned.cells.values() for recipe in row.values()):
-        if asked is not None:
-            raise ValueError(
-                f"--device is {asked}, and compare trains on the features of a frozen encoder on the CPU only. "
-                "Use --device cpu, or leave it out."
-            )
-        machine = "cpu"  # the features are computed there, once for all runs
-
-    class OnDevice(Plan):
-        def jobs(self, out: Path) -> Any:
-            return {key: replace(job, device=machine) for key, job in super().jobs(out).items()}
-
-    return OnDevice(**{field.name: getattr(planned, field.name) for field in fields(planned)})
+    if machine == "cpu" or not is_frozen(base):
+        return machine
+    if asked is not None:
+        raise ValueError(
+            f"--device is {asked}, and compare trains on the features of a frozen encoder on the CPU only. "
+            "Use --device cpu, or leave it out."
+        )
+    return "cpu"
 
 
 def _names(text: str) -> list[str]:

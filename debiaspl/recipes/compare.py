@@ -63,6 +63,8 @@ class Plan:
     seeds: Sequence[int]
     corrections: Sequence[str]
     settings: Sequence[str]
+    device: str = "cpu"
+    """Of all runs."""
 
     def notes(self) -> list[str]:
         """Settings that not every algorithm has."""
@@ -98,12 +100,17 @@ class Plan:
                 name = re.sub(r"[^\w+.-]+", "-", f"{algorithm}-{OWN if settled else recipe.correction.name}")
                 for seed in self.seeds:
                     run = replace(recipe, name=f"{self.base.name}-{name}-seed{seed}", seed=seed)
-                    jobs[algorithm, correction, seed] = Job(run, out / f"{name}-seed{seed}")
+                    jobs[algorithm, correction, seed] = Job(run, out / f"{name}-seed{seed}", self.device)
         return jobs
 
 
 def plan(
-    base: Recipe, algorithms: Sequence[str], corrections: Sequence[str], seeds: Sequence[int], settings: Iterable[str]
+    base: Recipe,
+    algorithms: Sequence[str],
+    corrections: Sequence[str],
+    seeds: Sequence[int],
+    settings: Iterable[str],
+    device: str = "cpu",
 ) -> Plan:
     """Plan a comparison. User files named among the algorithms and corrections are executed."""
     settings = list(settings)
@@ -123,7 +130,7 @@ def plan(
     if not any(sensible.values()):
         reasons = dict.fromkeys(reason for row in refused.values() for reason in row.values())
         raise ValueError(f"no pair can be trained. {' '.join(reasons)}")
-    return Plan(base, sensible, refused, seeds, corrections, settings)
+    return Plan(base, sensible, refused, seeds, corrections, settings, device)
 
 
 def base_recipe(data: str | None, name: str | None) -> Recipe:
@@ -234,7 +241,7 @@ def compare(
             Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
         # Once, before several processes would each compute the same.
         for recipe in {_features_of(job.recipe): job.recipe for job in different if is_frozen(job.recipe)}.values():
-            encoded(recipe, task_of(recipe), CPU, out.resolve() / FEATURES, ALONE, go_on)
+            encoded(recipe, task_of(recipe), torch.device(planned.device), out.resolve() / FEATURES, ALONE, go_on)
         total = sum(job.recipe.steps for job in different)
         started = time.monotonic()
         ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)

@@ -304,6 +304,15 @@ def test_the_runs_are_on_the_chosen_device_or_on_a_gpu_if_there_is_one(gpu, type
     assert parallel._work(jobs[0])["device"] == device
 
 
+@pytest.mark.gpu
+def test_a_comparison_on_a_gpu(tmp_path):
+    typed = ["compare", "--algorithms", "fixmatch", "--seeds", "1", "--set", "steps=20", "--device", "cuda"]
+    ran = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "out")])
+    assert ran.exit_code == 0, ran.output
+    runs = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed0/results.json")]
+    assert [run["timing"]["device"] for run in runs] == [torch.cuda.get_device_name()] * 2
+
+
 def test_a_device_that_is_not_there_is_refused_as_in_train():
     commands = ["compare"], ["train", "--recipe", "digits-10"]
     refused = [CliRunner().invoke(app, [*typed, "--device", "gpu"]) for typed in commands]
