@@ -305,6 +305,7 @@ def test_the_runs_are_on_the_chosen_device_or_on_a_gpu_if_there_is_one(gpu, type
 
 
 @pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_comparison_on_a_gpu(tmp_path):
     typed = ["compare", "--algorithms", "fixmatch", "--seeds", "1", "--set", "steps=20", "--device", "cuda"]
     ran = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "out")])
