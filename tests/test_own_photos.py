@@ -101,7 +101,7 @@ def test_the_page_from_its_first_command_to_its_last(tmp_path, capsys):
             label(command, tmp_path, truth)
             continue
         if verb == "train" and len(truth) < 600:
-            command += " --set steps=100"  # the pictures that are made here are easy, and there are twelve runs
+            command += " --set steps=40"  # the pictures that are made here are easy, and there are twelve runs
         if verb == "train":  # as a user types it; what comes after it need not import torch again
             ran = subprocess.run(command, shell=True, cwd=tmp_path, env=environment(), text=True, capture_output=True)
         else:
