@@ -8,14 +8,18 @@ commands, but starts in a tenth of a second instead of two. That a command also 
 import atexit
 import os
 import runpy
+import signal
 import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from subprocess import CompletedProcess
+
+from tests.processes import descendants
 
 DEADLINE = 300.0
 """Seconds."""
@@ -28,9 +32,21 @@ def command(
     return _ended(None, list(map(str, arguments)), folder, environment)
 
 
-def program(code: str, *arguments: object, folder: Path | None = None) -> CompletedProcess[str]:
+def program(
+    code: str, *arguments: object, folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> CompletedProcess[str]:
     """``python -W error -c`` with these arguments."""
-    return _ended(code, list(map(str, arguments)), folder, None)
+    return _ended(code, list(map(str, arguments)), folder, environment)
+
+
+def torchrun(
+    typed: Sequence[str], folder: Path | None = None, environment: Mapping[str, str] | None = None
+) -> CompletedProcess[str]:
+    """``python -m torch.distributed.run ...``, whose ranks start from nothing as always."""
+    before, arguments = list(typed[:3]), typed[3:]
+    assert before == [sys.executable, "-m", "torch.distributed.run"]
+    code = "from torch.distributed.run import main; main()"
+    return program(code, *arguments, folder=folder, environment=environment)
 
 
 def _ended(
@@ -43,11 +59,14 @@ def _ended(
         given = code, arguments, str(folder or Path.cwd()), dict(environment or os.environ), *map(str, said)
         process = context.Process(target=_run, args=given)
         process.start()
+        assert process.pid is not None
         try:
             process.join(DEADLINE)
             assert process.exitcode is not None, f"{arguments} has not ended after {DEADLINE:g} s"
         finally:
-            process.kill()
+            for one in [process.pid, *descendants(process.pid)] if process.is_alive() else []:
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
             process.join()
         return CompletedProcess(arguments, process.exitcode, *(path.read_text(encoding="utf-8") for path in said))
 

@@ -364,7 +364,7 @@ def test_two_ranks_train_one_start(flat, tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "debiaspl"]
     norm = "--set", "synchronise_norm=true"
     typed = ["pretrain", "digits", "--out", str(tmp_path / "run"), "--device", "cpu", *SHORT, *norm]
-    ran = subprocess.run([*torchrun, *typed], env=environment, capture_output=True, text=True)
+    ran = forked.torchrun([*torchrun, *typed], environment=environment)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("images of digits.") == ran.stdout.count("The start is in ") == 1
     assert results(tmp_path / "run")["timing"]["processes"] == 2
