@@ -1,6 +1,7 @@
 """One thread for each test process unless asked otherwise: two processes of two threads on two cores mostly wait for
 each other. ``tiers.py`` holds the two tiers, ``skipped.py`` says what was skipped."""
 
+import gc
 import os
 import signal
 import threading
@@ -19,3 +20,8 @@ pytest_plugins = ["tests.tiers", "tests.skipped"]
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+
+
+def pytest_collection_finish() -> None:
+    """Five thousand tests and all of torch stay until the end: nobody need look through them for what can be freed."""
+    gc.freeze()

@@ -32,16 +32,6 @@ TEN, TAIL = (
 """With the vector instructions of the machine that recorded the tables, and with two other sets."""
 
 
-def assert_the_effect(written: dict) -> None:
-    """The demo's point. A processor that rounds otherwise moves single seeds by points: half of the smallest mean that
-    was measured is asked for."""
-    accuracy = {name: 100 * numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
-    least = min(statistics.fmean(each[:4]) for each in TEN)
-    assert least > 2
-    assert accuracy["DebiasPL"] > accuracy["FixMatch"] + least / 2
-    assert accuracy["FixMatch"] > accuracy["supervised"]
-
-
 def stored(folder: str) -> Comparison:
     """A demo again. The true classes of its images, which its file does not tell, are those that its recipe gives."""
     values = json.loads((ROOT / "results" / folder / "results.json").read_text())

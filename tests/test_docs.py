@@ -3,11 +3,14 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import forked
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "add-an-algorithm.md").read_text()
@@ -41,16 +44,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_run_as_printed_but_for_the_number_of_steps(folder, command):
     typed = command
+    environment = {**os.environ, "COLUMNS": "120"}
     if command.startswith("debiaspl"):
         assert set(re.findall(r"(\w+\.py):", command)) <= set(FILES)
         typed += f" {FEW_STEPS}"
         if command.startswith("debiaspl compare"):
             typed += " --seeds 1"
+        ran = forked.command(*shlex.split(typed)[1:], folder=folder, environment=environment)
     else:
+        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         typed += " -p no:cacheprovider -W error"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "120"}
-    ran = subprocess.run(typed, shell=True, cwd=folder, env=environment, text=True, capture_output=True)
+        ran = subprocess.run(typed, shell=True, cwd=folder, env=environment, text=True, capture_output=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     out = re.search(r"--out (\S+)", command)
     if out is not None:

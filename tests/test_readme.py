@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from debiaspl.report import over_seeds
+from tests import forked
 from tests.report.stored import matrix_of
-from tests.test_demo_docs import assert_the_effect
 from tools import readme
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +35,11 @@ COMMANDS = [line for page in PAGES for text in blocks(page, "bash") for line in 
 def test_code_runs_as_printed(page, tmp_path):
     code = "\n".join(blocks(page, "python"))
     assert code
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, cwd=tmp_path)
+    if page == "README.md":  # as a user begins: nothing is imported yet
+        ran = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=tmp_path, text=True, capture_output=True)
+    else:
+        ran = forked.program(code, folder=tmp_path)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_a_newcomer_finishes_it():
@@ -49,10 +54,10 @@ def test_the_two_commands_are_printed():
     assert "".join(blocks("README.md", "bash")).splitlines() == ["make demo", "make check", "make test"]
 
 
-@pytest.mark.slow(seconds=90)
+@pytest.mark.slow(seconds=60)
 def test_commands_run_as_printed(tmp_path):
     """`make check` and `make test` are what runs this; `make demo` is followed to the command behind it, in a folder of
-    its own. What trains one recipe does so for fewer steps."""
+    its own, for one seed. What else trains does so for fewer steps."""
     demo = re.search(r"^demo:.*\n\t\$\(BIN\)/(debiaspl .*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert demo is not None
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -60,18 +65,23 @@ def test_commands_run_as_printed(tmp_path):
     said = {}
     for command in COMMANDS:
         if command not in ("make check", "make test"):
-            typed = demo[1] if command == "make demo" else command
-            if "debiaspl train" in command:
-                typed += " --set steps=60"
-            ran = subprocess.run(
-                typed, shell=True, check=True, cwd=tmp_path, env=environment, text=True, stdout=subprocess.PIPE
-            )
+            typed = f"{demo[1]} --seeds 1" if command == "make demo" else command
+            if "debiaspl train" in command or "debiaspl compare" in command:
+                typed += " --set steps=30"
+            if command.startswith("debiaspl"):
+                ran = forked.command(*shlex.split(typed)[1:], folder=tmp_path, environment=environment)
+            else:
+                ran = subprocess.run(typed, shell=True, cwd=tmp_path, env=environment, text=True, capture_output=True)
+            assert ran.returncode == 0, command + ran.stderr
             said[command] = ran.stdout
     for method in ("supervised", "FixMatch", "DebiasPL"):
         assert method in said["make demo"]
     assert "digits-10" in said["debiaspl recipes"]
     written = json.loads((tmp_path / "runs" / "demo" / "results.json").read_text())
-    assert_the_effect(written)
+    # On the worst of three processors it was 26 points; recipes/test_effect.py has the effect, over several seeds.
+    accuracy = {name: numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}
+    assert accuracy["DebiasPL"] > accuracy["supervised"] + 0.13
+    assert accuracy["FixMatch"] > accuracy["supervised"]
 
 
 def test_what_two_processes_bring_is_what_was_measured():

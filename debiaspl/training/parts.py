@@ -4,7 +4,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm
@@ -105,8 +105,12 @@ def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> An
     return builder(**{key: value for key, value in known.items() if key in named}, **settings)
 
 
-def _arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Arguments by name; if a constructor passes ``**others`` to its parent, also those of the parent."""
+@lru_cache(maxsize=256)
+def _arguments(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Arguments by name; if a constructor passes ``**others`` to its parent, also those of the parent.
+
+    Remembered: hundreds of recipes are checked when the command starts, and name the same few parts.
+    """
     named: dict[str, inspect.Parameter] = {}
     for source in inspect.getmro(builder) if isinstance(builder, type) else (builder,):
         parameters = inspect.signature(source).parameters.values()

@@ -32,6 +32,10 @@ def test_they_are_scikit_learns(monkeypatch, elsewhere):
     for part, places in ((found.train, train), (found.test, test)):
         assert torch.equal(part.images, images[places])
         assert torch.equal(part.labels, labels[places])
+    found.train.images.zero_()  # what is read once is nobody's to change
+    found.train.labels.zero_()
+    assert torch.equal(room.digits().train.images, images[train])
+    assert torch.equal(room.digits().train.labels, labels[train])
 
 
 @pytest.mark.slow

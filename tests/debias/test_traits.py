@@ -3,8 +3,6 @@
 import inspect
 import json
 import os
-import subprocess
-import sys
 from dataclasses import asdict, fields
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from debiaspl.cli.lists import QUESTIONS
 from debiaspl.debias import CORRECTIONS, Correction, Traits
 from debiaspl.training import train
 from debiaspl.training.parts import build
+from tests.forked import command
 from tests.training.tiny import EAGER, changed
 
 PAGE = Path(__file__).parents[2] / "docs" / "corrections.md"
@@ -190,8 +189,9 @@ def test_what_does_not_help_training_leaves_a_run_as_it_was_but_for_the_classifi
 
 def printed(*arguments: str) -> str:
     environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, "-m", "debiaspl", "corrections", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment, encoding="utf-8").stdout
+    ran = command("corrections", *arguments, environment=environment)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 def cells(text: str, bar: str) -> list[list[str]]:

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from debiaspl.report.intervals import mean_interval
+from tests.forked import program
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "scikit-learn.md").read_text()
@@ -16,9 +15,9 @@ CODE = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def runs(code: str, folder: Path) -> str:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], cwd=folder, check=True, text=True, stdout=subprocess.PIPE
-    ).stdout
+    ran = program(code, folder=folder)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 def test_there_are_two_examples():

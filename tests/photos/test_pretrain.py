@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from debiaspl.cli.pretrain import _loss_of
 from debiaspl.data.open import open_data
 from debiaspl.training import Run
+from tests import forked
 from tests.photos.digits import write_digits
 from tests.photos.starts import SHORT, features, pretrain, results, same
 from tests.photos.user import debiaspl
@@ -145,11 +146,11 @@ def test_the_folder_that_nobody_named_is_found_again(tmp_path, monkeypatch):
 def test_a_killed_start_goes_on_to_the_same_bits(flat, tmp_path):
     steps = "--set", "steps=300", "--set", "network.width=4", "--set", "checkpoint_every=10"
     whole, killed = (
-        [sys.executable, "-m", "debiaspl", "pretrain", str(flat), "--out", str(tmp_path / name), *steps, "--resume"]
-        for name in ("whole", "killed")
+        ["pretrain", str(flat), "--out", str(tmp_path / name), *steps, "--resume"] for name in ("whole", "killed")
     )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with started(killed, env=environment, stdout=subprocess.PIPE) as process:
+    typed = [sys.executable, "-m", "debiaspl", *killed]
+    with started(typed, env=environment, stdout=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not list((tmp_path / "killed").glob("checkpoint/step-*0.safetensors")):
             assert process.poll() is None
@@ -159,7 +160,8 @@ def test_a_killed_start_goes_on_to_the_same_bits(flat, tmp_path):
         process.wait()
     assert not (tmp_path / "killed" / "results.json").exists()
     for command in (whole, killed):
-        subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE)
+        ran = forked.command(*command, environment=environment)
+        assert ran.returncode == 0, ran.stderr
     assert same(tmp_path / "whole", tmp_path / "killed")
 
 
@@ -208,7 +210,7 @@ def test_two_ranks_train_one_start(flat, tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "debiaspl"]
     norm = "--set", "synchronise_norm=true"
     typed = ["pretrain", "digits", "--out", str(tmp_path / "run"), "--device", "cpu", *SHORT, *norm]
-    ran = subprocess.run([*torchrun, *typed], env=environment, capture_output=True, text=True)
+    ran = forked.torchrun([*torchrun, *typed], environment=environment)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("images of digits.") == ran.stdout.count("The start is in ") == 1
     assert results(tmp_path / "run")["timing"]["processes"] == 2
@@ -219,5 +221,6 @@ def test_two_ranks_train_one_start(flat, tmp_path):
         if value.is_floating_point():
             torch.testing.assert_close(ours[name], value, rtol=0, atol=1e-4)
     assert any((other[name] - value).abs().max() > 1e-2 for name, value in alone.items() if value.is_floating_point())
-    photos = subprocess.run([*torchrun, "pretrain", str(flat)], env=environment, capture_output=True, text=True)
+    photos = forked.command("pretrain", flat, environment={**environment, "RANK": "0", "WORLD_SIZE": "2"})
+    assert photos.returncode == 1
     assert "training on photos runs in one process" in photos.stderr

@@ -22,6 +22,7 @@ from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, buil
 from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
 from debiaspl.training import Choice, RunError, parallel
 from tests.data.photos import write_folder
+from tests.forked import command
 from tests.recipes.test_demo import without_timing
 
 SMALL = ["steps=3", "width=4", "labeled_batch=8", "unlabeled_batch=16"]
@@ -321,17 +322,12 @@ def test_a_device_that_is_not_there_is_refused_as_in_train():
     assert len({one.stderr for one in refused}) == 1
 
 
-def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    typed = [sys.executable, "-m", "debiaspl", "compare", *SETTINGS_TYPED, *arguments]
-    return subprocess.run(typed, capture_output=True, text=True, cwd=folder, env=environment)
-
-
 @pytest.mark.slow
 def test_the_command_prints_the_matrix_and_the_same_numbers_as_json(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
     arguments = ["--algorithms", "supervised, mine.py:Mine", "--seeds", "2"]
-    said = command(*arguments, folder=tmp_path)
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    said = command("compare", *SETTINGS_TYPED, *arguments, folder=tmp_path, environment=environment)
     assert said.returncode == 0, said.stderr
     assert "2 algorithms x 2 corrections x 2 seeds, 6 runs" in said.stdout
     assert re.search(r"^supervised +\d+\.\d ± \d+\.\d +\d+ +- +- +\d+ *$", said.stdout, re.MULTILINE)

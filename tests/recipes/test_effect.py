@@ -1,9 +1,13 @@
-"""Every algorithm, for real: a short run on digits beats the supervised baseline.
+"""Every algorithm, for real: a short run on digits beats the supervised baseline. And DebiasPL beats FixMatch.
 
-Measured at these settings on seeds 0 to 4, accuracy %: supervised 14 to 33; of each algorithm below, the least by which
-it was better on the same seed is 30 points. Not here: Pseudo-Label and CReST, which 200 steps do not suffice for; what
-they reach in 600 is in docs/add-on.md. PAWS has a test of its own below: it trains features from nothing.
+Measured at these settings on seeds 0 to 4, accuracy %: supervised 21 to 36; of each algorithm below, the least by which
+it was better on the same seed is 16 points, and 49 on the seed here. Not here: Pseudo-Label and CReST, which 200 steps
+do not suffice for; what they reach in 600 is in docs/add-on.md. PAWS has a test of its own below: it trains features
+from nothing.
 """
+
+import statistics
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,19 +15,25 @@ import torch
 from debiaspl.algorithms import ALGORITHMS
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.recipes.compare import SETTINGS
+from debiaspl.recipes.demo import BALANCED, METHODS
 from debiaspl.recipes.digits import ONE_LABEL
+from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
 
-SEED, MARGIN = 1, 0.15
-SHORT = ("steps=200", "unlabeled_batch=64", f"seed={SEED}")
+SEED, MARGIN = 3, 0.25
+SMALL = ("steps=200", "network.width=8")
+SHORT = (*SMALL, "unlabeled_batch=64", f"seed={SEED}")
 TOO_SHORT = {"supervised", "pseudolabel", "crest", "crest+", "paws"}
 
 
 def accuracy(algorithm: str, correction: str, *settings: str, per_class: int = 1) -> float:
     recipe = ONE_LABEL.with_settings([f"algorithm={algorithm}", f"correction={correction}"])
-    recipe = recipe.with_settings([*SETTINGS.get(algorithm, ()), *SHORT, *settings])
-    task = Task.of(load("digits"), FewLabels(per_class), SEED)
+    return trained(recipe.with_settings([*SETTINGS.get(algorithm, ()), *SHORT, *settings]), per_class)
+
+
+def trained(recipe: Recipe, per_class: int = 1) -> float:
+    task = Task.of(load("digits"), FewLabels(per_class), recipe.seed)
     step = Step(recipe, task, torch.device("cpu"))
     for number in range(recipe.steps):
         step(number)
@@ -45,4 +55,18 @@ def test_it_beats_the_supervised_baseline(algorithm, supervised):
 def test_paws_learns_from_ten_labels_a_class():
     """Measured on seeds 0 to 2: 92.6 to 95.4 %."""
     views = "cutout=0,0.1", "unlabeled_batch=96"  # to hide half of 8 x 8 pixels leaves too little to agree on
-    assert accuracy("paws", "debiaser", "steps=300", *views, per_class=10) > 0.8
+    assert accuracy("paws", "debiaser", "steps=300", "network.width=16", *views, per_class=10) > 0.8
+
+
+@pytest.mark.slow(seconds=10)
+def test_the_demo_shows_its_effect_in_a_third_of_its_steps():
+    """The same methods and settings, a smaller network. DebiasPL gained 15.9, 12.4 and 12.2 points over FixMatch with
+    the vector instructions of three processors: half of the least is asked for. docs/demo.md has the whole demo."""
+    found = {
+        method: statistics.fmean(
+            trained(replace(BALANCED.with_settings(SMALL), seed=seed, **parts)) for seed in range(3)
+        )
+        for method, parts in METHODS.items()
+    }
+    assert found["DebiasPL"] > found["FixMatch"] + 0.06
+    assert found["FixMatch"] > found["supervised"] + 0.15

@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from tests import forked
 from tests.training.torchrun import ENVIRONMENT, command, counting
 
 
@@ -27,7 +27,7 @@ def undisturbed(tmp_path_factory):
 def _train(place: Path) -> None:
     place.mkdir()
     folder, typed = place / "run", command(place / "run", 2, program=counting(place))
-    said = subprocess.run(typed, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    said = forked.torchrun(typed, environment=ENVIRONMENT)
     assert said.returncode == 0, said.stderr
     # One that is left when Python ends, and holds a tensor, aborts the process.
     assert said.stderr.count("threads of gloo: 0") == 2, said.stderr

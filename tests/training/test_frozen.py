@@ -4,7 +4,6 @@ every algorithm that needs no pictures learns from its vectors."""
 import json
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from debiaspl.training.loop import fit
 from debiaspl.training.settings import settings
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
+from tests import forked
 from tests.data.photos import jpeg, patch
 from tests.ranks import on_ranks
 from tests.training.tiny import outcome
@@ -293,9 +293,7 @@ def test_torchrun_trains_it_too(base, tmp_path):
     )
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     command = [*torchrun, "own.py", json.dumps(base.to_json()), "run"]
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
+    done = forked.torchrun(command, tmp_path, {**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr
     together, alone = outcome(tmp_path / "run"), train(base, tmp_path / "alone", workers=0)
     assert json.loads((tmp_path / "run" / "results.json").read_text())["timing"]["processes"] == 2

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from debiaspl.training import Choice, Job, Recipe, RunError, train, train_all
 from debiaspl.training.parts import build, settings_of
 from debiaspl.training.run import Run
+from tests.forked import command, program
 from tests.training.tiny import EAGER, TINY, outcome
 
 MINE = """
@@ -114,7 +114,7 @@ def test_worker_processes_load_the_file_by_themselves(mine):
 @pytest.mark.slow
 def test_a_stopped_run_goes_on_from_the_same_directory(mine):
     """In processes of their own, as a user would: the second knows nothing of what the first has loaded."""
-    program = """
+    code = """
 import json, sys
 from debiaspl.training import Recipe, train
 import debiaspl.training.loop as loop
@@ -125,12 +125,12 @@ if sys.argv[3] == "stop":
 train(recipe, sys.argv[2], resume=True)
 """
     plain = replace(EAGER, log_every=10, checkpoint_every=4)
-    arguments = [sys.executable, "-c", program, json.dumps(plain.to_json())]
-    assert subprocess.run([*arguments, "run", "stop"]).returncode == 3
+    assert program(code, json.dumps(plain.to_json()), "run", "stop").returncode == 3
     assert not (mine / "run" / "results.json").exists()
     assert [path.name for path in (mine / "run" / "checkpoint").iterdir()]
     for name in ("run", "whole"):
-        subprocess.run([*arguments, name, "go on"], check=True)
+        ran = program(code, json.dumps(plain.to_json()), name, "go on")
+        assert ran.returncode == 0, ran.stderr
     assert outcome(mine / "run") == outcome(mine / "whole")
 
 
@@ -191,7 +191,7 @@ def test_a_report_of_a_folder_executes_nothing(mine):
     for path in (run / "config.json", run / "results.json"):
         path.write_text(path.read_text().replace("mine.py:Mine", f"{run}/evil.py:Evil"))
     assert (run / "config.json").read_text() != written
-    said = subprocess.run([sys.executable, "-m", "debiaspl", "report", "sent"], capture_output=True, text=True)
+    said = command("report", "sent")
     assert said.returncode == 0, said.stderr
     assert not (run / "executed").exists()
 
@@ -267,14 +267,12 @@ def test_a_file_that_failed_can_be_mended(mine):
 
 @pytest.mark.slow
 def test_the_command_takes_a_file(mine):
-    command = [sys.executable, "-m", "debiaspl", "train", "--recipe", "digits-10", "--set", "steps=3", "--out", "run"]
-    said = subprocess.run(
-        [*command, "--set", "algorithm=mine.py:Mine", "--set", "scale=0.1"], capture_output=True, text=True
-    )
+    typed = ["train", "--recipe", "digits-10", "--set", "steps=3", "--out", "run"]
+    said = command(*typed, "--set", "algorithm=mine.py:Mine", "--set", "scale=0.1")
     assert said.returncode == 0, said.stderr
     written = json.loads((mine / "run" / "config.json").read_text())["recipe"]
     assert written["algorithm"] == {"name": "mine.py:Mine", "settings": {"joint": False, "scale": 0.1}}
-    wrong = subprocess.run([*command, "--set", "algorithm=mine.py:Mein"], capture_output=True, text=True)
+    wrong = command(*typed, "--set", "algorithm=mine.py:Mein")
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("error: mine.py has no class 'Mein'")
     assert "Traceback" not in wrong.stderr
@@ -289,14 +287,13 @@ class Broken(Supervised):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["train --recipe digits-10", "compare --algorithms mine.py:Broken"])
-def test_an_error_inside_the_file_shows_its_author_where(mine, command):
+@pytest.mark.parametrize("verb", ["train --recipe digits-10", "compare --algorithms mine.py:Broken"])
+def test_an_error_inside_the_file_shows_its_author_where(mine, verb):
     """Unpacking is a ValueError, and of those a command shows the message alone, if they are its own."""
     (mine / "mine.py").write_text(BROKEN)
-    parts = ["--set", "algorithm=mine.py:Broken"] if command.startswith("train") else ["--seeds", "1"]
-    typed = [sys.executable, "-m", "debiaspl", *command.split(), *parts, "--set", "steps=3", "--out", "run"]
-    typed += ["--set", "correction=none"] if command.startswith("train") else ["--corrections", "none"]
-    said = subprocess.run(typed, capture_output=True, text=True)
+    parts = ["--set", "algorithm=mine.py:Broken"] if verb.startswith("train") else ["--seeds", "1"]
+    parts += ["--set", "correction=none"] if verb.startswith("train") else ["--corrections", "none"]
+    said = command(*verb.split(), *parts, "--set", "steps=3", "--out", "run")
     assert said.returncode == 1
     assert f'File "{mine}/mine.py", line 5, in losses' in said.stderr
     assert "ValueError: not enough values to unpack" in said.stderr

@@ -19,6 +19,7 @@ from debiaspl.deploy import load_model
 from debiaspl.training import RunError, train
 from debiaspl.training.evaluate import BATCH, evaluate
 from debiaspl.training.run import Run
+from tests import forked
 from tests.processes import started
 from tests.training.tiny import TINY, changed, outcome
 from tests.training.torchrun import ENVIRONMENT, command, counting, logged, ranks_of, wait_for
@@ -99,7 +100,7 @@ def test_a_run_of_three_is_stopped_and_goes_on_with_fewer(tmp_path):
     assert f"Stopped and saved at step {saved.step} of 160. Resume with: the same torchrun command" in errors
     shutil.copytree(folder, tmp_path / "copy")
     train(Run(folder).recipe(), tmp_path / "copy", resume=True)  # this process alone
-    again = subprocess.run(command(folder, 2, "--resume"), env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+    again = forked.torchrun(command(folder, 2, "--resume"), environment=ENVIRONMENT)
     assert again.returncode == 0, again.stderr
     for later, place in ((2, folder), (1, tmp_path / "copy")):
         assert [record["step"] for record in Run(place).log()] == list(range(10, 161, 10))
@@ -110,7 +111,7 @@ def test_a_batch_that_cannot_be_divided_is_refused_by_all(tmp_path):
     """cli/test_torchrun.py has a command that is one process."""
     run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "debiaspl"]
     arguments = ["train", "--recipe", "digits-10", "--set", "labeled_batch=9"]
-    said = subprocess.run([*run, *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    said = forked.torchrun([*run, *arguments], tmp_path, ENVIRONMENT)
     assert said.returncode != 0
     assert "--set labeled_batch=10." in said.stderr
     assert "error on rank " in said.stderr

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from debiaspl.report.intervals import mean_interval
+from tests.forked import program
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "zeroshot.md").read_text()
@@ -16,8 +15,8 @@ PAGE = (ROOT / "docs" / "zeroshot.md").read_text()
 
 @pytest.mark.slow
 def test_the_code_runs_as_printed(tmp_path):
-    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=tmp_path, text=True, capture_output=True)
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    ran = program(code, folder=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "tensor" in ran.stdout
 
