@@ -1,8 +1,11 @@
 """Tables of plain text that are never wider than 80 columns."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from textwrap import wrap
+
+from debiaspl._wrapped import width_of
 
 WIDTH = 80
 
@@ -21,9 +24,10 @@ def columns(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = 
         yield (" " * gap).join(placed).rstrip()
 
 
-def paragraph(text: str) -> list[str]:
-    """A text in lines of at most 80 columns."""
-    return wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+def paragraph(text: str, indent: str = "") -> list[str]:
+    """A text in lines of at most 80 columns, or of a narrower terminal's; ``indent`` before all but the first."""
+    wide = min(width_of(sys.stdout) or WIDTH, WIDTH)
+    return wrap(text, wide, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def chosen_by(words: Sequence[str], *texts: str) -> bool:

@@ -1,5 +1,6 @@
 """``debiaspl compare`` and ``debiaspl demo``: methods side by side, over the same seeds."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -138,8 +139,8 @@ def compare_command(
         chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
         machine = find_device(device).type
         base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [], machine)
-        on = _for_runs(base, machine, device)
-        planned = plan(base, chosen, _names(corrections), range(seeds), settings or [], on)
+        planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
+        planned = replace(planned, device=_for_runs(planned, machine, device))
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
         if not json_:
@@ -190,11 +191,11 @@ def _base(
     return base_on_photos(found, (encoder, load_named(found, "cpu", encoder, settings)))
 
 
-def _for_runs(base: Any, machine: str, asked: str | None) -> str:
+def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     """The device of all runs; ``asked`` is what the user typed, if anything."""
     from debiaspl.training.frozen import is_frozen
 
-    if machine == "cpu" or not is_frozen(base):
+    if machine == "cpu" or not any(is_frozen(recipe) for row in planned.cells.values() for recipe in row.values()):
         return machine
     if asked is not None:
         raise ValueError(

@@ -81,7 +81,10 @@ def recipes_command(
         print_json([recipe.to_json() for recipe in found])
         return
     wide = WIDTH - sum(NUMBERS) - 3
-    say("\n".join(columns(["recipe and method", "paper", "ours", "cost"], [wide, *NUMBERS], right=(1, 2), gap=1)))
+    say(
+        "\n".join(columns(["recipe and method", "paper", "ours", "cost"], [wide, *NUMBERS], right=(1, 2), gap=1)),
+        as_is=True,
+    )
     groups: dict[str, list[Recipe]] = {}
     for recipe in found:
         groups.setdefault(recipe.about.rpartition(": ")[0] or recipe.about, []).append(recipe)
@@ -91,7 +94,7 @@ def recipes_command(
         name = max(len(recipe.name) for recipe in group)
         widths = name, wide - name - 1, *NUMBERS
         for recipe in group:
-            say("\n".join(columns(_recipe_cells(recipe, ours), widths, right=(2, 3), gap=1)))
+            say("\n".join(columns(_recipe_cells(recipe, ours), widths, right=(2, 3), gap=1)), as_is=True)
     for note in RECIPES_CAPTION:
         say("")
         say("\n".join(paragraph(note)))
@@ -190,14 +193,14 @@ def algorithms_command(
         print_json([row._asdict() for row in found])
         return
     widths = 13, 32, 16, 5, 6
-    say("\n".join(columns(("algorithm", "what it does", "paper", "views", "frozen"), widths)))
+    say("\n".join(columns(("algorithm", "what it does", "paper", "views", "frozen"), widths)), as_is=True)
     for group, title in GROUPS.items():
         say("")
         say("\n".join(paragraph(title)))
         for row in found:
             if row.group == group:
                 cells = row.name, row.about, row.paper or "-", row.views, "yes" if row.frozen else "no"
-                say("\n".join(columns(cells, widths)))
+                say("\n".join(columns(cells, widths)), as_is=True)
     for note in ALGORITHMS_CAPTION:
         say("")
         say("\n".join(paragraph(note)))
@@ -228,13 +231,15 @@ def corrections_command(
         print_json(declared)
         return
     from rich.box import MINIMAL
-    from rich.console import Console
     from rich.table import Column
+    from rich.text import Text
 
     yes, no = plain("yes", "green"), plain("no", "red")
-    headings = [Column("correction", no_wrap=True), *(Column(title, justify="center") for title in QUESTIONS.values())]
+    titles = (Text(title.replace(" ", "\n")) for title in QUESTIONS.values())
+    headings = [Column("correction"), *(Column(title, justify="center") for title in titles)]
     rows = [
         [correction["name"], *(yes if correction["traits"][field] else no for field in QUESTIONS)]
         for correction in declared
     ]
-    Console().print(filled_table(headings, rows, QUESTIONS_CAPTION, box=MINIMAL, pad_edge=False))
+    print_table(filled_table(headings, rows, box=MINIMAL, pad_edge=False))
+    say("\n".join(paragraph(QUESTIONS_CAPTION)))

@@ -102,7 +102,7 @@ def _print_results(words: list[str], measured: bool, folder: Path | None, json_:
     if json_:
         print_json([row.to_json() for row in found])
         return
-    say("\n".join(columns(HEADER, WIDTHS, NUMBERS)))
+    say("\n".join(columns(HEADER, WIDTHS, NUMBERS)), as_is=True)
     groups: dict[str, list[MeasuredRow]] = {}
     for row in found:
         groups.setdefault(row.cell, []).append(row)
@@ -110,7 +110,7 @@ def _print_results(words: list[str], measured: bool, folder: Path | None, json_:
         say("")
         say("\n".join(paragraph(f"{cell}: {about(cell)}")))
         for cells in narrow_table(group):
-            say("\n".join(columns(cells, WIDTHS, NUMBERS)))
+            say("\n".join(columns(cells, WIDTHS, NUMBERS)), as_is=True)
     gpus = sorted({row.gpu for row in found if row.gpu})
     alone = [f"{MARGINS_WORDS}."] if any(MARGINS in row.method for row in found) else []
     for note in (*CAPTION, *alone, *(f"Measured on one {gpu}." for gpu in gpus)):
@@ -121,7 +121,6 @@ def _print_results(words: list[str], measured: bool, folder: Path | None, json_:
 def _print_protocol(protocol: str, folder: Path | None, json_: bool) -> None:
     """Print one long-tail protocol."""
     from dataclasses import asdict
-    from textwrap import wrap
 
     from rich.table import Column
     from rich.text import Text
@@ -140,8 +139,7 @@ def _print_protocol(protocol: str, folder: Path | None, json_: bool) -> None:
     print_table(filled_table(headings, cells, box=None, pad_edge=False))
     say("")
     for note in (PROTOCOL_CAPTION, *notes):
-        for line in wrap(note, 80, subsequent_indent="  ", break_on_hyphens=False):
-            say(line)
+        say("\n".join(paragraph(note, indent="  ")))
 
 
 def _write_page(page: Path, folder: Path | None, overwrite: bool) -> None:

@@ -33,11 +33,13 @@ def say(text: object, err: bool = False, as_is: bool = False) -> None:
 
 class _Shown(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(map(printable, wrapped(super().format(record), width_of(sys.stderr))))
+        width = width_of(sys.stderr)
+        lines = (part for line in super().format(record).split("\n") for part in wrapped(line, width))
+        return "\n".join(map(printable, lines))
 
 
 def break_warnings() -> None:
-    """Print warnings of the package as ``say`` prints, where no program has decided otherwise."""
+    """Print logged warnings as ``say`` prints, where no program has decided otherwise."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Shown())
 
@@ -113,8 +115,8 @@ def filled_table(
 
 
 def print_table(table: "Table") -> None:
-    """Print a table. On a terminal that is too narrow, cells are broken between words, those of the first column last;
-    no word or number is cut. Elsewhere nothing is broken."""
+    """Print a table. On a terminal that is too narrow, cells are broken between words, those of the first column last,
+    and on a very narrow one within words; nothing is cut off. Elsewhere nothing is broken."""
     from rich.console import Console
     from rich.measure import Measurement
 
@@ -137,6 +139,9 @@ def print_table(table: "Table") -> None:
         first.no_wrap, first.min_width, first.overflow = False, None, "fold"
         for column in others:
             column.max_width = column.min_width
+    if console.measure(table, options=wide).minimum > console.width:
+        for column in others:
+            column.no_wrap, column.min_width, column.max_width, column.overflow = False, None, None, "fold"
     console.print(table)
 
 
@@ -145,8 +150,8 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """A progress bar on a terminal, nothing elsewhere. Call it with a description, the amount done and the total.
 
     ``unit`` is ``bytes``, or a word for what is counted. The bar is shown from the first call on and disappears when
-    all is done: a run that trains afterwards shows a line of its own. Another description is another work, with a time
-    of its own.
+    all is done: a run that trains afterwards shows a line of its own. A new description starts a new task, with its
+    own remaining time.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

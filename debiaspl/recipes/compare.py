@@ -21,7 +21,7 @@ from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.folder import experiment_folder
 from debiaspl.report.comparison import OWN, Matrix
-from debiaspl.training import Choice, Job, Recipe, Run, train_all
+from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import ALONE
 from debiaspl.training.parts import PARTS, find
@@ -110,7 +110,6 @@ def plan(
     corrections: Sequence[str],
     seeds: Sequence[int],
     settings: Iterable[str],
-    device: str = "cpu",
 ) -> Plan:
     """Plan a comparison. User files named among the algorithms and corrections are executed."""
     settings = list(settings)
@@ -130,7 +129,7 @@ def plan(
     if not any(sensible.values()):
         reasons = dict.fromkeys(reason for row in refused.values() for reason in row.values())
         raise ValueError(f"no pair can be trained. {' '.join(reasons)}")
-    return Plan(base, sensible, refused, seeds, corrections, settings, device)
+    return Plan(base, sensible, refused, seeds, corrections, settings)
 
 
 def base_recipe(data: str | None, name: str | None) -> Recipe:
@@ -237,6 +236,7 @@ def compare(
     inputs = [job.recipe.to_json() for job in jobs.values()]
     with experiment_folder(out, "compare", resume, overwrite, inputs):
         different = list({job.out: job for job in jobs.values()}.values())
+        _keep_to_device(out, planned.device, any(job.out.exists() for job in different))
         for job in different:
             Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
         # Once, before several processes would each compute the same.
@@ -267,6 +267,18 @@ def compare(
         write_text(out / "table.md", matrix.to_markdown())
         write_json(out / "results.json", numbers)
         return matrix, numbers
+
+
+def _keep_to_device(out: Path, device: str, begun: bool) -> None:
+    """Raise where the runs in ``out`` have begun on another device: its rounding would be part of the differences."""
+    mark = out / ".compare"
+    before = mark.read_text().strip() or ("cpu" if begun else device)  # earlier versions used a CPU, and wrote nothing
+    if before != device:
+        raise RunError(
+            f"{out} was begun with --device {before}, and now it is {device}. Expected one device for all runs of a "
+            f"comparison. Use --device {before}, or another --out."
+        )
+    write_text(mark, f"{device}\n")
 
 
 def built_in(algorithm: str) -> str:

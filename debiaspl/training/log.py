@@ -92,10 +92,12 @@ class ProgressLine:
         stream: TextIO | None = None,
         unit: str = "step",
         part: str = "",
+        shown: bool = True,
     ) -> None:
-        """``part`` names one of several runs, to which the remaining time refers: ``run 2 of 8``."""
+        """``part`` names one of several runs, to which the remaining time refers: ``run 2 of 8``. Not ``shown``: only
+        warnings, for one of several processes that share a terminal."""
         self.name, self.first_step, self.steps = name, first_step, steps
-        self.unit, self.part = unit, part
+        self.unit, self.part, self.shown = unit, part, shown
         self._stream = sys.stderr if stream is None else stream
         self._started = time.monotonic()
         self._health: list[str] = []
@@ -127,16 +129,20 @@ class ProgressLine:
 
     def say(self, *parts: str) -> None:
         """Show these parts on one line. If they do not fit, parts are dropped from the second last on; of the last two,
-        first the name is shortened, then the first is dropped: the last one shows the position in the whole."""
-        if not self._stream.isatty():
+        first what the last has in brackets is dropped, then the name is shortened, then the first is dropped: the last
+        one shows the position in the whole. There is room left for ``^C``, which a terminal adds when it is typed: on a
+        full line it would begin another one, and this one would stay."""
+        if not self.shown or not self._stream.isatty():
             return
         from rich.cells import cell_len
         from rich.console import Console
 
         self._console = self._console or Console(file=self._stream)
-        room, kept = self._console.width, list(parts)
+        room, kept = self._console.width - len("^C") - 1, list(parts)
         while len(kept) > 2 and cell_len("  ".join(kept)) > room:
             del kept[-2]
+        if cell_len("  ".join(kept)) > room:
+            kept[-1] = kept[-1].partition(" (")[0]
         if len(kept) == 2 and cell_len("  ".join(kept)) > room:
             first = self._shortened(kept[0], room - cell_len(kept[1]) - 2)
             kept = [first, kept[1]] if first else [kept[1]]

@@ -48,6 +48,8 @@ class RunOptions:
     """How the finished run is measured."""
     part: str = ""
     """For the progress line, if this is one of several runs: ``run 2 of 8``."""
+    shown: bool = True
+    """Whether there is a progress line; warnings are printed in any case."""
     features: Path | None = None
     """Folder for the features of a frozen encoder; by default beside the run."""
 
@@ -174,7 +176,7 @@ def _train(
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
-        ProgressLine(recipe.name, number, recipe.steps, part=options.part) as progress,
+        ProgressLine(recipe.name, number, recipe.steps, part=options.part, shown=options.shown) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
     ):

@@ -16,7 +16,7 @@ import torch
 
 from debiaspl._processes import end_with_parent, safe_start, usable_cores
 from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.loop import train
+from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.run import Run
 from debiaspl.training.signals import remember, stop_requests
@@ -100,7 +100,7 @@ def _steps_taken(job: Job, future: Future[Any] | None) -> int:
 
 
 def _work(job: Job) -> dict[str, Any]:
-    return train(job.recipe, job.out, resume=True, device=job.device, workers=0)
+    return train_as(RunOptions(resume=True, device=job.device, workers=0, shown=False), job.recipe, job.out)
 
 
 def _prepare_worker() -> None:

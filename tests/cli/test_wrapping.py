@@ -5,7 +5,8 @@ import json
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import pairwise
 
 import pytest
 import typer
@@ -116,3 +117,66 @@ def test_errors_and_warnings_are_broken_too():
     assert [line for line in lines if line[0] != " "] == [lines[0], lines[3], lines[6]]
     assert lines[0].startswith("error: ")
     assert max(map(len, lines)) <= 40
+
+
+@pytest.mark.parametrize("width", [40, 50, 58])
+def test_long_tables_lose_nothing_on_a_narrow_terminal(width, monkeypatch):
+    """Folded to one column, the letters are all there, in their order."""
+    for typed in (["settings", "digits-10"], ["corrections"]):
+        with terminal() as shown:
+            monkeypatch.setenv("COLUMNS", str(width))
+            with suppress(SystemExit):
+                app(typed, standalone_mode=False)
+        text = re.sub(r"\x1b\[[\d;]*m", "", shown.getvalue())
+        assert "…" not in text
+        assert max(map(cell_len, text.splitlines())) <= width
+        assert "yes" in text or "settings" in typed
+    with terminal() as shown:
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table(
+            filled_table(("one", "two", "three"), [("abcdefghijklmnop" * 2, "qrstuvwxyzabcdefghij" * 2, "0123456789")])
+        )
+    text = re.sub(r"\x1b\[[\d;]*m", "", shown.getvalue())
+    cells = [line.split("│") for line in text.splitlines() if "│" in line]
+    assert ["".join(row[place].strip() for row in cells) for place in (1, 2)] == [
+        "abcdefghijklmnop" * 2,
+        "qrstuvwxyzabcdefghij" * 2,
+    ]
+
+
+def test_a_logged_traceback_keeps_its_lines():
+    with terminal() as shown:
+        CliRunner().invoke(app, ["recipes", "no such word"])  # sets the form of warnings
+        assert logging.lastResort is not None
+        logging.lastResort.handle(logging.makeLogRecord({"msg": "first\nsecond", "levelno": logging.WARNING}))
+    assert shown.getvalue().splitlines()[-2:] == ["first", "second"]
+
+
+def test_notes_of_lists_are_broken_once():
+    with terminal() as shown, suppress(SystemExit):
+        app(["recipes", "lt100"], standalone_mode=False)
+    notes = shown.getvalue().split("\n\n")[-3:]
+    for note in notes:
+        lines = note.strip().splitlines()
+        assert max(map(len, lines)) <= 40
+        assert all(len(line) + len(below.split()[0]) >= 40 for line, below in pairwise(lines)), note
+
+
+def test_a_progress_line_leaves_room_for_what_a_stop_prints(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    shown = Terminal()
+    line = ProgressLine("digits-10", 0, 4000, stream=shown, part="run 4 of 9 (DebiasPL, labels alone, fold 2)")
+    line.show(800, {"losses": {"labeled": 0.001, "unlabeled": 0.01}})
+    last = re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", shown.getvalue()).split("\r")[-1]
+    assert cell_len(f"{last}^C") < 50
+    assert "800/4,000" in last
+    assert last.endswith("left of run 4 of 9")
+
+
+def test_one_of_several_processes_shows_no_progress_line_but_its_warnings():
+    shown = Terminal()
+    line = ProgressLine("run", 0, 10, stream=shown, shown=False)
+    line.show(1, {"losses": {"labeled": 1.0}})
+    assert shown.getvalue() == ""
+    line.tell("warning: collapsed")
+    assert shown.getvalue() == "warning: collapsed\n"

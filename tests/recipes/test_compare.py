@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from debiaspl.algorithms import ALGORITHMS
 from debiaspl.cli import app
+from debiaspl.cli.compare import _for_runs
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes import compare as compare_module
 from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, built_in, compare, plan
@@ -301,8 +303,9 @@ def test_the_runs_are_on_the_chosen_device_or_on_a_gpu_if_there_is_one(gpu, type
     assert [job.device for job in jobs] == [device] * 2
     monkeypatch.setattr(parallel, "usable_cores", lambda: 2)
     assert [parallel.at_a_time(jobs, workers) for workers in (None, 2, 9)] == [2 if device == "cpu" else 1, 2, 2]
-    monkeypatch.setattr(parallel, "train", lambda *recipe_and_out, **options: options)
-    assert parallel._work(jobs[0])["device"] == device
+    monkeypatch.setattr(parallel, "train_as", lambda options, recipe, out: options)
+    options = parallel._work(jobs[0])
+    assert (options.device, options.shown) == (device, False)
 
 
 @pytest.mark.gpu
@@ -313,6 +316,35 @@ def test_a_comparison_on_a_gpu(tmp_path):
     assert ran.exit_code == 0, ran.output
     runs = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed0/results.json")]
     assert [run["timing"]["device"] for run in runs] == [torch.cuda.get_device_name()] * 2
+
+
+@pytest.mark.parametrize(("frozen", "device"), [(True, "cpu"), (False, "cuda")])
+def test_what_is_planned_decides_whether_features_are_frozen(frozen, device, monkeypatch):
+    """And not the recipe before --set, which may freeze an encoder or train it."""
+    planned = plan(ONE_LABEL, ["fixmatch"], ["none"], [0], [])
+    monkeypatch.setattr("debiaspl.training.frozen.is_frozen", lambda recipe: frozen and recipe != ONE_LABEL)
+    assert _for_runs(planned, "cuda", None) == device
+    if frozen:
+        with pytest.raises(ValueError, match=r"--device is cuda, .*Use --device cpu"):
+            _for_runs(planned, "cuda", "cuda")
+
+
+def test_a_comparison_keeps_to_its_device(tmp_path, monkeypatch):
+    def stop(*rest):
+        raise NotImplementedError("no training")
+
+    monkeypatch.setattr(compare_module, "train_all", stop)
+    planned = plan(ONE_LABEL, ["supervised"], ["none"], [0], SMALL)
+    for resume in (False, True):
+        with pytest.raises(NotImplementedError):
+            compare(planned, tmp_path / "out", resume=resume)
+    refusal = r"out was begun with --device cpu, and now it is cuda\. .* Use --device cpu, or another --out"
+    with pytest.raises(RunError, match=refusal):
+        compare(replace(planned, device="cuda"), tmp_path / "out", resume=True)
+    (tmp_path / "out" / ".compare").write_text("")  # as earlier versions left it
+    (tmp_path / "out" / "supervised-none-seed0").mkdir()
+    with pytest.raises(RunError, match=refusal):
+        compare(replace(planned, device="cuda"), tmp_path / "out", resume=True)
 
 
 def test_a_device_that_is_not_there_is_refused_as_in_train():
