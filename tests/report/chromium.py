@@ -143,7 +143,8 @@ class Page:
 
     def wait_for_frames(self, count: int) -> None:
         for _ in range(count):
-            self.evaluate("new Promise(done => requestAnimationFrame(done))")
+            # A browser that is busy or thinks itself hidden draws no frame: then a second has to do.
+            self.evaluate("new Promise(done => { requestAnimationFrame(done); setTimeout(done, 1000) })")
 
     def errors(self) -> list[str]:
         """What the console and the window complained of."""

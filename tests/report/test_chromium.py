@@ -294,7 +294,7 @@ def test_the_matrix_zooms_to_a_class(thousand):
     assert point(thousand, 500, 3, 1000).startswith(f"'class {order[3]}' ")
     field = "document.querySelector('#confusion .tools input')"
     thousand.evaluate(f"{field}.value = 'class 123'; {field}.dispatchEvent(new Event('input'))")
-    thousand.evaluate("new Promise(done => requestAnimationFrame(done))")
+    thousand.wait_for_frames(1)
     place = order.index(123)
     first = min(max(place - 6, 0), 1000 - 12)
     said = point(thousand, place - first, place - first, 12)
