@@ -184,8 +184,9 @@ def checked(measured: Any) -> None:
         raise ValueError("expected an object with a recipe")
     if measured["recipe"]["name"] not in RECIPES:
         raise ValueError(f"there is no recipe {measured['recipe']['name']!r} any more")
-    if not isinstance(measured["command"], str) or not isinstance(measured["device"], str):
-        raise ValueError("its command or device is not text")
+    texts = measured["command"], measured["device"], measured.get("start_command", "")
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("its command, start_command or device is not text")
     if not isinstance(measured["together"], int) or measured["together"] < 1:
         raise ValueError(f"together is {measured['together']!r}, expected a number of runs")
     if not isinstance(measured["folds"], list) or not measured["folds"]:

@@ -22,10 +22,10 @@ RECIPE_WORDS = {
     "with the Debiaser at strength 1. Settings were chosen on fold 100, which has the same test images as other folds. "
     "CIFAR-10 with 4 labels a class: at first with 21 runs of DebiasPL and 8 of FixMatch, by now with 32 of each; the "
     "best are the same for both; nothing was chosen by folds 3 to 5; folds 0 to 2 (learning_rate=0.015, "
-    "average_decay=0.996) had been run before these settings were chosen: they are no clean test. CIFAR-10-LT, 10 % "
-    "labeled: each method has the best of its own settings on that fold, of which FixMatch had 9, DebiasPL 5, its "
-    "margins 18, and alignment with logit adjustment 6; labeled images are also unlabeled. 500/4000: settings of that "
-    f"long tail. {MARGINS_WORDS}.",
+    "average_decay=0.996) had been run before these settings were chosen: they are no clean test. CIFAR-10-LT, 100 to "
+    "1, 10 % labeled: each method has the best of its own settings on that fold, of which FixMatch had 9, DebiasPL 5, "
+    "its margins 18, and alignment with logit adjustment 6; labeled images are also unlabeled. 500/4000: settings of "
+    f"that long tail. {MARGINS_WORDS}.",
     PROTOCOL: "settings and length that are usual for a standard long-tail protocol.",
 }
 READ = (

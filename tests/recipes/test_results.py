@@ -163,8 +163,9 @@ def test_a_file_that_is_no_result_is_named(tmp_path, name, text):
     ("change", "words"),
     [
         ({"together": "3"}, "together is '3', expected a number of runs"),
-        ({"command": None}, "its command or device is not text"),
-        ({"device": ["x"]}, "its command or device is not text"),
+        ({"command": None}, "its command, start_command or device is not text"),
+        ({"device": ["x"]}, "its command, start_command or device is not text"),
+        ({"start_command": 3}, "its command, start_command or device is not text"),
         ({"folds": []}, "it has no folds"),
         ({"folds": [{"accuracy": float("nan"), "seconds": 1.0}]}, "the accuracy of a fold is nan, expected a number"),
         ({"folds": [{"accuracy": 0.5, "seconds": "9"}]}, "the seconds of a fold is '9', expected a number"),
