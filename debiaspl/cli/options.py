@@ -1,7 +1,6 @@
 """Options that several commands have, each declared once: one name, one meaning, one help text."""
 
 import os
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,12 +94,3 @@ def refuse_both(resume: bool, overwrite: bool) -> None:
             "--overwrite is for one process: torchrun may restart it, and it would then replace what it has trained. "
             "Remove the folder first, or choose another --out."
         )
-
-
-def replacing(place: Path, recipe: Any, overwrite: bool) -> AbstractContextManager[None]:
-    """Around the training: with ``--overwrite``, an earlier run in ``place`` is replaced once the new one has begun."""
-    if not overwrite:
-        return nullcontext()
-    from debiaspl.recipes.folder import overwriting_run
-
-    return overwriting_run(place, recipe)

@@ -23,7 +23,6 @@ from debiaspl.cli.options import (
     Workers,
     one_table,
     refuse_both,
-    replacing,
 )
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
@@ -121,7 +120,7 @@ def _of_photos(
     recipe = choose_start(photos, machine).with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
-    with replacing(place, recipe, overwrite):
+    with Run(place).replacing(recipe, overwrite):
         begun = Run.at(place, recipe, options.resume).config_path.exists()
         say(photos.headline() + _classes_of(photos))
         if options.resume and not begun:
@@ -166,7 +165,7 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
     recipe = recipe.with_settings(settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
-    with replacing(place, recipe, overwrite):
+    with Run(place).replacing(recipe, overwrite):
         begun = (place / "config.json").exists()
         if rank() is None:
             Run.at(place, recipe, options.resume)

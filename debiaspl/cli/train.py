@@ -24,7 +24,6 @@ from debiaspl.cli.options import (
     Workers,
     one_table,
     refuse_both,
-    replacing,
 )
 from debiaspl.cli.resuming import warn_of_new_run
 from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, print_table, say
@@ -115,7 +114,7 @@ def train_command(
             warn_of_new_run(folder, chosen)
         limit = TIMEOUT if timeout is None else timeout
         options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
-        with replacing(folder, chosen, overwrite):
+        with Run(folder).replacing(chosen, overwrite):
             results = train_as(options, chosen, folder)
         if rank():
             return  # the first one speaks for all
@@ -182,7 +181,7 @@ def _train_photos(
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
     # A start of its own lies below the run, and is trained again with it.
-    with replacing(place, checked if start is None else replace(checked, start=""), overwrite):
+    with Run(place).replacing(checked if start is None else replace(checked, start=""), overwrite):
         begun = Run.at(place, checked, resume).config_path.exists()
         say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
         say(photos.each_class())

@@ -24,7 +24,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
-from debiaspl.files import exists_already, moved_aside, new_folder, parse_json
+from debiaspl.files import exists_already, new_folder, parse_json
 
 FORMAT = 1
 SHARD_BYTES = 1 << 30
@@ -92,11 +92,8 @@ def pack(
     """
     refuse_packing_over(out, overwrite)
     try:
-        with ExitStack() as replacing, new_folder(out) as partial:
-            count = _write(batches, classes, partial, shard_bytes, progress)
-            if out.exists():
-                replacing.enter_context(moved_aside(out))
-            return count
+        with new_folder(out) as partial:
+            return _write(batches, classes, partial, shard_bytes, progress)
     except OSError as error:
         raise DataError(f"could not write {out}: {error.strerror or error}. Nothing was left behind.") from error
 

@@ -5,9 +5,9 @@ from debiaspl.files.formulas import guarded, unguarded
 from debiaspl.files.json_text import parse_json
 from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
 from debiaspl.files.memory import fits, free_memory, gigabytes
+from debiaspl.files.overwrite import replacing
 from debiaspl.files.whole import (
     exists_already,
-    moved_aside,
     new_folder,
     put_in_place,
     refuse_existing,
@@ -30,7 +30,6 @@ __all__ = [
     "gigabytes",
     "guarded",
     "locked",
-    "moved_aside",
     "new_folder",
     "open_locked",
     "open_own",
@@ -39,6 +38,7 @@ __all__ = [
     "refuse_existing",
     "refuse_missing_folder",
     "remove_leftovers",
+    "replacing",
     "unguarded",
     "write_bytes",
     "write_json",

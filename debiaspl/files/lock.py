@@ -1,4 +1,7 @@
-"""File locks. The kernel releases a lock when its process ends, however it ends."""
+"""File locks. The kernel releases a lock when its process ends, however it ends.
+
+On a file system without locks, the process number in a lock file decides: the lock is free if that process has ended.
+"""
 
 import errno
 import os
@@ -10,6 +13,7 @@ from typing import BinaryIO
 
 # A name made by another user may be a link to a file that we must not change, or a pipe that blocks.
 _CAREFULLY = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW if hasattr(os, "O_NOFOLLOW") else 0
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 class FileError(ValueError):
@@ -36,6 +40,10 @@ def try_lock(descriptor: int, wait: bool = False) -> bool | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
     return True
 
 
@@ -43,15 +51,37 @@ def open_locked(path: Path) -> BinaryIO:
     """Open a file for appending, create it if needed, and lock it until it is closed. Raises Busy or OSError."""
     while True:
         file = open(open_own(path), "a+b")  # noqa: SIM115 - the caller closes it
-        if try_lock(file.fileno()) is False:
-            file.seek(0)
-            process = file.read(20).decode(errors="replace").strip()
+        try:
+            free = try_lock(file.fileno())
+            process = None if free else _process_in(file)
+        except OSError:
             file.close()
-            raise Busy(f"another process is using {path}.", int(process) if process.isdecimal() else None)
+            raise
+        if free is False or (free is None and _is_running(process)):
+            file.close()
+            raise Busy(f"another process is using {path}.", process)
         # A process that was just ending may have removed the file with this lock: another may hold a new file.
         if is_at(path, file.fileno()):
             return file
         file.close()
+
+
+def _process_in(file: BinaryIO) -> int | None:
+    file.seek(0)
+    process = file.read(20).decode(errors="replace").strip()
+    return int(process) if process.isdecimal() else None
+
+
+def _is_running(process: int | None) -> bool:
+    if process is None:
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # of another user
+    return True
 
 
 @contextmanager

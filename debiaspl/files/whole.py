@@ -23,6 +23,8 @@ from debiaspl.files.lock import FileError, is_at, try_lock
 
 LONGEST_NAME = 200
 """Longest name, in bytes, that fits into a hidden name; file systems allow 255."""
+PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
+"""Names of what a killed process may leave."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -46,24 +48,6 @@ def new_folder(path: Path) -> Iterator[Path]:
     with _beside(path, _new_folder) as (partial, _):
         yield partial
         put_in_place(partial, path)
-
-
-@contextmanager
-def moved_aside(path: Path) -> Iterator[None]:
-    """Give the folder ``path`` a hidden name while the block runs.
-
-    If the block has written something else under the name, the old folder is removed; if not, it is moved back. Hidden
-    files alone, such as a lock, do not count.
-    """
-    with _beside(path, _new_folder) as (hidden, _):
-        put_in_place(path, hidden / path.name)
-        try:
-            yield
-        finally:
-            if not (path.is_dir() and any(not child.name.startswith(".") for child in path.iterdir())):
-                if path.is_dir():
-                    shutil.rmtree(path)
-                put_in_place(hidden / path.name, path)
 
 
 def put_in_place(partial: Path, path: Path) -> None:

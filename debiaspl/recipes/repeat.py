@@ -17,7 +17,6 @@ from typing import Any
 from debiaspl.files import write_json
 from debiaspl.models.start import find_start
 from debiaspl.recipes import recipe as recipe_named
-from debiaspl.recipes.folder import overwriting_run, refuse_inputs_inside
 from debiaspl.recipes.result_files import read_result
 from debiaspl.recipes.results import computed
 from debiaspl.report.intervals import next_interval
@@ -174,10 +173,8 @@ def repeat(
     jobs = {**planned.starts, **dict(planned.runs.values())}
     with ExitStack() as stack:  # all folders are checked before anything trains
         for place, recipe in jobs.items():
-            if overwrite:
-                refuse_inputs_inside(place, [planned.recorded.path])
-                ours = replace(recipe, start="") if Path(recipe.start) in planned.starts else recipe
-                stack.enter_context(overwriting_run(place, ours))
+            ours = replace(recipe, start="") if Path(recipe.start) in planned.starts else recipe
+            stack.enter_context(Run(place).replacing(ours, overwrite))
             Run.at(place, recipe, options.resume)
         for place, recipe in planned.starts.items():
             watch(f"The start, {recipe.name}, {recipe.steps:,} steps: {place}")

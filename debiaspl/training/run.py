@@ -1,7 +1,7 @@
 """A run folder."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data.tensor_file import tensor_file
-from debiaspl.files import Busy, exists_already, locked, parse_json, write_bytes, write_json, write_text
+from debiaspl.files import Busy, exists_already, locked, parse_json, replacing, write_bytes, write_json, write_text
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
@@ -72,6 +72,13 @@ class Run:
             if not self.config_path.exists():
                 write_json(self.config_path, {"debiaspl": __version__, "recipe": recipe.to_json()})
             yield
+
+    def replacing(self, recipe: Recipe, overwrite: bool) -> AbstractContextManager[None]:
+        """Around the training; with ``overwrite``, an earlier run in the folder is renamed before."""
+        begun = self.config_path.exists()
+        if overwrite and begun:
+            self.recipe()  # raises for the config.json of something else
+        return replacing(self.folder, overwrite and begun, [recipe.to_json()])
 
     @property
     def config_path(self) -> Path:

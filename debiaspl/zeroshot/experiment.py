@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -17,9 +17,8 @@ from debiaspl.data import DataError, ImageSet
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
-from debiaspl.files import exists_already, write_bytes, write_json, write_text
+from debiaspl.files import exists_already, replacing, write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
-from debiaspl.recipes.folder import overwriting
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
@@ -173,16 +172,14 @@ class Experiment:
         return ZeroShotOutcome(rows, [place for _, place in places.values()], model, shown)
 
     def _replacing(self, out: Path, evaluate: Path | None, overwrite: bool) -> AbstractContextManager[None]:
-        """With ``overwrite``, an earlier zero-shot run is replaced once the new one has begun."""
-        if not overwrite or not (out / MARK).exists():
-            return nullcontext()
+        """With ``overwrite``, an earlier zero-shot run is renamed before."""
         given = self.labels, evaluate, self.photos, self.cache, getattr(self.teacher, "path", None)
         student = (
             self.student.name,
             list(self.student.settings),
             [one.partition("=")[2] for one in self.student.settings],
         )
-        return overwriting(out, [given, student])
+        return replacing(out, overwrite and (out / MARK).exists(), [given, student])
 
     def _places(self, out: Path, recipes: dict[str, Recipe]) -> dict[str, tuple[Recipe, Path]]:
         """Recipe and folder of each student, by its name in the table."""

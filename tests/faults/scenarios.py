@@ -12,7 +12,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.packed import open_packed, pack
 from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
-from debiaspl.files import FileError, locked, remove_leftovers, write_text, write_whole
+from debiaspl.files import FileError, locked, remove_leftovers, replacing, write_text, write_whole
 from debiaspl.label.table import Table
 from debiaspl.predictions import read_predictions
 from debiaspl.training import RunError, checkpoint, train
@@ -103,6 +103,27 @@ def _check_log(folder: Path) -> None:
     assert (folder / "log.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
 
 
+def _old_run(folder: Path) -> None:
+    (folder / "run").mkdir()
+    for name in ("config.json", "results.json"):
+        (folder / "run" / name).write_text("old")
+
+
+def _overwrite(folder: Path) -> None:
+    with replacing(folder / "run", True):
+        (folder / "run").mkdir(exist_ok=True)
+        write_text(folder / "run" / "config.json", "new")
+        write_text(folder / "run" / "results.json", "new")
+
+
+def _check_overwritten(folder: Path) -> None:
+    """The old run or the new one is whole, and a further one finds its way."""
+    whole = [(folder / name / "results.json").is_file() for name in ("run", "run.old")]
+    assert any(whole), whole
+    _overwrite(folder)
+    assert (folder / "run" / "results.json").read_text() == "new"
+
+
 def _hold(folder: Path) -> None:
     with locked(folder / ".lock"):
         pass
@@ -147,6 +168,7 @@ SCENARIOS: dict[str, Scenario] = {
         _save_two, lambda folder: checkpoint.save(folder / "checkpoint", _checkpoint(3)), _check_checkpoint
     ),
     "log": Scenario(lambda folder: (folder / "log.jsonl").write_text('{"step": 1}\nrest'), _log, _check_log),
+    "overwrite": Scenario(_old_run, _overwrite, _check_overwritten),
     "lock": Scenario(lambda folder: None, _hold, _hold),
     "predict": Scenario(lambda folder: None, _predict, _check_predictions),
 }

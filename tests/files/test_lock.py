@@ -1,5 +1,6 @@
 """One process at a time; a lock file that is not one is left alone."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -66,3 +67,22 @@ def test_digests(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     assert digest_of_file(tmp_path / "a").startswith("ba7816bf")
     assert digest_of_file(tmp_path / "a", "md5") == "900150983cd24fb0d6963f7d28e17f72"
+
+
+def test_without_locks_of_the_file_system_the_process_number_decides(tmp_path, monkeypatch):
+    import fcntl
+
+    def none(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    path = tmp_path / ".lock"
+    with locked(path), pytest.raises(Busy) as raised, locked(path):
+        pass
+    assert raised.value.process == os.getpid()
+    path.write_text("999999999\n")  # of a process that has ended
+    with locked(path):
+        assert path.read_text() == f"{os.getpid()}\n"
+    run = Run.at(tmp_path / "run", TINY, resume=False)
+    with run.begin(TINY), pytest.raises(RunError, match="another process is training"), run.begin(TINY):
+        pass

@@ -12,7 +12,6 @@ import pytest
 
 from debiaspl.files import (
     FileError,
-    moved_aside,
     new_folder,
     put_in_place,
     remove_leftovers,
@@ -150,32 +149,11 @@ def test_folders_are_whole_or_absent(tmp_path):
     with pytest.raises(FileNotFoundError), new_folder(tmp_path / "g") as folder:
         (folder / "a" / "b").write_text("x")
     assert names(tmp_path) == ["f"]
-    (tmp_path / ".f.0123456789abcdef.partial").mkdir()
+    (tmp_path / ".f2.0123456789abcdef.partial").mkdir()
     remove_leftovers.cache_clear()
-    with new_folder(tmp_path / "f2"), moved_aside(tmp_path / "f"):
+    with new_folder(tmp_path / "f2"):
         pass
     assert names(tmp_path) == ["f", "f2"]
-
-
-def test_a_folder_that_is_replaced_stays_until_there_is_a_new_one(tmp_path):
-    folder = tmp_path / "f"
-    folder.mkdir()
-    (folder / "old").write_text("x")
-
-    def fail_after(written):
-        with moved_aside(folder):
-            assert not folder.exists()
-            folder.mkdir()
-            (folder / written).touch()
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        fail_after(".lock")  # nothing that was asked for
-    assert names(folder) == ["old"]
-    with pytest.raises(KeyError):
-        fail_after("new")
-    assert names(folder) == ["new"]
-    assert names(tmp_path) == ["f"]
 
 
 def test_put_in_place_replaces(tmp_path):

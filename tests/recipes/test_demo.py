@@ -80,16 +80,8 @@ def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path
     assert (tmp_path / "table.md").exists()
     with pytest.raises(RuntimeError, match="far enough"):
         demo(tmp_path, range(1), overwrite=True)
-    assert (tmp_path / "table.md").exists(), "a new one that never began replaces nothing"
-
-    def begin(jobs, *arguments):
-        (jobs[0].out).mkdir()
-        stop()
-
-    monkeypatch.setattr(demo_module, "train_all", begin)
-    with pytest.raises(RuntimeError, match="far enough"):
-        demo(tmp_path, range(1), overwrite=True)
-    assert not (tmp_path / "table.md").exists()
+    assert [path.name for path in tmp_path.iterdir()] == [".demo"]
+    assert (tmp_path.with_name(f"{tmp_path.name}.old") / "table.md").exists()
 
 
 def results(accuracy: float, worst: float, labels: list[int] | None = None) -> dict[str, Any]:

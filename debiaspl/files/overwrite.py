@@ -1,0 +1,172 @@
+"""``--overwrite``: the earlier folder becomes NAME.old, which is removed when the new one is complete.
+
+Nothing is hidden, and nothing is moved back. A folder is complete when it has its ``results.json``. From NAME.old only
+what a run writes is removed; other files stay there. A NAME.old that exists already is kept: an unfinished NAME is
+then replaced, and a finished one becomes NAME.old2.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from debiaspl.files.lock import Busy, FileError, open_locked
+from debiaspl.files.whole import PARTIAL, write_text
+
+NOTE = "OLD.txt"
+"""In a folder that --overwrite has renamed. Without it, a folder of that name is the user's own."""
+_LAST = ("config.json", NOTE)
+"""Removed last: a folder that is removed in part is still known for what it is."""
+_RUN = (
+    r"config\.json|log\.jsonl|model\.safetensors|predictions\.csv|results\.json|report\.html|chosen\.json"
+    r"|table\.md|comparison\.png|zeroshot\.csv|repeat\.json|\.compare|\.demo|\.zeroshot|\.lock"
+)
+_RUNS_BELOW = r"supervised|graph|start|check|fixmatch|debiaspl|taught|fold-\d+|.+-seed\d+|.+-fold\d+"
+_FOLDERS = {"checkpoint": r"step-\d+\.safetensors", ".features": r"[0-9a-f-]+\.(safetensors|json)"}
+"""Folders in a run, and the files that belong into them."""
+_log = logging.getLogger("debiaspl")
+
+
+@contextmanager
+def replacing(folder: Path, overwrite: bool, inputs: Iterable[Any] = ()) -> Iterator[None]:
+    """Around what fills ``folder``; with ``overwrite``, the earlier one is renamed before.
+
+    Raises, and changes nothing, where a process works in the folder, where it is a link or the current folder, and
+    where it contains one of the ``inputs`` (paths, or values with paths in them).
+    """
+    if overwrite and folder.is_dir() and any(folder.iterdir()):
+        _refuse(folder, inputs)
+        _set_aside(folder)
+    old = [path for path in _old_folders(folder) if (path / NOTE).is_file()]
+    kept = f"the earlier one is kept in {' and '.join(map(str, old))} until a new one in {folder} is complete"
+    if old:
+        _log.warning("%s", kept)
+    try:
+        yield
+    except BaseException:
+        if old:
+            _log.warning("not complete: %s", kept)
+        raise
+    if is_complete(folder):
+        for path in old:
+            remove_written(path)
+
+
+def is_complete(folder: Path) -> bool:
+    return (folder / "results.json").is_file()
+
+
+def remove_written(folder: Path) -> None:
+    """Remove what a run writes from a folder, and the folder if nothing else is in it; what stays is logged."""
+    try:
+        left = _remove_written(folder, labels=(folder / ".zeroshot").is_file())
+    except OSError as error:
+        _log.warning("%s could not be removed: %s. Remove it by hand.", folder, error.strerror or error)
+        return
+    if left:
+        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+        names = ", ".join(str(path.relative_to(folder)) for path in left[:3])
+        _log.warning("%s stays, because a run did not write what it also contains: %s%s", folder, names, more)
+
+
+def _set_aside(folder: Path) -> None:
+    """Rename the folder, or remove an unfinished one if there is an older one."""
+    old = next(path for path in _names(folder) if not os.path.lexists(path))
+    if not is_complete(folder) and old.name != f"{folder.name}.old":
+        remove_written(folder)
+        if not folder.exists():
+            return
+    try:
+        folder.rename(old)
+    except OSError as error:
+        raise FileError(f"{folder} could not be renamed to {old}: {error.strerror or error}.") from error
+    write_text(
+        old / NOTE,
+        f"{folder.name} is being replaced with --overwrite. This earlier one is removed when the new one is "
+        "complete.\nTo keep it, rename this folder.\n",
+    )
+
+
+def _names(folder: Path) -> Iterator[Path]:
+    yield folder.with_name(f"{folder.name}.old")
+    for number in count(2):
+        yield folder.with_name(f"{folder.name}.old{number}")
+
+
+def _old_folders(folder: Path) -> list[Path]:
+    if not folder.parent.is_dir():
+        return []
+    name = re.compile(re.escape(folder.name) + r"\.old\d*")
+    return sorted(path for path in folder.parent.iterdir() if name.fullmatch(path.name) and not path.is_symlink())
+
+
+def _remove_written(folder: Path, labels: bool) -> list[Path]:
+    """What is left in the folder. ``labels``: labels.csv was made by a zero-shot teacher."""
+    left: list[Path] = []
+    for path in sorted(folder.iterdir(), key=lambda path: (path.name in _LAST, path.name)):
+        inside = _FOLDERS.get(path.name)
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder and inside is not None:
+            left += _remove_files(path, inside)
+        elif is_folder and re.fullmatch(_RUNS_BELOW, path.name):
+            left += _remove_written(path, labels=False)
+        elif path.is_file() and not path.is_symlink() and _is_written(path.name, labels):
+            path.unlink()
+        else:
+            left.append(path)
+    with suppress(OSError):
+        folder.rmdir()
+    return left
+
+
+def _is_written(name: str, labels: bool) -> bool:
+    written = re.fullmatch(_RUN, name) or PARTIAL.fullmatch(name) or name == NOTE
+    return bool(written) or (labels and name == "labels.csv")
+
+
+def _remove_files(folder: Path, names: str) -> list[Path]:
+    left = []
+    for path in folder.iterdir():
+        if path.is_file() and not path.is_symlink() and (re.fullmatch(names, path.name) or PARTIAL.fullmatch(path.name)):
+            path.unlink()
+        else:
+            left.append(path)
+    with suppress(OSError):
+        folder.rmdir()
+    return left
+
+
+def _refuse(folder: Path, inputs: Iterable[Any]) -> None:
+    if folder.is_symlink():
+        raise FileError(f"{folder} is a link, so it is not overwritten. Give the folder that it leads to.")
+    if Path.cwd().is_relative_to(folder.resolve()):
+        raise FileError(
+            f"{folder} is the current folder or contains it, so it is not overwritten. Choose another --out."
+        )
+    for path in map(Path, _texts(list(inputs))):
+        if path.exists() and path.resolve().is_relative_to(folder.resolve()):
+            raise FileError(f"{path} is needed and lies in {folder}, which would be renamed. Choose another --out.")
+    for lock in (path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}.lock")):
+        try:
+            open_locked(lock).close()
+        except Busy as error:
+            raise FileError(
+                f"another process is training in {lock.parent}, so it is not overwritten. Wait for it or stop it, or "
+                "choose another --out."
+            ) from error
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a value that may be a path; ``PATH.py:Class`` is one of a file."""
+    if isinstance(value, Path):
+        yield str(value)
+    elif isinstance(value, str) and 0 < len(value) < 1000:
+        yield value
+        yield value.rpartition(":")[0] or value
+    elif isinstance(value, dict | list | tuple):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
