@@ -131,7 +131,11 @@ def _is_written(name: str, labels: bool) -> bool:
 def _remove_files(folder: Path, names: str) -> list[Path]:
     left = []
     for path in folder.iterdir():
-        if path.is_file() and not path.is_symlink() and (re.fullmatch(names, path.name) or PARTIAL.fullmatch(path.name)):
+        if (
+            path.is_file()
+            and not path.is_symlink()
+            and (re.fullmatch(names, path.name) or PARTIAL.fullmatch(path.name))
+        ):
             path.unlink()
         else:
             left.append(path)

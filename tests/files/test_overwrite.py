@@ -40,10 +40,12 @@ def marks() -> dict[str, str]:
     return {path.parent.name: path.read_text() for path in Path().glob("*/log.jsonl")}
 
 
-def replaced(mark: str, complete: bool = True) -> None:
+def replaced(mark: str, complete: bool = True, stop: BaseException | None = None) -> None:
     with replacing(Path("run"), True):
         assert not Path("run").exists()
         run("run", mark, complete)
+        if stop is not None:
+            raise stop
 
 
 def test_the_old_run_goes_when_the_new_one_is_complete(caplog):
@@ -57,9 +59,8 @@ def test_the_old_run_goes_when_the_new_one_is_complete(caplog):
 def test_an_interrupted_one_leaves_the_old_run_and_the_next_keeps_it(caplog):
     run("run", "first")
     for mark in ("second", "third"):
-        with pytest.raises(KeyboardInterrupt), replacing(Path("run"), True):
-            run("run", mark, complete=False)
-            raise KeyboardInterrupt
+        with pytest.raises(KeyboardInterrupt):
+            replaced(mark, complete=False, stop=KeyboardInterrupt())
         assert marks() == {"run": mark, "run.old": "first"}
         assert "not complete: the earlier one is kept in run.old" in caplog.text
     replaced("fourth")
