@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl.files.lock import Busy, FileError, open_locked
-from debiaspl.files.whole import PARTIAL, write_text
+from debiaspl.files.whole import PARTIAL, put_in_place, write_text
 
 NOTE = "OLD.txt"
 """In a folder that --overwrite has renamed. Without it, a folder of that name is the user's own."""
@@ -81,9 +81,9 @@ def _set_aside(folder: Path) -> None:
         if not folder.exists():
             return
     try:
-        folder.rename(old)
+        put_in_place(folder, old)
     except OSError as error:
-        raise FileError(f"{folder} could not be renamed to {old}: {error.strerror or error}.") from error
+        raise FileError(f"{folder} could not be moved to {old}: {error.strerror or error}. Nothing was removed.") from error
     write_text(
         old / NOTE,
         f"{folder.name} is being replaced with --overwrite. This earlier one is removed when the new one is "
