@@ -83,7 +83,9 @@ def _set_aside(folder: Path) -> None:
     try:
         put_in_place(folder, old)
     except OSError as error:
-        raise FileError(f"{folder} could not be moved to {old}: {error.strerror or error}. Nothing was removed.") from error
+        raise FileError(
+            f"{folder} could not be moved to {old}: {error.strerror or error}. Nothing was removed."
+        ) from error
     write_text(
         old / NOTE,
         f"{folder.name} is being replaced with --overwrite. This earlier one is removed when the new one is "
