@@ -25,6 +25,10 @@ class Files(Protocol):
 
     def __len__(self) -> int: ...
 
+    def stamp(self, position: int) -> tuple[int, int]:
+        """Size in bytes and time of the last change, in nanoseconds: a file whose stamp is the same is not read again.
+        (-1, -1) if there is no such file."""
+
     def read(self, position: int) -> bytes: ...
 
 
@@ -37,6 +41,14 @@ class FolderFiles:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def stamp(self, position: int) -> tuple[int, int]:
+        try:
+            found = (self.root / self.names[position]).stat()
+        except OSError:
+            return -1, -1
+        # Unpacking and copying may set the time of the content, but not that of the file.
+        return found.st_size, max(found.st_mtime_ns, found.st_ctime_ns)
 
     def read(self, position: int) -> bytes:
         try:

@@ -35,6 +35,11 @@ class TarShards:
     def __len__(self) -> int:
         return len(self.shard)
 
+    def stamp(self, position: int) -> tuple[int, int]:
+        """Size of the image, and time of its shard."""
+        found = self.paths[self.shard[position]].stat()
+        return int(self.size[position]), max(found.st_mtime_ns, found.st_ctime_ns)
+
     def read(self, position: int) -> bytes:
         """The bytes of one image file."""
         path = self.paths[self.shard[position]]

@@ -3,6 +3,7 @@
 from debiaspl.encoders.cache import EncodedViews, Features, cached_features
 from debiaspl.encoders.encode import Encoded, encode
 from debiaspl.encoders.encoder import Encoder, fingerprint
+from debiaspl.encoders.feature_folder import features_of
 from debiaspl.encoders.load import build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.network import EncoderNetwork
 from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained
@@ -18,6 +19,7 @@ __all__ = [
     "build_encoder",
     "cached_features",
     "encode",
+    "features_of",
     "fingerprint",
     "lite0_is_installed",
     "load_encoder",
