@@ -5,9 +5,9 @@
     00001-00512.safetensors   rows 512 and following of file 1, which is not complete yet
 
 An image is not opened if a row has its name, size and time. Otherwise it is read and hashed. If a row has its digest,
-the image was moved or copied, and has the features of that row; if not, it is encoded. New and changed images go into new
-files; rows of images that were removed stay unused. A file belongs to one encoder and to one line of the manifest, and
-has a digest: one that is damaged or made for something else is computed again.
+the image was moved or copied, and has the features of that row; if not, it is encoded. New and changed images go into
+new files; rows of images that were removed stay unused. A file belongs to one encoder and to one line of the manifest,
+and has a digest: one that is damaged or made for something else is computed again.
 """
 
 import hashlib
