@@ -3,7 +3,7 @@
 from debiaspl.encoders.cache import EncodedViews, Features, cached_features
 from debiaspl.encoders.encode import Encoded, encode
 from debiaspl.encoders.encoder import Encoder, fingerprint
-from debiaspl.encoders.feature_folder import features_of
+from debiaspl.encoders.feature_folder import ImageFeatures, features_of
 from debiaspl.encoders.load import build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.network import EncoderNetwork
 from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained
@@ -15,6 +15,7 @@ __all__ = [
     "Encoder",
     "EncoderNetwork",
     "Features",
+    "ImageFeatures",
     "NetworkFacts",
     "build_encoder",
     "cached_features",

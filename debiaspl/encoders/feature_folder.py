@@ -48,7 +48,7 @@ Watch = Callable[[int, int], None]
 """Called with the number of images done and the total."""
 
 
-class Features(NamedTuple):
+class ImageFeatures(NamedTuple):
     """Features of a set of images, in the order of the set."""
 
     values: Tensor
@@ -60,7 +60,7 @@ class Features(NamedTuple):
 @torch.no_grad()
 def features_of(
     images: ImageSet, encoder: Encoder, folder: Path | str, watch: Watch = lambda done, total: None
-) -> Features:
+) -> ImageFeatures:
     """Features of every image; those that ``folder`` has for this encoder and image size are not computed again.
 
     ``watch(done, total)`` is called after every batch. If it raises, to stop, what is done is kept.
@@ -208,7 +208,7 @@ class _Encoding:
         """Digest of an image -> file and row of its features."""
         self.read = lru_cache(1)(lambda number: folder.read(number, self.files[number]))
 
-    def run(self) -> Features:
+    def run(self) -> ImageFeatures:
         begun: dict[int, Rows] = {}
         for number, names in enumerate(self.files):
             rows = self.folder.read(number, names)
@@ -230,7 +230,7 @@ class _Encoding:
         for number, rows in begun.items():
             if any(self.place.get(name) in self.left for name in self.files[number][rows.count :]):
                 self._complete(number, rows)
-        return Features(self.values, self.skipped)
+        return ImageFeatures(self.values, self.skipped)
 
     def _use(self, names: Sequence[str], rows: Rows) -> None:
         """Take the rows of images that have not changed since."""
