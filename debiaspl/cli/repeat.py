@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import AsJson, Device, Overwrite, Resume, Settings, refuse_both
-from debiaspl.cli.terminal import command_to_go_on, plain_errors, print_json, say
+from debiaspl.cli.terminal import plain_errors, print_json, resume_command, say
 
 
 def repeat_command(
@@ -47,11 +46,11 @@ def repeat_command(
         planned = plan(recorded, folds or [], folder, settings or [], start_settings or [])
         for line in recorded_folds(planned):
             say(line, err=json_)
-        options = RunOptions(resume, device, go_on=command_to_go_on())
+        options = RunOptions(resume, device, go_on=resume_command())
         result = repeat(planned, folder, options, lambda text: say(text, err=json_), overwrite)
         if json_:
             print_json(result)
             return
         for line in in_words(result):
             say(line)
-        say(f"Runs and repeat.json are in {whole(folder)}")
+        say(f"Runs and repeat.json are in {folder}")

@@ -1,12 +1,11 @@
-"""``debiaspl report`` and ``debiaspl watch``: reports of runs."""
+"""``debiaspl report``: reports of runs."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from debiaspl._wrapped import whole
-from debiaspl.cli.options import OverwriteFiles, Port
+from debiaspl.cli.options import OverwriteFiles
 from debiaspl.cli.terminal import plain_errors, say
 
 
@@ -36,33 +35,9 @@ def report_command(
             refuse_other_page(page, overwrite)
         found = [read_run(folder) for given in runs for folder in runs_in(given)]
         write_text(page, runs_page(found, RECIPES))
-        say(f"The report is {whole(page)}")
+        say(f"The report is {page}")
         unfair = differences(methods_of(found))
         if unfair:
             say("warning: these runs differ in more than the method:", err=True)
         for one in unfair:
             say(f"  {one}", err=True)
-
-
-def watch_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, training or ended.")],
-    port: Port = 0,
-) -> None:
-    """Show the report of a run in the browser while it trains, on this machine only (127.0.0.1)."""
-    with plain_errors():
-        from debiaspl.recipes import RECIPES
-        from debiaspl.report.runs import WatchServer
-        from debiaspl.training import RunError
-
-        try:
-            server = WatchServer(run, RECIPES, port)
-        except OSError as error:
-            raise RunError(
-                f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
-            ) from error
-        with server:
-            try:
-                say(f"Watching {whole(run)} at {server.url} (Ctrl-C to stop)")
-                server.serve_forever()
-            except KeyboardInterrupt:
-                say("ended", err=True)

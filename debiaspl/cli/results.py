@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from debiaspl._printable import printable
-from debiaspl._wrapped import whole
 from debiaspl.cli.columns import chosen_by, columns, paragraph
 from debiaspl.cli.options import AsJson, OverwriteFiles
 from debiaspl.cli.terminal import filled_table, plain_errors, print_json, print_table, say
@@ -162,4 +161,4 @@ def _write_page(page: Path, folder: Path | None, overwrite: bool) -> None:
         write_text(page, text(lines, figure.name))
     else:
         write_text(page, html_page(lines))
-    say(f"The page is {whole(page)}: {sum(bool(line.accuracy) for line in lines)} measured rows of {len(lines)}.")
+    say(f"The page is {page}: {sum(bool(line.accuracy) for line in lines)} measured rows of {len(lines)}.")

@@ -7,60 +7,53 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from debiaspl._printable import printable
+from debiaspl._printable import printable, prose
 from debiaspl._torchrun import rank, tell
-from debiaspl._wrapped import unmarked, width_of, wrapped
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
     from rich.text import Text
 
-WIDE = 10_000
-"""In columns; wider than any table."""
-
 
 def say(text: object, err: bool = False, as_is: bool = False) -> None:
-    """Print text that may contain names from untrusted files, on lines of its own. On a terminal, long lines are broken
-    between words; ``as_is``: never, for text that a program reads."""
-    width = None if as_is else width_of(sys.stderr if err else sys.stdout)
-    lines = (part for line in str(text).split("\n") for part in wrapped(line, width))
-    typer.echo("\n".join(map(printable, lines)), err=err)
+    """Print text that may contain names from untrusted files. On a terminal, long lines are broken between words;
+    ``as_is``: never, for text that a program reads."""
+    lines = "\n".join(map(printable, str(text).split("\n")))
+    typer.echo(lines if as_is else prose(lines, sys.stderr if err else sys.stdout), err=err)
 
 
-class _Shown(logging.Formatter):
+class _Prose(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        width = width_of(sys.stderr)
-        lines = (part for line in super().format(record).split("\n") for part in wrapped(line, width))
-        return "\n".join(map(printable, lines))
+        return prose(super().format(record), sys.stderr)
 
 
 def break_warnings() -> None:
     """Print logged warnings as ``say`` prints, where no program has decided otherwise."""
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Shown())
+        logging.lastResort.setFormatter(_Prose())
 
 
 def plain(text: object, style: str = "") -> "Text":
     """The same for rich, without markup."""
     from rich.text import Text
 
-    return Text(printable(unmarked(str(text))), style)
+    return Text(printable(str(text)), style)
 
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Print errors that a user can fix as a message, without a traceback."""
-    said = "error" if rank() is None else f"error on rank {rank()}"
     try:
         yield
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
             raise  # the reader of a pipe has closed it: typer exits silently
-        _fail(f"{said}: {error.filename or ''}: {error.strerror or error}")
+        fail(f"{error.filename or ''}: {error.strerror or error}")
     except KeyboardInterrupt:
         say("Stopped.", err=True)
         raise typer.Exit(130) from None
@@ -74,26 +67,35 @@ def plain_errors() -> Iterator[None]:
             if not rank():
                 say(str(error), err=True)
             raise typer.Exit(128 + error.signal) from None
-        _fail(f"{said}: {error}")
+        fail(str(error))
 
 
-def _fail(message: str) -> NoReturn:
+def fail(message: str, code: int = 1) -> NoReturn:
+    """Print an error and exit."""
+    message = f"error: {message}" if rank() is None else f"error on rank {rank()}: {message}"
     say(message, err=True)
     if rank() is not None:
         tell(message)
         # Python would end NCCL first, which waits for the others; torchrun must see at once that this one is gone.
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(1)
-    raise typer.Exit(1) from None
+        os._exit(code)
+    raise typer.Exit(code) from None
 
 
-def command_to_go_on() -> str:
+def resume_command() -> str:
     """The command as it was typed, with --resume."""
     if rank() is not None:
         return "the same torchrun command, with --resume"
     typed = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--overwrite")]
     return shlex.join(["debiaspl", *typed, "--resume"])
+
+
+def note_new_run(resume: bool, folder: Path, mark: str = "config.json") -> None:
+    """Say that ``--resume`` starts a new run, where ``folder`` has none: its name may be mistyped. It is no error: job
+    files always say --resume."""
+    if resume and not rank() and not (folder / mark).exists():
+        say(f"--resume found no run in {folder}, so a new one starts there.", err=True)
 
 
 def print_json(value: Any) -> None:
@@ -115,33 +117,15 @@ def filled_table(
 
 
 def print_table(table: "Table") -> None:
-    """Print a table. On a terminal that is too narrow, cells are broken between words, those of the first column last,
-    and on a very narrow one within words; nothing is cut off. Elsewhere nothing is broken."""
+    """Print a table. On a narrow terminal cells are broken; nothing is cut off. Elsewhere nothing is broken."""
     from rich.console import Console
-    from rich.measure import Measurement
 
-    first, *others = table.columns
-    first.no_wrap = True
-    console = Console()
-    wide = console.options.update(width=WIDE)
+    console = Console(highlight=False)
+    for column in table.columns:
+        column.overflow = "fold"
     if not console.is_terminal:
-        Console(width=max(console.width, console.measure(table, options=wide).maximum)).print(table)
-        return
-
-    def measured(column: "Column") -> Measurement:
-        found = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
-        return Measurement(max(one.minimum for one in found), max(one.maximum for one in found))
-
-    for column in others:
-        column.min_width = measured(column).minimum
-    first.min_width = measured(first).maximum
-    if console.measure(table, options=wide).minimum > console.width:
-        first.no_wrap, first.min_width, first.overflow = False, None, "fold"
-        for column in others:
-            column.max_width = column.min_width
-    if console.measure(table, options=wide).minimum > console.width:
-        for column in others:
-            column.no_wrap, column.min_width, column.max_width, column.overflow = False, None, None, "fold"
+        wide = console.options.update(width=10_000)
+        console = Console(width=max(console.width, console.measure(table, options=wide).maximum))
     console.print(table)
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     Eager,
+    Encoder,
     FileColumn,
     Folders,
     FollowLinks,
@@ -25,8 +25,7 @@ from debiaspl.cli.options import (
     one_table,
     refuse_both,
 )
-from debiaspl.cli.resuming import warn_of_new_run
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, print_table, say
+from debiaspl.cli.terminal import filled_table, note_new_run, plain_errors, print_table, resume_command, say
 
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """Networks as they are printed."""
@@ -48,16 +47,10 @@ def train_command(
     labels: LabelTable = None,
     file_column: FileColumn = None,
     label_column: LabelColumn = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            help="A pretrained network: efficientnet-lite0, or a vision model (hub name or folder).",
-            show_default="no encoder",
-        ),
-    ] = None,
+    encoder: Encoder = None,
     recipe: Annotated[
         str | None,
-        typer.Option(help="Train this recipe instead of photos; see: debiaspl recipes.", show_default="use PHOTOS"),
+        typer.Option(help="Train this recipe instead of photos; see: debiaspl list recipes.", show_default="use PHOTOS"),
     ] = None,
     settings: Settings = None,
     out: Annotated[
@@ -110,23 +103,22 @@ def train_command(
         chosen = find(recipe).with_settings(settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
         ended = resume and Run(folder).results_path.exists()
-        if resume:
-            warn_of_new_run(folder, chosen)
+        note_new_run(resume, folder)
         limit = TIMEOUT if timeout is None else timeout
-        options = RunOptions(resume, device, workers, root, eager, limit, command_to_go_on())
+        options = RunOptions(resume, device, workers, root, eager, limit, resume_command())
         with Run(folder).replacing(chosen, overwrite):
             results = train_as(options, chosen, folder)
         if rank():
             return  # the first one speaks for all
         if ended:
-            say(f"The run in {whole(folder)} has ended already; nothing was trained.")
+            say(f"The run in {folder} has ended already; nothing was trained.")
         if "accuracy" in results:
             say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
-            say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {whole(folder)}")
+            say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
         else:
-            say(f"features of {results['unlabeled']:,} images without labels; the run is in {whole(folder)}")
+            say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
         say_skipped(results)
-        say(f"The report is {whole(report_of([folder], folder))}")
+        say(f"The report is {report_of([folder], folder)}")
 
 
 def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
@@ -185,19 +177,18 @@ def _train_photos(
         begun = Run.at(place, checked, resume).config_path.exists()
         say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
         say(photos.each_class())
-        if resume and not begun:
-            warn_of_new_run(place, checked)
-        plan = f"Resuming {whole(place)}."
+        note_new_run(resume, place)
+        plan = f"Resuming {place}."
         if not begun:
             plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
         say(plan)
-        outcome = train_and_mark(recipe, check, place, resume, machine, workers, command_to_go_on(), eager, start)
+        outcome = train_and_mark(recipe, check, place, resume, machine, workers, resume_command(), eager, start)
     print_table(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
     say_skipped(outcome.semi)
-    say(f"The run is in {whole(place)}; the report is {whole(report_of_photos(outcome, place))}")
+    say(f"The run is in {place}; the report is {report_of_photos(outcome, place)}")
 
 
 def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from debiaspl._torchrun import rank
 from debiaspl._version import __version__
-from debiaspl._wrapped import whole
 
 
 def explain(error: Exception) -> bool:
@@ -30,8 +29,7 @@ def explain(error: Exception) -> bool:
             return False
         lines = [
             f"error: unexpected {kind}: {said}",
-            "This is a bug in debiaspl. Please report it in the project's issue tracker, with this file: "
-            f"{whole(place)}",
+            f"This is a bug in debiaspl. Please report it in the project's issue tracker, with this file: {place}",
         ]
     from debiaspl.cli.terminal import say
 

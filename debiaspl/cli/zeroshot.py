@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl._wrapped import whole
 from debiaspl.cli.options import (
     Device,
     FileColumn,
@@ -17,8 +16,15 @@ from debiaspl.cli.options import (
     one_table,
     refuse_both,
 )
-from debiaspl.cli.resuming import warn_of_new_experiment
-from debiaspl.cli.terminal import command_to_go_on, filled_table, plain_errors, print_table, progress_bar, say
+from debiaspl.cli.terminal import (
+    filled_table,
+    note_new_run,
+    plain_errors,
+    print_table,
+    progress_bar,
+    resume_command,
+    say,
+)
 
 
 def zeroshot_command(
@@ -126,19 +132,18 @@ def zeroshot_command(
             columns=columns,
             cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
         )
-        if resume:
-            warn_of_new_experiment(out, "zeroshot", "zero-shot run")
+        note_new_run(resume, out, ".zeroshot")
         with progress_bar("images") as show:
-            found = experiment.run(out, evaluate, resume, device, say, show, command_to_go_on(), overwrite)
+            found = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
         _print(found.rows, teacher, evaluate)
         if found.check is not None:
             _print_check(found.check)
         if found.model is None:
-            where = f"they are the teacher's own. The student that it taught: {whole(found.models[-1])}"
+            where = f"they are the teacher's own. The student that it taught: {found.models[-1]}"
         else:
-            where = f"the model: {whole(found.model)}"
-        say(f"Labels of every photo: {whole(out / 'predictions.csv')}; {where}")
-        say(f"The report is {whole(write_report(found.models, out / 'report.html', RECIPES))}")
+            where = f"the model: {found.model}"
+        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
+        say(f"The report is {write_report(found.models, out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
@@ -146,7 +151,7 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from debiaspl.zeroshot.table import HEADER, columns_told
 
     measured = (
-        f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {whole(evaluate)}, "
+        f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
         "which was used for nothing else."
         if evaluate
         else ("The accuracy is not known. To measure it with true labels: --evaluate truth.csv.")

@@ -118,7 +118,7 @@ def find_weights(folder: Path) -> Path:
             )
         raise DataError(
             f"the run in {folder} has not ended: it has no {WEIGHTS} yet. Resume it with the command that started it "
-            f"and --resume, or watch it: debiaspl watch {folder}"
+            f"and --resume, or look at it: debiaspl report {folder}"
         )
     held = sorted(inner.parent.name for inner in folder.glob(f"*/{WEIGHTS}"))
     hint = f" It contains runs, such as {folder / held[0]}." if held else ""

@@ -87,8 +87,8 @@ def _predictions_of_run(folder: Path) -> Path:
         )
     if (folder / "config.json").exists():
         raise PredictionsError(
-            f"the run in {folder} has not ended: it has no predictions.csv yet. Watch it meanwhile: "
-            f"debiaspl watch {folder}"
+            f"the run in {folder} has not ended: it has no predictions.csv yet. Look at it meanwhile: "
+            f"debiaspl report {folder}"
         )
     raise PredictionsError(
         f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv. Expected a run or a file."

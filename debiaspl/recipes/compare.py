@@ -149,7 +149,7 @@ def _without_recipe(data: str) -> ValueError:
     own = [name for name, recipe in RECIPES.items() if recipe.data == data and not name.endswith(NOT_SHARED)]
     few = own[:MENTIONED] or ANY_DATA
     said = f"--data {data} needs a --recipe, for the network, protocol and schedule of all runs, such as "
-    said += f"{', '.join(few)}. For a list: debiaspl recipes{f' {data}' if own else ''}."
+    said += f"{', '.join(few)}. For a list: debiaspl list recipes{f' {data}' if own else ''}."
     return ValueError(said if is_known(data) else f"{said} For a folder of photos: debiaspl compare {data}.")
 
 

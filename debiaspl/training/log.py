@@ -10,8 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from debiaspl._printable import printable
-from debiaspl._wrapped import width_of, wrapped
+from debiaspl._printable import printable, prose
 from debiaspl.files import open_own
 from debiaspl.training.errors import RunError
 
@@ -125,7 +124,7 @@ class ProgressLine:
         """Print a permanent line, with or without a terminal; the progress line continues below it."""
         if self._console is not None:
             self._replace_line("")
-        print("\n".join(wrapped(line, width_of(self._stream))), file=self._stream, flush=True)
+        print(prose(line, self._stream), file=self._stream, flush=True)
 
     def say(self, *parts: str) -> None:
         """Show these parts on one line. If they do not fit, parts are dropped from the second last on; of the last two,

@@ -70,7 +70,7 @@ def _hint(kind: str, name: str) -> str:
     hint = f" Did you mean {close[0]}?" if close else ""
     if kind not in OWN:
         return f"{hint} There are {listed(PARTS[kind])}."
-    there = f" For a list: debiaspl {kind}s." if hint else f" There are {listed(PARTS[kind])}."
+    there = f" For a list: debiaspl list {kind}s." if hint else f" There are {listed(PARTS[kind])}."
     return f"{hint}{there} Your own is named by its file and class: mine.py:ClassName."
 
 

@@ -11,7 +11,7 @@ from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 FIRST = ("random", "means", "graph", "text")
 """Ways to initialise the classifier."""
-LIST = " For a list: debiaspl settings RECIPE."
+LIST = " For a list: debiaspl list settings RECIPE."
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ def test_what_is_no_file_of_predictions(tmp_path):
     with pytest.raises(PredictionsError, match="is not a run of debiaspl"):
         read_predictions(tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(PredictionsError, match=r"has not ended: it has no predictions.csv yet.*debiaspl watch"):
+    with pytest.raises(PredictionsError, match="debiaspl report"):
         read_predictions(tmp_path)
 
 

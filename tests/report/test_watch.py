@@ -139,26 +139,3 @@ def test_a_run_that_breaks_is_told_and_mends(server):
 def test_what_is_no_run_is_not_served(tmp_path):
     with pytest.raises(RunError, match=r"it has no config\.json"):
         WatchServer(tmp_path, RECIPES)
-
-
-@pytest.mark.slow
-def test_the_command_prints_its_address_and_ends_with_ctrl_c(tmp_path):
-    folder = begun(tmp_path / "run", LOG[:2])
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "debiaspl", "watch", str(folder)]
-    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        said = process.stdout.readline()
-        assert f"Watching {folder} at http://127.0.0.1:" in said
-        port, token = said.partition("127.0.0.1:")[2].split("/")[:2]
-        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
-        connection.request("GET", f"/{token}/values.json")
-        assert json.loads(connection.getresponse().read())["runs"][0]["step"] == 20
-        connection.close()
-        taken = CliRunner().invoke(app, ["watch", str(folder), "--port", port])
-        assert taken.exit_code == 1
-        assert f"port {port} cannot be used" in taken.stderr
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert not (Path(folder) / "report.html").exists()

@@ -73,11 +73,11 @@ def test_a_setting_has_an_owner():
     ("setting", "message"),
     [
         ("steps", "found 'steps', expected key=value"),
-        ("stepps=3", "no setting 'stepps'. Did you mean steps? For a list: debiaspl settings RECIPE."),
+        ("stepps=3", "no setting 'stepps'. Did you mean steps? For a list: debiaspl list settings RECIPE."),
         ("steps=many", "steps is 'many', expected a whole number"),
         ("flip=maybe", "flip is 'maybe', expected true or false"),
         ("strength=strong", "strength is 'strong', expected a number"),
-        ("algorithm=fixmach", "no algorithm named 'fixmach'. Did you mean fixmatch? For a list: debiaspl algorithms."),
+        ("algorithm=fixmach", "no algorithm named 'fixmach'. Did you mean fixmatch? For a list: debiaspl list algorithms."),
         (
             "algorithm=owl",
             f"no algorithm named 'owl'. There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}. Your own is",
@@ -117,7 +117,7 @@ def test_a_recipe_of_another_version_is_refused():
 
 
 def test_unknown_recipes_teach():
-    with pytest.raises(ValueError, match=r"no recipe named 'cifar'.*For a list: debiaspl recipes"):
+    with pytest.raises(ValueError, match=r"no recipe named 'cifar'.*For a list: debiaspl list recipes"):
         recipe("cifar")
 
 

