@@ -50,7 +50,9 @@ def train_command(
     encoder: Encoder = None,
     recipe: Annotated[
         str | None,
-        typer.Option(help="Train this recipe instead of photos; see: debiaspl list recipes.", show_default="use PHOTOS"),
+        typer.Option(
+            help="Train this recipe instead of photos; see: debiaspl list recipes.", show_default="use PHOTOS"
+        ),
     ] = None,
     settings: Settings = None,
     out: Annotated[

@@ -123,7 +123,11 @@ class PlainGroup(_OneForm, TyperGroup):
         """The list of all commands: in groups, each with an example."""
         if ctx.parent is not None:
             return super().format_help(ctx, formatter)
-        lines = [*wrap(self.help or "", 80), "", "Usage: debiaspl COMMAND [OPTIONS], debiaspl COMMAND --help, debiaspl --version"]
+        lines = [
+            *wrap(self.help or "", 80),
+            "",
+            "Usage: debiaspl COMMAND [OPTIONS], debiaspl COMMAND --help, debiaspl --version",
+        ]
         shown = [command for command in self.commands.values() if not command.hidden]
         for group, commands in groupby(shown, lambda command: command.rich_help_panel):
             lines += ["", typer.style(group, bold=True)]

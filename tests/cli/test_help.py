@@ -75,9 +75,7 @@ NAMED = re.compile(r"""(?<![\w-])(?<!var\()(?<!setProperty\(")--[a-z][a-z-]*[a-z
 def test_every_option_that_a_text_names_exists():
     """In messages and help texts, in pages, and in the examples of docstrings."""
     known = {"--help"} | FOREIGN
-    known |= {
-        name for command in EVERY.values() for one in command.params for name in (*one.opts, *one.secondary_opts)
-    }
+    known |= {name for command in EVERY.values() for one in command.params for name in (*one.opts, *one.secondary_opts)}
     files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".js", ".html") and path.name != "usage.py"]
     named = [(path.name, name) for path in files for name in NAMED.findall(path.read_text(encoding="utf-8"))]
     assert len({name for _, name in named}) > 40

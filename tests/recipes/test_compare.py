@@ -244,7 +244,10 @@ def test_the_base_is_a_recipe_on_data():
     [
         ("cifar99", r"there is no image set named 'cifar99'\. Did you mean cifar10\? Known image sets are cifar10, "),
         ("owl", r"there is no image set named 'owl'\. Known image sets are"),
-        ("eurosat", r"of all runs, such as eurosat-40, eurosat-40-minutes\. For a list: debiaspl list recipes eurosat\.$"),
+        (
+            "eurosat",
+            r"of all runs, such as eurosat-40, eurosat-40-minutes\. For a list: debiaspl list recipes eurosat\.$",
+        ),
         ("mnist", r"--data mnist needs a --recipe.*, such as digits-10, .*\. For a list: debiaspl list recipes\.$"),
         (".", r"--data \. needs a --recipe.* For a folder of photos: debiaspl compare \.\.$"),
     ],

@@ -2,23 +2,15 @@
 
 import http.client
 import json
-import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
 from debiaspl.report.pages import serve
 from debiaspl.report.runs import WatchServer
 from debiaspl.training import RunError
-from tests.processes import started
 from tests.report.test_runs import LOG, begun
 
 

@@ -77,7 +77,10 @@ def test_a_setting_has_an_owner():
         ("steps=many", "steps is 'many', expected a whole number"),
         ("flip=maybe", "flip is 'maybe', expected true or false"),
         ("strength=strong", "strength is 'strong', expected a number"),
-        ("algorithm=fixmach", "no algorithm named 'fixmach'. Did you mean fixmatch? For a list: debiaspl list algorithms."),
+        (
+            "algorithm=fixmach",
+            "no algorithm named 'fixmach'. Did you mean fixmatch? For a list: debiaspl list algorithms.",
+        ),
         (
             "algorithm=owl",
             f"no algorithm named 'owl'. There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}. Your own is",
