@@ -21,10 +21,10 @@ def printable(text: str) -> str:
 def prose(text: str, stream: TextIO) -> str:
     """Return the text for this stream. On a terminal, long lines are broken between words, but not those that begin
     with a space: a user copies them. A command that ends a long line gets such a line of its own."""
-    lines = map(printable, text.split("\n"))
+    lines = [printable(line) for line in text.split("\n")]
     if stream.isatty():
         width = max(get_terminal_size().columns, NARROWEST)
-        lines = (part for line in list(lines) for part in _broken(line, width))
+        lines = [part for line in lines for part in _broken(line, width)]
     return "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """The command line. Each command imports what it needs itself, so that ``--help`` is fast."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -52,7 +53,7 @@ def _main(
             raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 
 
-GROUPS = {
+GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
     "Start here": {
         "demo": (demo_command, "debiaspl demo"),
         "label": (label_command, "debiaspl label photos --classes 'owl,heron'"),

@@ -128,7 +128,7 @@ class PlainGroup(_OneForm, TyperGroup):
             "",
             "Usage: debiaspl COMMAND [OPTIONS], debiaspl COMMAND --help, debiaspl --version",
         ]
-        shown = [command for command in self.commands.values() if not command.hidden]
+        shown: list[Any] = [command for command in self.commands.values() if not command.hidden]
         for group, commands in groupby(shown, lambda command: command.rich_help_panel):
             lines += ["", typer.style(group, bold=True)]
             for command in commands:
