@@ -2,9 +2,9 @@
 
 from debiaspl.predictions.classes import parse_classes
 from debiaspl.predictions.predictions import Predictions, predictions_from
-from debiaspl.predictions.raw import Names, PredictionsError, Raw
 from debiaspl.predictions.read import read_predictions
 from debiaspl.predictions.scores import Scores
+from debiaspl.predictions.table import Names, PredictionsError, Raw
 
 __all__ = [
     "Names",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.raw import PredictionsError, Raw, listed, repeated, rows_named
+from debiaspl.predictions.table import PredictionsError, Raw, listed, repeated, rows_named
 
 UNKNOWN = -1
 NO_VALUE = ("", "-1", "nan", "None")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.raw import (
+from debiaspl.predictions.table import (
     MATRICES,
     Names,
     PredictionsError,

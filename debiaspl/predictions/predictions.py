@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from debiaspl.predictions.classes import UNKNOWN, class_names, numbered, values_of
-from debiaspl.predictions.raw import Names, PredictionsError, Raw, is_number, listed, refuse_other_kinds, rows_named
 from debiaspl.predictions.scores import Scores
-
-USUAL_LABELS = ("prediction", "predicted", "pred", "y_pred", "preds", "predictions", "labels", "class", "output")
-"""Other common names of the predicted class."""
+from debiaspl.predictions.table import Names, PredictionsError, Raw, is_number, listed, refuse_other_kinds, rows_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +88,15 @@ def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
             f"{raw.origin} has no column {asked!r} for the {what.replace('_', ' ')}.{hint} "
             f"It has {listed(raw.fields) or 'none'}."
         )
-    found = raw.fields.get(asked or what)
-    refuse_other_kinds(asked or what, found)
-    return found
+    name = names.of(what, raw.fields)
+    column = None if name is None else raw.fields[name]
+    refuse_other_kinds(name or what, column)
+    return column
 
 
 def _no_label(raw: Raw) -> str:
     found = listed([*raw.fields, *raw.matrices]) or "none"
-    usual = [name for name in raw.fields if name.lower() in USUAL_LABELS]
-    close = usual or difflib.get_close_matches("label", raw.fields, n=1)
-    candidates = close or list(raw.fields)
+    candidates = difflib.get_close_matches("label", raw.fields, n=1) or list(raw.fields)
     hint = f"If {candidates[0]!r} is the predicted class: --label-column {candidates[0]}. " if candidates else ""
     return (
         f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit for "

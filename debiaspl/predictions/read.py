@@ -1,28 +1,42 @@
-"""Read predictions from a file or a run folder."""
+"""Read predictions from a file or a run folder. Tables are read with pandas, in parts; text stays text."""
 
-from collections.abc import Callable, Sequence
+import csv
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from debiaspl.files import parse_json
-from debiaspl.predictions.json_text import read_jsonl, read_tasks
+from debiaspl.files import parse_json, unguarded
 from debiaspl.predictions.npz import load_npy, read_npz
-from debiaspl.predictions.parquet import read_parquet
 from debiaspl.predictions.predictions import Predictions, predictions_from
-from debiaspl.predictions.raw import MATRICES, Names, PredictionsError, Raw, listed, refuse_larger_than_memory
-from debiaspl.predictions.table import read_csv
+from debiaspl.predictions.table import (
+    MATRICES,
+    Layout,
+    Names,
+    PredictionsError,
+    Raw,
+    is_number,
+    listed,
+    reason,
+    refuse_larger_than_memory,
+    repeated,
+)
 
-READERS: dict[str, Callable[[Path, Names], Raw]] = {
-    ".csv": read_csv,
-    ".json": read_tasks,
-    ".jsonl": read_jsonl,
-    ".ndjson": read_jsonl,
-    ".npz": read_npz,
-    ".parquet": read_parquet,
-    ".pq": read_parquet,
-}
+if TYPE_CHECKING:
+    import pandas as pd
+
+PART_NUMBERS = 4_000_000
+"""Numbers of JSON lines that are read at a time."""
+BYTES_OF_NUMBER = 4
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+"""Separators of other programs."""
 READ = "a .csv, .jsonl, .npz or .parquet file, tasks of Label Studio (.json)"
 
 
@@ -31,7 +45,7 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
 
     Args:
         path: the file or folder.
-        names: names of its columns, if they are not the default ones.
+        names: names of its columns, if they are not the usual ones.
         classes: all class names, in order, if the file does not contain them.
     """
     names = names or Names()
@@ -68,6 +82,275 @@ def _read_file(path: Path, names: Names) -> Raw:
     return reader(path, names)
 
 
+def read_csv(path: Path, names: Names) -> Raw:
+    """Read a header and a row per prediction. Numbers of a matrix are float32; everything else stays text."""
+    pd = _pandas(path)
+    with _lines(path) as rows:
+        header = _checked(next(rows, []), path, names)
+        first = next(rows, None)
+    if first is None:
+        return Raw(str(path), {name: np.empty(0, object) for name in header})
+    layout = Layout.of(dict(zip(header, first, strict=False)), names)
+    if len(first) != len(header):
+        _explain(path, header, layout)
+    kinds = dict.fromkeys(header, object) | dict.fromkeys(layout.numbers, np.float32)
+    missing = {name: ["nan", "NaN", "NAN"] for name in layout.numbers}  # an empty cell is an error, no missing number
+    coding = {"encoding": "utf-8-sig", "encoding_errors": "surrogateescape"}
+    try:
+        table = pd.read_csv(
+            path, names=header, header=0, dtype=kinds, keep_default_na=False, na_values=missing, **coding
+        )
+    except (ValueError, OverflowError) as error:  # a row that is too long, or text among the numbers
+        _explain(path, header, layout)
+        raise PredictionsError(f"{path} cannot be read as CSV: {reason(error)}.") from error
+    if header[-1] not in layout.numbers and not all(table[header[-1]]):
+        _explain(path, header, layout)  # pandas fills rows that are too short
+    raw = _raw(path, table, layout)
+    return replace(raw, fields={name: np.frompyfunc(unguarded, 1, 1)(cells) for name, cells in raw.fields.items()})
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[Iterator[list[str]]]:
+    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        reader = csv.reader(file)
+        try:
+            yield (row for row in reader if row)
+        except csv.Error as error:
+            raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {reason(error)}.") from error
+
+
+def _checked(header: list[str], path: Path, names: Names) -> list[str]:
+    """The column names, after checking that they are different and separated by commas."""
+    if not header:
+        raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
+    other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
+    if other is not None and header[0] != names.label:
+        raise PredictionsError(
+            f"{path} has one column, {header[0]!r}, expected columns separated by commas. These seem to be separated "
+            f"by {SEPARATORS[other]}: save the table again with commas (pandas: to_csv(path, sep=','))."
+        )
+    if twice := repeated(header):
+        raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
+    return header
+
+
+def _explain(path: Path, header: list[str], layout: Layout) -> None:
+    """Raise for the first row that has another number of cells, or no number where one is expected."""
+    with _lines(path) as rows:
+        next(rows)
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(header):
+                raise PredictionsError(
+                    f"row {number:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
+                    "Put text with a comma in double quotes."
+                )
+            for name, cell in zip(header, row, strict=True):
+                if name in layout.numbers and not is_number(cell):
+                    raise PredictionsError(f"row {number:,} has {cell!r} in column {name!r}, expected a number.")
+
+
+def read_jsonl(path: Path, names: Names) -> Raw:
+    """Keys are the columns of CSV; a matrix may also be one key with a list, or an object with a number per class."""
+    parts: list[Raw] = []
+    layout = None
+    for table in _parts_of_lines(path):
+        layout = layout or Layout.of(table.iloc[0].to_dict(), names)
+        parts.append(_raw(path, table, layout, sum(part.rows for part in parts)))
+    if not parts:
+        raise PredictionsError(f"{path} is empty, expected one prediction per line, as an object.")
+    columns = dict.fromkeys(name for part in parts for name in part.fields)
+    fields = {
+        name: np.concatenate([part.fields.get(name, np.full(part.rows, "", object)) for part in parts])
+        for name in columns
+    }
+    matrices = {name: np.concatenate([part.matrices[name] for part in parts]) for name in parts[0].matrices}
+    return Raw(str(path), fields, matrices, parts[0].classes)
+
+
+def _parts_of_lines(path: Path) -> Iterator["pd.DataFrame"]:
+    """Tables of some lines each: numbers of JSON take many times the memory of those in an array."""
+    pd = _pandas(path)
+    rows: list[dict[str, Any]] = []
+    numbers = 0
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+        for place, line in enumerate(file, 1):
+            try:
+                row = json.loads(line) if line.strip() else None
+            except (ValueError, RecursionError) as error:
+                raise PredictionsError(
+                    f"line {place:,} of {path} is not JSON: {reason(error)}. Expected one complete object per line."
+                ) from error
+            if isinstance(row, dict):
+                rows.append(row)
+                numbers += sum(len(value) if isinstance(value, dict | list) else 1 for value in row.values())
+            elif line.strip():
+                raise PredictionsError(f"line {place:,} of {path} is not an object, expected one prediction per line.")
+            if numbers > PART_NUMBERS:
+                yield pd.DataFrame(rows, dtype=object)
+                rows, numbers = [], 0
+    if rows:
+        yield pd.DataFrame(rows, dtype=object)
+
+
+def read_parquet(path: Path, names: Names) -> Raw:
+    """Columns as in CSV; a matrix may also be one column of lists."""
+    pd = _pandas(path)
+    if find_spec("pyarrow") is None:
+        raise PredictionsError(f"{path}: reading Parquet needs pyarrow: pip install 'debiaspl[parquet]'.")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            if twice := repeated(file.schema_arrow.names):
+                raise PredictionsError(
+                    f"{path} has columns of the same name ({listed(twice)}), expected different ones."
+                )
+            first = next((batch.to_pandas() for batch in file.iter_batches(batch_size=1)), None)
+            if first is None:
+                return Raw(str(path), {})
+            width = sum(len(cell) if isinstance(cell, np.ndarray) else 1 for cell in first.iloc[0])
+            refuse_larger_than_memory(path, BYTES_OF_NUMBER * width * file.metadata.num_rows)
+        return _raw(path, pd.read_parquet(path), Layout.of(first.iloc[0].to_dict(), names))
+    except PredictionsError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError, MemoryError) as error:
+        raise PredictionsError(f"{path} cannot be read as Parquet: {reason(error)}.") from error
+
+
+def _raw(path: Path, table: "pd.DataFrame", layout: Layout, start: int = 0) -> Raw:
+    """Matrices as float32, other numbers as they are, everything else as text. ``start`` is the number of its first
+    row."""
+    taken = [*(column for column, _ in layout.cells.values()), *layout.numbers]
+    matrices = {
+        name: _stack(table.reindex(columns=[column])[column], keys, name, start)
+        for name, (column, keys) in layout.cells.items()
+    }
+    matrices |= {name: _numbers(table.reindex(columns=columns), start) for name, columns in layout.groups.items()}
+    rest = table.drop(columns=taken, errors="ignore")
+    return Raw(str(path), {str(name): _field(rest[name]) for name in rest}, matrices, layout.classes)
+
+
+def _stack(cells: "pd.Series[Any]", keys: list[Any], name: str, start: int) -> NDArray[np.float32]:
+    """A column of lists, or of objects with these keys, as a matrix."""
+    objects = bool(keys) and isinstance(keys[0], str)
+    for row, cell in enumerate(cells, start + 1):
+        kind = isinstance(cell, dict) if objects else isinstance(cell, list | np.ndarray)
+        if not kind or len(cell) != len(keys) or (objects and cell.keys() != set(keys)):
+            raise PredictionsError(
+                f"row {row:,} lacks the {name} that row 1 has, expected {len(keys):,} numbers in every row."
+            )
+    matrix = np.array([[cell[key] for key in keys] for cell in cells] if objects else list(cells))
+    if matrix.dtype.kind not in "iuf":
+        raise PredictionsError(f"the {name} contain {matrix.dtype}, expected numbers in every row.")
+    return _float32(matrix)
+
+
+def _numbers(table: "pd.DataFrame", start: int) -> NDArray[np.float32]:
+    """Columns of numbers as a matrix; text, times and decimals would have to be guessed."""
+    from pandas.api.types import infer_dtype
+
+    for name, column in table.items():
+        if infer_dtype(column, skipna=False) not in ("floating", "integer", "mixed-integer-float"):
+            bad = (
+                row for row, value in enumerate(column) if isinstance(value, bool) or not isinstance(value, int | float)
+            )
+            row = next(bad, 0)
+            raise PredictionsError(
+                f"row {start + row + 1:,} has {column.iloc[row]!r} in column {name!r}, expected a number."
+            )
+    return _float32(table.to_numpy())
+
+
+def _float32(matrix: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # a number too large for float32 becomes infinite, which is rejected later
+        return matrix.astype(np.float32, copy=False)
+
+
+def _field(column: "pd.Series[Any]") -> NDArray[Any]:
+    """One column, of numbers or of text; a missing value is NaN or empty."""
+    if column.dtype.kind in "iufM":
+        return column.to_numpy()
+    texts = np.empty(len(column), object)
+    texts[:] = [_text(value) for value in column.array]
+    return texts
+
+
+def _text(value: Any) -> str:
+    """A value as CSV would store it; null is empty."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list | np.ndarray) or (value is not None and value == value):
+        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return ""
+
+
+def read_tasks(path: Path, names: Names) -> Raw:
+    """The first prediction of each task of Label Studio; a person's choice is the truth."""
+    try:
+        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise PredictionsError(f"{path} cannot be read as JSON: {reason(error)}.") from error
+    if isinstance(tasks, dict) and "source" in tasks and "counts" in tasks:
+        raise PredictionsError(
+            f"{path} contains the results of an audit, expected predictions. Audit the file that it was "
+            f"made from: {tasks['source']}"
+        )
+    if not isinstance(tasks, list) or not tasks or not all(isinstance(task, dict) and "data" in task for task in tasks):
+        raise PredictionsError(
+            f"{path} contains no Label Studio tasks, expected a list of them. Write one object per prediction on a "
+            "separate line, in a file that ends in .jsonl."
+        )
+    rows = [_task(task, number, path) for number, task in enumerate(tasks, 1)]
+    columns = dict(zip(("file_name", "label", "confidence", "truth"), zip(*rows, strict=True), strict=True))
+    if not all(columns["confidence"]):  # it can only be used for all rows
+        del columns["confidence"]
+    if not any(columns["truth"]):
+        del columns["truth"]
+    return Raw(str(path), {name: np.array(cells, object) for name, cells in columns.items()})
+
+
+def _task(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str, str]:
+    data = task["data"] if isinstance(task["data"], dict) else {}
+    score, label = _choice(task.get("predictions"))
+    if not label:
+        raise PredictionsError(
+            f"task {number:,} of {path} has no prediction with a choice, expected one in every task. "
+            "debiaspl predict --format label-studio writes such tasks."
+        )
+    return str(data.get("file_name") or data.get("image") or ""), label, score, _choice(task.get("annotations"))[1]
+
+
+def _choice(entries: Any) -> tuple[str, str]:
+    """Score and choice of the first entry that has one and was not cancelled; empty if there is none."""
+    from debiaspl.data.label_studio import choices_of  # imports torch, which other formats do not need
+
+    for entry, _, choices in choices_of(entries):
+        if len(choices) == 1:
+            score = entry.get("score")
+            return "" if score is None else str(score), choices[0]
+    return "", ""
+
+
+READERS: dict[str, Callable[[Path, Names], Raw]] = {
+    ".csv": read_csv,
+    ".json": read_tasks,
+    ".jsonl": read_jsonl,
+    ".ndjson": read_jsonl,
+    ".npz": read_npz,
+    ".parquet": read_parquet,
+    ".pq": read_parquet,
+}
+
+
+def _pandas(path: Path) -> Any:
+    if find_spec("pandas") is None:
+        raise PredictionsError(f"{path}: reading tables of predictions needs pandas: pip install 'debiaspl[audit]'.")
+    import pandas as pd
+
+    return pd
+
+
 def _predictions_of_run(folder: Path) -> Path:
     """``predictions.csv`` of a finished run."""
     path = folder / "predictions.csv"
@@ -80,19 +363,14 @@ def _predictions_of_run(folder: Path) -> Path:
             f"the run in {folder} has learned features without labels, so it predicts nothing. Expected a run that "
             f"started from it and learned from labels: debiaspl train PHOTOS --set start={folder}"
         )
-    if (folder / "results.json").exists():
+    if not (folder / "config.json").exists():
         raise PredictionsError(
-            f"the run in {folder} has ended, but its predictions.csv is missing, expected beside results.json. Restore "
-            f"it from a copy, or train again. For the rest of the run: debiaspl report {folder}"
+            f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv. Expected a run or a "
+            "file."
         )
-    if (folder / "config.json").exists():
-        raise PredictionsError(
-            f"the run in {folder} has not ended: it has no predictions.csv yet. Look at it meanwhile: "
-            f"debiaspl report {folder}"
-        )
-    raise PredictionsError(
-        f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv. Expected a run or a file."
-    )
+    ended = (folder / "results.json").exists()
+    state = "has ended, but its predictions.csv is missing" if ended else "has not ended: it has no predictions.csv yet"
+    raise PredictionsError(f"the run in {folder} {state}. For the rest of the run: debiaspl report {folder}")
 
 
 def classes_of_run(folder: Path) -> tuple[str, ...] | None:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.predictions.raw import PredictionsError, rows_named
+from debiaspl.predictions.table import SUM_TOLERANCE, PredictionsError, rows_named
 
 PART_NUMBERS = 2_000_000
 """Scores processed at a time: 8 MB of float32, which fit in the processor's cache."""
-SUM_TOLERANCE = 0.02
-"""Largest deviation of a sum from 1, for a thousand probabilities written with four digits."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,96 +1,196 @@
-"""Reads CSV: a header, and a row per prediction."""
+"""The unchecked content of a file of predictions, the names of its columns, and its errors."""
 
-import csv
-from array import array
-from collections.abc import Iterator
-from importlib.util import find_spec
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from debiaspl.files import unguarded
-from debiaspl.predictions.raw import (
-    ColumnGroups,
-    Names,
-    PredictionsError,
-    Raw,
-    as_text,
-    is_number,
-    listed,
-    reason,
-    repeated,
-)
+from debiaspl.files import memory
 
-LARGE_FILE = 64 * 2**20
-"""Size in bytes from which on CSV is read with pyarrow, if installed: several times as fast on two cores."""
-
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""Separators of other programs."""
-
-
-def read_csv(path: Path, names: Names) -> Raw:
-    """Read a table. Numbers of a matrix are float32; everything else stays text."""
-    with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        rows = _rows(csv.reader(file), path)
-        header = _checked(next(rows, []), path, names)
-        layout = ColumnGroups.of(header, names)
-        if path.stat().st_size >= LARGE_FILE and find_spec("pyarrow") is not None:
-            from debiaspl.predictions.parquet import read_large_csv
-
-            read = read_large_csv(path, header, layout)
-            if read is not None:
-                return read
-        return read_small_csv(path, header, layout, rows)
+MATRICES = ("probabilities", "logits", "embeddings")
+PREFIXES = {
+    "probabilities": ("probability:", "probability_"),
+    "logits": ("logit:", "logit_"),
+    "embeddings": ("embedding:", "embedding_"),
+}
+USUAL = {
+    "label": ("label", "prediction", "predicted", "pred", "y_pred", "preds", "predictions", "predicted_label"),
+    "truth": ("truth", "y_true", "true", "true_label", "target", "ground_truth"),
+    "confidence": ("confidence", "score", "probability", "prob"),
+    "file_name": ("file_name", "filename", "file", "path", "image", "image_path", "image_id"),
+}
+"""Names of columns by meaning, the own one first."""
+SUM_TOLERANCE = 0.02
+"""Largest deviation of a sum from 1, for a thousand probabilities written with four digits."""
 
 
-def read_small_csv(path: Path, header: list[str], layout: ColumnGroups, rows: Iterator[list[str]]) -> Raw:
-    """Read row by row; errors name the row."""
-    single: dict[int, list[str]] = {place: [] for place in layout.single}
-    groups = {matrix: array("f") for matrix in layout.groups}
-    count = 0
-    for count, row in enumerate(rows, 1):
-        if len(row) != len(header):
-            raise PredictionsError(
-                f"row {count:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
-                "Put text with a comma in double quotes."
-            )
-        for place, cells in single.items():
-            cells.append(unguarded(row[place]))
-        for matrix, places in layout.groups.items():
-            groups[matrix].extend(_numbers(row, places, header, count))
-    fields = {header[place]: as_text(cells) for place, cells in single.items()}
-    matrices = {name: np.frombuffer(found, np.float32).reshape(count, -1) for name, found in groups.items() if count}
-    return Raw(str(path), fields, matrices, layout.classes)
+class PredictionsError(ValueError):
+    """These predictions cannot be audited; the message says what was found, what was expected and what to do."""
 
 
-def _rows(reader: Any, path: Path) -> Iterator[list[str]]:
-    try:
-        yield from (row for row in reader if row)
-    except csv.Error as error:
-        raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {reason(error)}.") from error
-
-
-def _checked(header: list[str], path: Path, names: Names) -> list[str]:
-    """The column names, after checking that they are different and separated by commas."""
-    if not header:
-        raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
-    other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
-    if other is not None and header[0] != names.label:
+def refuse_larger_than_memory(path: Path, size: float) -> None:
+    """Raise if the content does not fit in memory: a small file may unpack to any size."""
+    if not memory.fits(size):
         raise PredictionsError(
-            f"{path} has one column, {header[0]!r}, expected columns separated by commas. These seem to be separated "
-            f"by {SEPARATORS[other]}: save the table again with commas (pandas: to_csv(path, sep=','))."
+            f"{path} needs {memory.gigabytes(size)} of memory, but only {memory.gigabytes(memory.free_memory())} are "
+            "free. Split the file, or use a machine with more memory."
         )
-    if twice := repeated(header):
-        raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
-    return header
 
 
-def _numbers(row: list[str], places: tuple[int, ...], header: list[str], count: int) -> list[float]:
-    try:
-        return [float(row[place]) for place in places]
-    except ValueError:
-        bad = next(place for place in places if not is_number(row[place]))
+def listed(values: Iterable[object], most: int = 8) -> str:
+    """A few of the values, quoted, and the number of the others."""
+    return _first([repr(str(value)) for value in values], most)
+
+
+def reason(error: Exception) -> str:
+    """The reason of an error, for the middle of a sentence: without a full stop at its end."""
+    return (str(error).strip().splitlines() or ["it is truncated"])[0].rstrip(". ")
+
+
+def rows_named(rows: Iterable[int], most: int = 3) -> str:
+    """Row numbers for a message: positions from 0 become numbers from 1."""
+    numbers = [f"{row + 1:,}" for row in rows]
+    return f"row{'s' if len(numbers) > 1 else ''} {_first(numbers, most)}"
+
+
+def _first(words: list[str], most: int) -> str:
+    return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
+
+
+def refuse_other_kinds(name: str, values: NDArray[Any] | None) -> None:
+    """Raise for times, complex numbers and records, which are neither classes nor numbers."""
+    if values is not None and values.dtype.kind not in "biufOSU":
         raise PredictionsError(
-            f"row {count:,} has {row[bad]!r} in column {header[bad]!r}, expected a number."
-        ) from None
+            f"{name!r} contains values of type {values.dtype}, expected numbers, or names as text. Convert it."
+        )
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """Values that occur more than once."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def is_number(value: object) -> bool:
+    """Whether a cell can be read as a number."""
+    try:
+        float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of the columns or arrays of a file; None: a usual name, if it is there."""
+
+    label: str | None = None
+    """The predicted class; by default ``label``."""
+    truth: str | None = None
+    """The true class; by default ``truth``."""
+    confidence: str | None = None
+    """The probability of the predicted class; by default ``confidence``."""
+    file_name: str | None = None
+    """The image; by default ``file_name``."""
+    probabilities: str | None = None
+    """An array; in a table with one column per class, their prefix: by default ``probability:``."""
+    logits: str | None = None
+    """The same for logits; by default ``logit:``."""
+    embeddings: str | None = None
+    """The same for embeddings; by default ``embedding:``. Or a ``.npy`` file with a row per prediction."""
+
+    def of(self, meaning: str, columns: Iterable[str]) -> str | None:
+        """The column of this meaning: as given, else the first usual name that is there."""
+        given: str | None = getattr(self, meaning)
+        if given is not None:
+            return given
+        lower = {name.lower(): name for name in columns}
+        return next((lower[name] for name in USUAL[meaning] if name in lower), None)
+
+    @property
+    def named(self) -> list[str]:
+        """The matrices that a user has named."""
+        return [matrix for matrix in MATRICES if getattr(self, matrix) is not None]
+
+    def prefixes(self, matrix: str) -> tuple[str, ...]:
+        """Prefixes of the columns of a matrix in a table."""
+        given: str | None = getattr(self, matrix)
+        return PREFIXES[matrix] if given is None else (given,)
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """A table of predictions as it was read."""
+
+    origin: str
+    """Where it was read from, for messages."""
+    fields: Mapping[str, NDArray[Any]]
+    """Columns with one value per prediction."""
+    matrices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """``probabilities``, ``logits`` and ``embeddings``: one row per prediction."""
+    classes: tuple[str, ...] | None = None
+    """Names of the classes in the order of the scores, if the file has them."""
+
+    @property
+    def rows(self) -> int:
+        return max((len(values) for values in (*self.fields.values(), *self.matrices.values())), default=0)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a table belong to a matrix; the others are single values."""
+
+    groups: Mapping[str, list[str]]
+    """Matrix -> columns of numbers."""
+    cells: Mapping[str, tuple[str, list[Any]]]
+    """Matrix -> a column of lists, or of objects with a number per class; and the places or classes in each."""
+    classes: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, first: Mapping[str, Any], names: Names) -> "Layout":
+        """By the first row: lists, prefixes of names, else the columns that hold probabilities of classes."""
+        held = [name for name, cell in first.items() if isinstance(cell, list | dict | np.ndarray)]
+        lists = {matrix: key for matrix in MATRICES if (key := getattr(names, matrix) or matrix) in held}
+        cells = {
+            matrix: (key, list(cell) if isinstance(cell := first[key], dict) else list(range(len(cell))))
+            for matrix, key in lists.items()
+        }
+        if others := [name for name in held if name not in lists.values()]:
+            raise PredictionsError(
+                f"the columns {listed(others)} contain lists, expected text or numbers. If they are the scores of "
+                f"every class, name their kind: --probabilities {others[0]} or --logits {others[0]}."
+            )
+        single = {names.of(meaning, first) for meaning in USUAL} | set(held)
+        groups: dict[str, list[str]] = {}
+        keys = [tuple(keys) for matrix, (_, keys) in cells.items() if matrix != "embeddings"]
+        classes = next((one for one in keys if one and isinstance(one[0], str)), None)
+        for matrix in MATRICES:
+            for prefix in names.prefixes(matrix):
+                members = [name for name in first if name.startswith(prefix) and name not in single]
+                if len(members) > 1 and matrix not in (*groups, *lists):
+                    groups[matrix] = members
+                    if matrix != "embeddings":
+                        classes = tuple(name[len(prefix) :] for name in members)
+        if not {*groups, *lists, *names.named} & {"probabilities", "logits"}:
+            taken = {name for members in groups.values() for name in members} | single
+            others = [name for name in first if name not in taken]
+            label = names.of("label", first)
+            if _are_probabilities([first[name] for name in others]) and (label is None or first.get(label) in others):
+                groups["probabilities"], classes = others, tuple(others)
+        return cls(groups, cells, classes)
+
+    @property
+    def numbers(self) -> list[str]:
+        """The columns of all groups."""
+        return [name for members in self.groups.values() for name in members]
+
+
+def _are_probabilities(cells: list[Any]) -> bool:
+    if len(cells) < 2 or not all(is_number(cell) for cell in cells):
+        return False
+    values = [float(cell) for cell in cells]
+    return min(values) >= 0 and math.isclose(sum(values), 1, abs_tol=SUM_TOLERANCE)

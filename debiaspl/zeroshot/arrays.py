@@ -13,7 +13,7 @@ from debiaspl.data import DataError, ImageSet
 from debiaspl.files import digest_of_file
 from debiaspl.predictions import Names, PredictionsError
 from debiaspl.predictions.npz import arrays_in, load_npy
-from debiaspl.predictions.table import read_csv
+from debiaspl.predictions.read import read_csv
 from debiaspl.zeroshot.teacher import Progress, no_progress
 
 ENDINGS = (".npy", ".npz", ".csv")

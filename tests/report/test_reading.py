@@ -1,4 +1,4 @@
-"""Predictions are read from every format alike; what cannot be audited is refused with an error that teaches."""
+"""Predictions are read from every format alike, and whatever debiaspl writes; bad files are refused."""
 
 import json
 import struct
@@ -7,12 +7,18 @@ import zipfile
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from debiaspl.cli import app
+from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
 from debiaspl.predictions import Names, PredictionsError, read_predictions
-from debiaspl.predictions import table as table_module
+from debiaspl.predictions import read as reading
+from debiaspl.report.audit import audit
 from tests.report.made import made, write_csv, write_npz
 
 DATA = made(60, 4)
+CLASSES = ("a,b", 'say "hi"', "鷺", "3")
+ENDINGS = {"csv": "csv", "jsonl": "jsonl", "parquet": "parquet", "label-studio": "json"}
 
 
 def wide(data, word="probability:", values=None):
@@ -20,13 +26,16 @@ def wide(data, word="probability:", values=None):
     return {f"{word}{name}": values[:, place] for place, name in enumerate(data.classes)}
 
 
+def lines(path, *rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
 def test_labels_alone(tmp_path):
     found = read_predictions(write_csv(tmp_path / "p.csv", {"label": ["b", "a", "b"]}))
     assert found.classes == ("a", "b")
     assert found.label.tolist() == [1, 0, 1]
-    assert found.confidence is None
-    assert found.truth is None
-    assert found.scores is None
+    assert (found.confidence, found.truth, found.scores) == (None, None, None)
     assert found.name(1) == "row 2"
 
 
@@ -34,9 +43,15 @@ def test_numbers_are_sorted_as_numbers_and_missing_truth_is_unknown(tmp_path):
     columns = {"label": [10, 9, 2], "truth": ["2", "", "-1"], "file_name": ["x", "y", "z"]}
     found = read_predictions(write_csv(tmp_path / "p.csv", columns))
     assert found.classes == ("2", "9", "10")
-    assert found.truth is not None
     assert found.truth.tolist() == [0, -1, -1]
     assert found.file_names == ("x", "y", "z")
+
+
+def test_text_stays_text(tmp_path):
+    (tmp_path / "p.csv").write_text('file_name,label\n007,NA\n"a, ""b""",null\n\'=1+1,1e3\n')
+    found = read_predictions(tmp_path / "p.csv")
+    assert found.classes == ("1e3", "NA", "null")
+    assert found.file_names == ("007", 'a, "b"', "=1+1")
 
 
 def test_all_formats_give_the_same(tmp_path):
@@ -55,46 +70,87 @@ def test_all_formats_give_the_same(tmp_path):
     for found in (csv, npz, parquet, listed):
         assert list(found.classes) == DATA.classes
         assert found.label.tolist() == DATA.label.tolist()
-        assert found.truth is not None
         assert found.truth.tolist() == DATA.truth.tolist()
         assert found.file_names == tuple(DATA.names)
         np.testing.assert_allclose(found.confidence, DATA.confidence, rtol=1e-5)
 
 
-def test_large_csv_is_read_by_pyarrow_to_the_same(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'debiaspl[parquet]'")
-    columns = {
-        "file_name": [f'"a, ""{n}"""' for n in DATA.names],
-        **wide(DATA),
-        "label": DATA.label,
-        "truth": DATA.truth,
-    }
-    path = write_csv(tmp_path / "p.csv", columns)
-    slow = table_module.read_csv(path, Names())
-    monkeypatch.setattr(table_module, "LARGE_FILE", 0)
-    monkeypatch.setattr(table_module, "read_small_csv", None)
-    fast = table_module.read_csv(path, Names())
-    assert slow.classes == fast.classes
-    assert {k: v.tolist() for k, v in slow.fields.items()} == {k: v.tolist() for k, v in fast.fields.items()}
-    np.testing.assert_array_equal(slow.matrices["probabilities"], fast.matrices["probabilities"])
+@pytest.mark.parametrize("format_name", TABLES)
+@pytest.mark.parametrize("probabilities", [False, True], ids=["labels", "probabilities"])
+def test_every_format_of_predict_is_read(tmp_path, format_name, probabilities):
+    found = read_predictions(written(tmp_path, format_name, probabilities), classes=CLASSES)
+    assert [found.classes[label] for label in found.label] == [CLASSES[label] for label in DATA.label]
+    assert found.file_names == tuple(DATA.names)
+    assert found.confidence == pytest.approx(DATA.confidence, abs=1e-6)
+    assert (found.scores is not None) is (probabilities and format_name != "label-studio")
+    if found.scores is not None:
+        np.testing.assert_allclose(found.scores.values, DATA.probabilities, atol=1e-6)
+        assert audit(found).change is not None
 
 
-def test_a_large_csv_that_pyarrow_refuses_is_explained_row_by_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_module, "LARGE_FILE", 0)
-    path = write_csv(tmp_path / "p.csv", {"logit:a": [1, "much"], "logit:b": [2, 2]})
-    with pytest.raises(PredictionsError, match="row 2 has 'much' in column 'logit:a', expected a number"):
-        read_predictions(path)
+def written(folder, format_name: str, probabilities: bool):
+    if format_name == "parquet":
+        pytest.importorskip("pyarrow")
+    path = folder / f"p.{ENDINGS[format_name]}"
+    rows = [
+        Prediction(name, CLASSES[label], float(sure), tuple(map(float, each)) if probabilities else None)
+        for name, label, sure, each in zip(DATA.names, DATA.label, DATA.confidence, DATA.probabilities, strict=True)
+    ]
+    with path.open("wb") as file:
+        TABLES[format_name](file, TableSettings(CLASSES, probabilities), [rows])
+    return path
+
+
+def test_lines_of_other_programs(tmp_path, monkeypatch):
+    rows = [{"y": 1, "logits": [0.1, 2], "target": 1.0}, {"y": 0, "logits": [3, 0.5], "target": None}]
+    found = read_predictions(lines(tmp_path / "p.ndjson", *rows), Names(label="y"))
+    assert found.label.tolist() == [1, 0]
+    assert found.truth.tolist() == [1, -1]
+    assert found.scores.are_logits
+    rows = [{"logit:b": 1, "logit:a": 0, "emb": [1.0, 0.0]}, {"logit:a": 2, "logit:b": 1, "emb": [0.0, 1.0]}]
+    for most in (reading.PART_NUMBERS, 1):  # in one part, and in a part for each line
+        monkeypatch.setattr(reading, "PART_NUMBERS", most)
+        found = read_predictions(lines(tmp_path / "p.jsonl", *rows), Names(embeddings="emb"))
+        assert found.classes == ("b", "a")
+        assert found.label.tolist() == [0, 1]
+        assert found.embeddings.tolist() == [[1, 0], [0, 1]]
+        late = lines(tmp_path / "late.jsonl", {"label": "a"}, {"label": "b", "truth": "b"})
+        assert read_predictions(late).truth.tolist() == [-1, 1]
 
 
 def test_columns_called_otherwise_can_be_named(tmp_path):
     columns = {"img": DATA.names, "y_hat": DATA.label, "y": DATA.truth, "sure": DATA.confidence}
     path = write_csv(tmp_path / "p.csv", columns)
     found = read_predictions(path, Names(label="y_hat", truth="y", confidence="sure", file_name="img"))
-    assert found.truth is not None
     assert found.truth.tolist() == DATA.truth.tolist()
     np.testing.assert_allclose(found.confidence, DATA.confidence)
     np.savez(tmp_path / "p.npz", scores=DATA.logits)
     assert read_predictions(tmp_path / "p.npz", Names(logits="scores")).label.tolist() == DATA.label.tolist()
+
+
+def test_usual_names_are_recognised(tmp_path):
+    columns = {"Image": DATA.names, "y_true": DATA.truth, "y_pred": DATA.label, "score": DATA.confidence}
+    found = read_predictions(write_csv(tmp_path / "p.csv", columns))
+    assert found.label.tolist() == DATA.label.tolist()
+    assert found.truth.tolist() == DATA.truth.tolist()
+    assert found.file_names == tuple(DATA.names)
+    np.testing.assert_allclose(found.confidence, DATA.confidence)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_columns_that_sum_to_one_are_probabilities_of_the_classes(form, tmp_path):
+    names = ["cat", "dog", "fox", "owl"]
+    columns = {"path": DATA.names} | dict(zip(names, DATA.probabilities.T.tolist(), strict=True))
+    if form == "csv":
+        path = write_csv(tmp_path / "p.csv", columns)
+    else:
+        rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        path = lines(tmp_path / "p.jsonl", *rows)
+    found = read_predictions(path)
+    assert found.classes == tuple(names)
+    np.testing.assert_allclose(found.scores.values, DATA.probabilities, rtol=1e-6)
+    labeled = {**columns, "label": ["cow"] * 60}  # a label that is none of these names: other numbers
+    assert read_predictions(write_csv(tmp_path / "q.csv", labeled), classes=["cow", "ox"]).scores is None
 
 
 def test_embeddings_from_columns_and_from_a_file(tmp_path):
@@ -118,141 +174,105 @@ def test_a_run_folder_knows_classes_that_were_never_predicted(tmp_path):
 
 
 def test_class_numbers_stand_for_places_where_no_class_is_called_so(tmp_path):
-    path = write_csv(tmp_path / "p.csv", {"label": [0, 2, 1]})
-    found = read_predictions(path, classes=["x", "y", "z"])
+    found = read_predictions(write_csv(tmp_path / "p.csv", {"label": [0, 2, 1]}), classes=["x", "y", "z"])
     assert found.label.tolist() == [0, 2, 1]
+    np.savez(tmp_path / "p.npz", label=np.array([-1, 1, -1]))
+    assert read_predictions(tmp_path / "p.npz", classes=["-1", "1"]).label.tolist() == [0, 1, 0]
+    np.savez(tmp_path / "q.npz", label=np.array([0.0, 2.0]), truth=np.array([np.nan, -1.0]))
+    found = read_predictions(tmp_path / "q.npz")
+    assert (found.classes, found.truth) == (("0", "2"), None)
 
 
 NAN = DATA.probabilities.copy()
 NAN[4, 2] = np.nan
 
 BAD_CSV = {
-    "no rows": ({"label": []}, {}, "has no rows, expected one prediction per row"),
-    "one class": ({"label": ["a", "a"]}, {}, r"has one class, 'a', expected two or more.*--classes"),
-    "NaN": (wide(DATA, values=NAN), {}, "the probabilities contain NaN in row 5, expected finite numbers"),
-    "not probabilities": (
-        wide(DATA, values=2 * DATA.probabilities),
-        {},
-        r"do not sum to 1 in rows 1, 2, 3 and 57 more \(row 1 sums to 2\).*If they are logits.*--logits",
-    ),
-    "logits called probabilities": (wide(DATA, values=DATA.logits), {}, "contain negative numbers.*logit:CLASS"),
-    "unknown truth": (
-        wide(DATA) | {"truth": ["class 1", "tiger", "lion"] * 20},
-        {},
-        "truth names 2 classes that the predictions do not have: 'lion', 'tiger'. They have 4: 'class 0'",
-    ),
-    "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both.*--truth-column"),
-    "label called otherwise": (
-        {"y_pred": ["a", "b"]},
-        {},
-        r"has the columns 'y_pred', expected 'label'.*--label-column y_pred",
-    ),
-    "truth called otherwise": (
-        {"label": ["a", "b"], "trueth": ["a", "b"]},
-        {"truth": "truth"},
-        "has no column 'truth' for the truth. Did you mean 'trueth'. It has 'label', 'trueth'",
-    ),
-    "no label in a row": (
-        {"label": ["a", "", "b"], "file_name": ["x", "y", "z"]},
-        {},
-        "there is no label in row 2, expected a predicted class in every row",
-    ),
-    "percentages": ({"label": ["a", "b"], "confidence": [99, 50]}, {}, "is not from 0 to 1.*Divide percentages by 100"),
-    "confidence in words": ({"label": ["a", "b"], "confidence": ["0.5", "low"]}, {}, "in row 2 is not a number.*'low'"),
-    "no confidence in a row": (
-        {"label": ["a", "b", "a"], "confidence": ["0.5", "", " "]},
-        {},
-        r"the confidence in rows 2, 3 is not a number \(the first is empty\), expected 0 to 1 in every row",
-    ),
-    "no label in a row, and other names": (
-        {"label": ["", "", "b"], "truth": ["1", "2", "1"]},
-        {},
-        "there is no label in rows 1, 2, expected a predicted class in every row",
-    ),
-    "a single column of scores": ({"probability:a": [1, 0]}, {}, "has the columns 'probability:a', expected 'label'"),
+    "no rows": ({"label": []}, {}, "no rows"),
+    "one class": ({"label": ["a", "a"]}, {}, "one class.*--classes"),
+    "NaN": (wide(DATA, values=NAN), {}, "NaN in row 5"),
+    "not probabilities": (wide(DATA, values=2 * DATA.probabilities), {}, "sum to 1 in rows 1, 2, 3 and 57 more"),
+    "logits called probabilities": (wide(DATA, values=DATA.logits), {}, "negative.*logit:CLASS"),
+    "unknown truth": (wide(DATA) | {"truth": ["class 1", "tiger", "lion"] * 20}, {}, "'lion', 'tiger'"),
+    "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both"),
+    "no label": ({"y_hat": ["a", "b"]}, {}, "--label-column y_hat"),
+    "truth called otherwise": ({"label": ["a", "b"], "trueth": ["a", "b"]}, {"truth": "truth"}, "'trueth'"),
+    "no label in a row": ({"label": ["a", "", "b"], "file_name": ["x", "y", "z"]}, {}, "no label in row 2"),
+    "percentages": ({"label": ["a", "b"], "confidence": [99, 50]}, {}, "percentages"),
+    "confidence in words": ({"label": ["a", "b"], "confidence": ["0.5", "low"]}, {}, "row 2.*'low'"),
+    "no confidence in a row": ({"label": ["a", "b", "a"], "confidence": ["0.5", "", " "]}, {}, "rows 2, 3.*empty"),
+    "a single column of scores": ({"probability:a": [1, 0]}, {}, "probability:a"),
+    "no such scores": ({"label": ["a", "b"], "p_a": [1, 0], "p_b": [0, 1]}, {"logits": "x_"}, "no logits named 'x_'"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_CSV)
-def test_bad_tables_are_refused_with_a_lesson(tmp_path, case):
-    columns, names, lesson = BAD_CSV[case]
+def test_bad_tables_are_refused(tmp_path, case):
+    columns, names, noun = BAD_CSV[case]
     path = write_csv(tmp_path / "p.csv", columns)
-    with pytest.raises(PredictionsError, match=lesson):
+    with pytest.raises(PredictionsError, match=noun):
         read_predictions(path, Names(**names))
 
 
 @pytest.mark.parametrize(
-    ("text", "lesson"),
+    ("name", "text", "noun"),
     [
-        ("", "is empty, expected a header"),
-        ("label,label\na,b\n", "columns of the same name \\('label'\\)"),
-        ("label,truth\na,b\nb\n", "row 2 of .* has 1 cells, expected 2.*double quotes"),
-        ("label;truth\na;b\n", "has one column, 'label;truth', expected.*commas.*seem to be separated by semicolons"),
-        ("label;confidence\na;0,5\n", "semicolons"),
-        ("label\ttruth\na\tb\n", "tabs"),
-        ("logit:a,logit:b\n1,x\n", "row 1 has 'x' in column 'logit:b', expected a number"),
+        ("p.csv", "", "is empty"),
+        ("p.csv", "label,label\na,b\n", "same name"),
+        ("p.csv", "label,truth\na,b\nb\n", "row 2 of .* has 1 cells, expected 2"),
+        ("p.csv", "label,truth\na,b\na,b,c\n", "row 2 of .* has 3 cells, expected 2"),
+        ("p.csv", "label,truth\na,b,c\na,b,c\n", "row 1 of .* has 3 cells, expected 2"),
+        ("p.csv", "label;confidence\na;0,5\n", "semicolons"),
+        ("p.csv", "logit:a,logit:b\n1,2\n1,x\n", "row 2 has 'x' in column 'logit:b'"),
+        ("p.csv", "logit:a,logit:b\n1,2\n1,\n", "row 2 has '' in column 'logit:b'"),
+        ("p.jsonl", "\n\n", "is empty"),
+        ("p.jsonl", '{"label": "a"}\n{"lab', "line 2 of .* JSON"),
+        ("p.jsonl", "[" * 200_000, "line 1 of .* JSON"),
+        ("p.jsonl", "[1]\n", "line 1 of .* object"),
+        ("p.jsonl", '{"label": "a", "probabilities": {"a": 1, "b": 0}}\n{"label": "a"}\n', "row 2 lacks"),
+        ("p.jsonl", '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "row 2 lacks"),
+        ("p.jsonl", '{"logits": [1, "x"]}\n', "logits contain"),
+        ("p.jsonl", '{"logit:a": 1, "logit:b": true}\n', "row 1 has True in column 'logit:b'"),
+        ("p.jsonl", '{"label": "a", "scores": [1, 2]}\n', "--logits scores"),
+        ("p.jsonl", '{"label": "a"}\n{"label": null}\n', "no label in row 2"),
+        ("p.json", "{", "JSON"),
+        ("p.json", "[]", "no Label Studio tasks"),
+        ("p.json", "[" * 200_000, "JSON"),
+        ("p.json", '[{"data": {}, "predictions": [{"result": [{"value": []}, 3, null]}, {"result": 5}]}]', "task 1"),
+        ("p.parquet", "x", "Parquet"),
+        ("p.txt", "x", "ends in '.txt'"),
     ],
 )
-def test_broken_csv_is_refused_with_a_lesson(tmp_path, text, lesson):
-    (tmp_path / "p.csv").write_text(text)
-    with pytest.raises(PredictionsError, match=lesson):
-        read_predictions(tmp_path / "p.csv")
+def test_broken_files_are_refused(tmp_path, name, text, noun):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(PredictionsError, match=noun):
+        read_predictions(tmp_path / name)
 
 
 @pytest.mark.parametrize(
-    ("arrays", "lesson"),
+    ("arrays", "noun"),
     [
-        ({"label": np.array([], int)}, "has no rows"),
-        ({"label": np.array([1, 1])}, "has one class, '1'"),
-        ({"probabilities": np.ones((3, 1))}, "1 column, expected one for each of two or more classes"),
-        ({"probabilities": np.full((3, 2), np.nan)}, "the probabilities contain NaN in rows 1, 2, 3, expected"),
-        ({"logits": np.array([[np.inf, 0.0]])}, "the logits contain an infinite number in row 1"),
-        ({"logits": np.zeros((3, 2), int)}, "expected floating-point numbers"),
-        ({"scores": np.zeros((3, 2))}, "has a matrix 'scores'.*--probabilities scores or --logits scores"),
-        ({"logits": np.zeros((3, 2)), "truth": np.array([0, 1])}, r"different lengths \(truth 2, logits 3\)"),
-        ({"logits": np.zeros((3, 2)), "truth": np.array([0, 1, 2])}, "truth names 1 class that the predictions"),
-        ({"logits": np.zeros((3, 2)), "classes": np.array(["a"])}, "1 class names and 2 columns of scores"),
-        ({"logits": np.zeros((3, 2)), "classes": np.array(["a", "a"])}, "class names occur twice"),
-        ({"logits": np.zeros((3, 2)), "probabilities": np.full((3, 2), 0.5)}, "expected one of them"),
-        ({"label": np.array([0.2, 1.0, 0.7])}, r"label in rows 1, 3 is not a whole.*first is 0.2.*expected the number"),
-        ({"label": np.array([0.0, np.inf])}, "label in row 2 is not a whole number"),
-        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "truth in row 1 is not a whole.*--truth-column"),
-        ({"label": np.array([0, 1, -3])}, r"label in row 3 is negative \(the first is -3\), expected class numbers"),
-        ({"label": np.array([0.0, -1.0])}, "label in row 2 is negative"),
-        (
-            {"label": np.array([0, 1]), "truth": np.array([-2, -1])},
-            "truth in row 1 is negative.*or -1 if it is not known",
-        ),
-        ({"label": np.array([0.0, np.nan, 1.0])}, "there is no label in row 2"),
-        ({"label": np.array([{"a": 1}], object)}, "'label' contains Python objects. Write"),
-        ({"label": np.array([{"a": 1}], object)}, "cannot be read as .npz.*not of objects"),
-        ({"label": np.array([0, 1]), "embeddings": np.array([[np.nan], [1.0]])}, "embeddings have shape"),
+        ({"label": np.array([], int)}, "no rows"),
+        ({"probabilities": np.ones((3, 1))}, "1 column"),
+        ({"logits": np.array([[np.inf, 0.0]])}, "infinite number in row 1"),
+        ({"logits": np.zeros((3, 2), int)}, "floating-point"),
+        ({"scores": np.zeros((3, 2))}, "--probabilities scores"),
+        ({"logits": np.zeros((3, 2)), "truth": np.array([0, 1])}, r"truth 2, logits 3"),
+        ({"logits": np.zeros((3, 2)), "classes": np.array(["a"])}, "1 class names and 2 columns"),
+        ({"logits": np.zeros((3, 2)), "classes": np.array(["a", "a"])}, "twice"),
+        ({"logits": np.zeros((3, 2)), "probabilities": np.full((3, 2), 0.5)}, "one of them"),
+        ({"label": np.array([0.2, 1.0, 0.7])}, "rows 1, 3"),
+        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "--truth-column"),
+        ({"label": np.array([0, 1, -3])}, "negative"),
+        ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is negative"),
+        ({"label": np.array([0.0, np.nan, 1.0])}, "no label in row 2"),
+        ({"label": np.array([{"a": 1}], object)}, "Python objects"),
+        ({"label": np.array([0, 1]), "embeddings": np.array([[np.nan], [1.0]])}, "embeddings"),
     ],
 )
-def test_bad_arrays_are_refused_with_a_lesson(tmp_path, arrays, lesson):
+def test_bad_arrays_are_refused(tmp_path, arrays, noun):
     np.savez(tmp_path / "p.npz", **arrays)
-    with pytest.raises(PredictionsError, match=lesson):
+    with pytest.raises(PredictionsError, match=noun):
         read_predictions(tmp_path / "p.npz")
-
-
-def test_what_is_no_file_of_predictions(tmp_path):
-    with pytest.raises(PredictionsError, match=r"does not exist, expected a .csv, .jsonl, .npz or .parquet file"):
-        read_predictions(tmp_path / "none.csv")
-    (tmp_path / "p.txt").write_text("x")
-    with pytest.raises(PredictionsError, match=r"ends in '.txt', expected a .csv, .jsonl, .npz or .parquet file"):
-        read_predictions(tmp_path / "p.txt")
-    with pytest.raises(PredictionsError, match="is not a run of debiaspl"):
-        read_predictions(tmp_path)
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(PredictionsError, match="debiaspl report"):
-        read_predictions(tmp_path)
-
-
-def test_a_run_that_has_ended_without_its_predictions(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "results.json").write_text("{}")
-    with pytest.raises(PredictionsError, match=r"has ended, but its predictions.csv is missing.*debiaspl report"):
-        read_predictions(tmp_path)
 
 
 def test_garbage_is_refused_without_advice_to_run_it(tmp_path):
@@ -262,45 +282,20 @@ def test_garbage_is_refused_without_advice_to_run_it(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
         archive.writestr("notes.txt", "no array")
     whole = (tmp_path / "whole.npz").read_bytes()
-    garbage = {
-        b"": "not an archive of arrays",
-        b"x" * 500: "not an archive of arrays",
-        whole[:-40]: "or it is truncated",
-        whole.replace(b"'descr'", b"'wrong'"): "Bad CRC-32|label",
-        (tmp_path / "single.npy").read_bytes(): "not an archive of arrays",
-        (tmp_path / "other.zip").read_bytes(): "'notes.txt' is not an array",
-    }
-    for content, lesson in garbage.items():
+    garbage = (
+        *(b"", b"x" * 500, whole[:-40], whole.replace(b"'descr'", b"'wrong'")),
+        *((tmp_path / "single.npy").read_bytes(), (tmp_path / "other.zip").read_bytes()),
+    )
+    for content in garbage:
         path.write_bytes(content)
-        with pytest.raises(PredictionsError, match=rf"cannot be read as .npz: .*({lesson})") as raised:
+        with pytest.raises(PredictionsError, match="npz") as raised:
             read_predictions(path)
         assert "pickle" not in str(raised.value)
-        assert ".." not in str(raised.value).replace("=...", "")
     (tmp_path / "e.npy").write_bytes(b"x" * 500)
     csv = write_csv(tmp_path / "p.csv", {"label": ["a", "b"]})
-    with pytest.raises(
-        PredictionsError, match=r"e\.npy cannot be read: it is not a complete \.npy file of numbers"
-    ) as raised:
+    with pytest.raises(PredictionsError, match=r"e\.npy") as raised:
         read_predictions(csv, Names(embeddings=str(tmp_path / "e.npy")))
     assert "pickle" not in str(raised.value)
-
-
-def test_negative_numbers_are_classes_where_these_are_named(tmp_path):
-    np.savez(tmp_path / "p.npz", label=np.array([-1, 1, -1]))
-    assert read_predictions(tmp_path / "p.npz", classes=["-1", "1"]).label.tolist() == [0, 1, 0]
-    np.savez(tmp_path / "q.npz", label=np.array([0.0, 2.0]), truth=np.array([np.nan, -1.0]))
-    found = read_predictions(tmp_path / "q.npz")
-    assert (found.classes, found.truth) == (("0", "2"), None)
-
-
-def test_bad_parquet_and_no_pyarrow(tmp_path, monkeypatch):
-    (tmp_path / "p.parquet").write_text("x")
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'debiaspl[parquet]'")
-    with pytest.raises(PredictionsError, match="cannot be read as Parquet"):
-        read_predictions(tmp_path / "p.parquet")
-    monkeypatch.setattr("debiaspl.predictions.parquet.find_spec", lambda name: None)
-    with pytest.raises(PredictionsError, match=r"pip install 'debiaspl\[parquet\]'"):
-        read_predictions(tmp_path / "p.parquet")
 
 
 def test_bad_lists_in_parquet(tmp_path):
@@ -308,11 +303,78 @@ def test_bad_lists_in_parquet(tmp_path):
     import pyarrow as pa
 
     pq.write_table(pa.table({"scores": [[0.5, 0.5], [1.0, 0.0]]}), tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match=r"contain lists, expected 'probabilities'.*--logits scores"):
+    with pytest.raises(PredictionsError, match="--logits scores"):
         read_predictions(tmp_path / "p.parquet")
     pq.write_table(pa.table({"probabilities": [[0.5, 0.5], [1.0]]}), tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="different lengths or are missing"):
+    with pytest.raises(PredictionsError, match="row 2 lacks"):
         read_predictions(tmp_path / "p.parquet")
+    pq.write_table(pa.table({"logit:a": ["1", "2"], "logit:b": ["1", "2"]}), tmp_path / "p.parquet")
+    with pytest.raises(PredictionsError, match="expected a number"):
+        read_predictions(tmp_path / "p.parquet")
+
+
+def test_an_extra_that_is_missing_is_named(tmp_path, monkeypatch):
+    for missing, extra in (("pandas", "audit"), ("pyarrow", "parquet")):
+        monkeypatch.setattr(reading, "find_spec", lambda name, missing=missing: None if name == missing else name)
+        (tmp_path / "p.parquet").write_text("x")
+        with pytest.raises(PredictionsError, match=rf"pip install 'debiaspl\[{extra}\]'"):
+            read_predictions(tmp_path / "p.parquet")
+
+
+def test_what_does_not_fit_in_memory_is_refused(tmp_path, monkeypatch):
+    pq = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed: pip install 'debiaspl[parquet]'")
+    import pyarrow as pa
+
+    zeros = np.zeros(300_000)
+    pq.write_table(pa.table({"logit:a": zeros, "logit:b": zeros}), tmp_path / "p.parquet")  # packed, a few kB
+    np.savez_compressed(tmp_path / "p.npz", logits=np.zeros((300_000, 2)))
+    monkeypatch.setattr("debiaspl.files.memory.free_memory", lambda: 1_000_000)
+    for name in ("p.parquet", "p.npz"):
+        with pytest.raises(PredictionsError, match="of memory"):
+            read_predictions(tmp_path / name)
+
+
+def test_folders_without_predictions(tmp_path):
+    with pytest.raises(PredictionsError, match="does not exist"):
+        read_predictions(tmp_path / "none.csv")
+    with pytest.raises(PredictionsError, match="not a run"):
+        read_predictions(tmp_path)
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "predictions.csv").touch()
+    with pytest.raises(PredictionsError, match=f"debiaspl audit {tmp_path}/one"):
+        read_predictions(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(PredictionsError, match=r"not ended.*debiaspl report"):
+        read_predictions(tmp_path)
+    (tmp_path / "results.json").write_text("{}")
+    with pytest.raises(PredictionsError, match=r"has ended.*debiaspl report"):
+        read_predictions(tmp_path)
+
+
+def test_choices_of_people_are_the_truth_of_tasks(tmp_path):
+    path = written(tmp_path, "label-studio", False)
+    tasks = json.loads(path.read_text())
+    chosen = [{"result": [{"type": "choices", "value": {"choices": [name]}}]} for name in CLASSES]
+    tasks[0]["annotations"] = [chosen[2]]
+    tasks[1]["annotations"] = [chosen[0] | {"was_cancelled": True}]
+    tasks[2]["annotations"] = [chosen[0] | {"was_cancelled": True}, chosen[1] | {"was_cancelled": False}]
+    path.write_text(json.dumps(tasks))
+    found = read_predictions(path, classes=CLASSES)
+    assert found.truth.tolist() == [2, -1, 1] + [-1] * 57
+    assert found.confidence is not None
+    del tasks[3]["predictions"][0]["score"]
+    path.write_text(json.dumps(tasks))
+    assert read_predictions(path).confidence is None
+
+
+def test_the_output_of_an_audit_is_no_predictions(tmp_path):
+    source = written(tmp_path, "csv", True)
+    result = CliRunner().invoke(app, ["audit", str(source), "--json"])
+    assert [set(one) for one in json.loads(result.stdout)["findings"]] == [{"fact", "todo", "chance"}] * 3
+    (tmp_path / "a.json").write_text(result.stdout)
+    again = CliRunner().invoke(app, ["audit", str(tmp_path / "a.json")])
+    assert again.exit_code == 1
+    assert str(source) in again.stderr
 
 
 @pytest.mark.slow
@@ -323,21 +385,5 @@ def test_labels_alone_need_no_torch(tmp_path):
     program = "import sys; from pathlib import Path; from debiaspl.report.audit import audit; "
     program += "from debiaspl.predictions import read_predictions; "
     program += f"audit(read_predictions(Path({str(path)!r}))); print('torch' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "False"
-
-
-@pytest.mark.parametrize("matrix", ["probabilities", "logits", "embeddings"])
-def test_scores_that_are_asked_for_by_a_wrong_name_are_not_passed_over(matrix, tmp_path):
-    path = tmp_path / "found.csv"
-    path.write_text("file_name,label,p_a,p_b\n1.jpg,a,0.7,0.3\n")
-    with pytest.raises(PredictionsError, match=f"no {matrix} named 'x_', expected an array, or two or more columns"):
-        read_predictions(path, Names(**{matrix: "x_"}))
-
-
-def test_a_folder_of_runs_is_told_from_a_run(tmp_path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "predictions.csv").touch()
-    (tmp_path / "results.json").write_text("{}")  # of a demo, or a matrix
-    with pytest.raises(PredictionsError, match=f"contains runs, expected one of them: debiaspl audit {tmp_path}/one"):
-        read_predictions(tmp_path)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False"

@@ -53,12 +53,12 @@ def test_a_column_of_scores_that_holds_no_numbers_is_refused(tmp_path, column, l
     if listed:
         lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3]), column)
         path = parquet(tmp_path / "a.parquet", {"label": LABELS, "probabilities": lists})
-        refused(path, r"column 'probabilities' contains lists of .*expected .*numbers")
+        refused(path, "probabilities")
     else:
         path = parquet(
             tmp_path / "a.parquet", {"label": LABELS, "probability:a": column, "probability:b": pa.array(SCORES)}
         )
-        refused(path, r"column 'probability:a' contains .*expected .*numbers")
+        refused(path, "'probability:a'.*number")
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
