@@ -270,7 +270,7 @@ def _float32(matrix: NDArray[Any]) -> NDArray[np.float32]:
 def _field(column: "pd.Series[Any]") -> NDArray[Any]:
     """One column, of numbers or of text; a missing value is NaN or empty."""
     if column.dtype.kind in "iufM":
-        return column.to_numpy()
+        return np.asarray(column)
     texts = np.empty(len(column), object)
     texts[:] = [_text(value) for value in column.array]
     return texts

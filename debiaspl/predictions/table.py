@@ -166,8 +166,14 @@ class Layout:
             )
         single = {names.of(meaning, first) for meaning in USUAL} | set(held)
         groups: dict[str, list[str]] = {}
-        keys = [tuple(keys) for matrix, (_, keys) in cells.items() if matrix != "embeddings"]
-        classes = next((one for one in keys if one and isinstance(one[0], str)), None)
+        classes: tuple[str, ...] | None = next(
+            (
+                tuple(first[key])
+                for matrix, key in lists.items()
+                if matrix != "embeddings" and isinstance(first[key], dict)
+            ),
+            None,
+        )
         for matrix in MATRICES:
             for prefix in names.prefixes(matrix):
                 members = [name for name in first if name.startswith(prefix) and name not in single]
