@@ -1,4 +1,4 @@
-"""What a recipe reaches, fold by fold, and how it got there: one JSON file a recipe, for ``debiaspl results``.
+"""What a recipe reaches, fold by fold, and how it got there: one JSON file a recipe, for docs/results.md.
 
     python benchmarks/gain.py --out results/gain --recipe cifar10-40-minutes --recipe cifar10-40-minutes-fixmatch
 

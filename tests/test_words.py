@@ -42,7 +42,7 @@ GAP = r"""(?:\s|["'#*]|//|(?<=\s)f(?=["']))+"""
 REASONS = {"BadImage", "Damaged", "Refused", "ReadError", "damaged", "wrong", "_refused", "_no_image"}
 """Kinds of error whose text is a part of a longer message: ``cannot be decoded``."""
 
-READ_BY_ANOTHER = {"recipes/results.py", "recipes/repeat.py", "report/runs/record.py"}
+READ_BY_ANOTHER = {"report/runs/record.py"}
 """Files whose ValueErrors are a part of a longer message too: the caller names the file that they are about."""
 
 

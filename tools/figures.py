@@ -14,7 +14,7 @@ from tools.marks import ROOT
 COMMANDS = {
     "docs/demo.png": "cp results/demo/comparison.png docs/demo.png",
     "docs/report.png": "python -m tools.figures docs/report.png",
-    "docs/results.svg": "debiaspl results --page docs/results.md --overwrite",
+    "docs/results.svg": "python -m benchmarks.results_page",
     **{
         f"docs/lab/debiasing-{name}.png": f"python benchmarks/gain_figures.py results/gain/{cell} "
         f"--out docs/lab/debiasing-{name}.png"
@@ -38,22 +38,7 @@ def draw_report(page: Path, out: Path) -> None:
         browser.page(page.resolve().as_uri(), width=1040, height=1460).screenshot(out, whole=False)
 
 
-def draw_results() -> None:
-    """The figure and the page beside it, as ``debiaspl results --page`` writes them."""
-    from debiaspl.recipes.all_results import all_lines, standard_folder
-    from debiaspl.recipes.results import home
-    from debiaspl.recipes.results_figure import minutes_figure
-    from debiaspl.recipes.results_text import text
-
-    lines = all_lines(home(), standard_folder(home()))
-    (ROOT / "docs" / "results.svg").write_text(minutes_figure(lines))
-    (ROOT / "docs" / "results.md").write_text(text(lines))
-
-
 def draw(figure: str) -> None:
-    if figure == "docs/results.svg":
-        draw_results()
-        return
     if figure == "docs/report.png":
         draw_report(ROOT / "runs" / "demo" / "report.html", ROOT / figure)
         return

@@ -14,9 +14,7 @@ from debiaspl.cli.evaluate import evaluate_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import list_command
 from debiaspl.cli.pretrain import pretrain_command
-from debiaspl.cli.repeat import repeat_command
 from debiaspl.cli.report import report_command
-from debiaspl.cli.results import results_command
 from debiaspl.cli.terminal import break_warnings, plain_errors, say
 from debiaspl.cli.train import train_command
 from debiaspl.cli.usage import EXAMPLE, PlainCommand, PlainGroup
@@ -70,8 +68,6 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "compare": (compare_command, "debiaspl compare --recipe digits-10 --seeds 3"),
         "list": (list_command, "debiaspl list recipes"),
         "pretrain": (pretrain_command, "debiaspl pretrain cifar10"),
-        "results": (results_command, "debiaspl results"),
-        "repeat": (repeat_command, "debiaspl repeat runs/photos/results.json"),
     },
     "Look": {
         "audit": (audit_command, "debiaspl audit predictions.csv --out audit.html"),

@@ -14,11 +14,10 @@ from debiaspl.cli.terminal import plain_errors, print_json, say
 if TYPE_CHECKING:
     from debiaspl.training import Recipe
 
-NUMBERS = 5, 4, 6
-"""Columns of the paper's number, of ours and of the cost, in the list of recipes."""
+NUMBERS = 5, 6
+"""Columns of the paper's number and of the cost, in the list of recipes."""
 RECIPES_CAPTION = (
-    "paper, ours: top-1 % on the test set; ours is the mean of the folds in results/. cost: time of one run, on an "
-    "H200; digits on one core. -: none, or not measured.",
+    "paper: top-1 % on the test set. cost: time of one run, on an H200; digits on one core. -: none, or not measured.",
     "A name without an ending has the paper's settings. -fast: the same in less time. -minutes: our own settings. "
     "-pretrain: features without labels, which -start begins with. -margins: the Debiaser's margins and aligned "
     "labels, not the paper's method.",
@@ -70,7 +69,6 @@ def list_command(
         ),
     ] = None,
     settings: Settings = None,
-    measured: Annotated[bool, typer.Option("--measured", help="Only recipes that were measured here.")] = False,
     json_: AsJson = False,
 ) -> None:
     """List recipes, algorithms, corrections, or the settings of a recipe.
@@ -79,7 +77,7 @@ def list_command(
     """
     with plain_errors():
         if kind is Kind.RECIPES:
-            _list_recipes(words or [], measured, json_)
+            _list_recipes(words or [], json_)
         elif kind is Kind.ALGORITHMS:
             _list_algorithms(words or [], json_)
         elif kind is Kind.CORRECTIONS:
@@ -88,23 +86,17 @@ def list_command(
             _list_settings(words or [], settings or [], json_)
 
 
-def _list_recipes(words: list[str], measured: bool, json_: bool) -> None:
-    """The experiments of the paper and ours, with their accuracy and cost."""
+def _list_recipes(words: list[str], json_: bool) -> None:
+    """The experiments of the paper and ours, with the paper's accuracy and the cost."""
     from debiaspl.recipes import RECIPES
-    from debiaspl.recipes.results import accuracy_by_recipe
 
-    ours = accuracy_by_recipe()
-    chosen = [
-        recipe
-        for recipe in RECIPES.values()
-        if chosen_by(words, recipe.name, recipe.about) and (recipe.name in ours or not measured)
-    ]
-    _refuse_none(chosen, "recipe", words or ["results"])
+    chosen = [recipe for recipe in RECIPES.values() if chosen_by(words, recipe.name, recipe.about)]
+    _refuse_none(chosen, "recipe", words)
     if json_:
         print_json([recipe.to_json() for recipe in chosen])
         return
-    wide = WIDTH - sum(NUMBERS) - 3
-    _row(["recipe and method", "paper", "ours", "cost"], [wide, *NUMBERS], right=(1, 2), gap=1)
+    wide = WIDTH - sum(NUMBERS) - 2
+    _row(["recipe and method", "paper", "cost"], [wide, *NUMBERS], right=(1,), gap=1)
     groups: dict[str, list[Recipe]] = {}
     for recipe in chosen:
         groups.setdefault(recipe.about.rpartition(": ")[0] or recipe.about, []).append(recipe)
@@ -112,7 +104,7 @@ def _list_recipes(words: list[str], measured: bool, json_: bool) -> None:
         _notes([title])
         name = max(len(recipe.name) for recipe in group)
         for recipe in group:
-            _row(_recipe_cells(recipe, ours), (name, wide - name - 1, *NUMBERS), right=(2, 3), gap=1)
+            _row(_recipe_cells(recipe), (name, wide - name - 1, *NUMBERS), right=(2,), gap=1)
     _notes(RECIPES_CAPTION)
 
 
@@ -131,14 +123,13 @@ def _notes(texts: Sequence[str]) -> None:
         say("\n".join(paragraph(text)))
 
 
-def _recipe_cells(recipe: "Recipe", ours: dict[str, float]) -> list[str]:
+def _recipe_cells(recipe: "Recipe") -> list[str]:
     method = recipe.about.rpartition(": ")[2]
     for kind in KINDS:
         method = method.removesuffix(kind)
     paper = "-" if recipe.paper is None else f"{recipe.paper:.1f}"
-    own = f"{ours[recipe.name]:.1f}" if recipe.name in ours else "-"
     time, on, _ = recipe.cost.partition(" on ")
-    return [recipe.name, method, paper, own, time if on else "-"]
+    return [recipe.name, method, paper, time if on else "-"]
 
 
 def _list_settings(recipes: list[str], settings: list[str], json_: bool) -> None:

@@ -18,7 +18,6 @@ Numbers in the recipes are the paper's, top-1 % on the balanced test set. The se
 from collections.abc import Iterator
 from dataclasses import replace
 
-from debiaspl.recipes.method_names import ALIGNED_MARGINS
 from debiaspl.training import Choice, Recipe
 
 COST = "1.3 h on an H200: 2^19 steps a fold at 8.7 ms"  # results/speed/h200.json, joint
@@ -189,7 +188,7 @@ def _long_tail(begun: Recipe, about: str) -> Iterator[Recipe]:
     plain = replace(begun, correction=Choice("none"), algorithm=stricter, average_decay=0.99)
     yield replace(plain, name=f"{begun.name}-fixmatch", about=f"{about}: FixMatch, from a start")
     margins = replace(begun, correction=MARGINS, algorithm=stricter)
-    yield replace(margins, name=f"{begun.name}-margins", about=f"{about}: {ALIGNED_MARGINS}, from a start")
+    yield replace(margins, name=f"{begun.name}-margins", about=f"{about}: DebiasPL's margins + alignment, from a start")
 
 
 def _recipes() -> Iterator[Recipe]:

@@ -33,3 +33,14 @@ def _interval(values: Sequence[float], finest: float, variance: float) -> tuple[
     middle, spread = statistics.fmean(values), max(statistics.stdev(values), finest)
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * spread * math.sqrt(variance)
     return middle - half, middle + half
+
+
+def sign_flip(differences: Sequence[float]) -> float:
+    """The p value of the exact sign-flip permutation test, two-sided: the share of all signs of the paired differences
+    whose sum is at least as far from 0 as theirs."""
+    import numpy as np
+
+    sums = np.zeros(1)
+    for value in differences:
+        sums = np.concatenate([sums + value, sums - value])
+    return float((np.abs(sums) >= abs(sum(differences)) - 1e-9).mean())

@@ -29,7 +29,6 @@ from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions
 from debiaspl.recipes import RECIPES
-from debiaspl.recipes.repeat import plan, read_recorded
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.findings import findings
 from debiaspl.report.runs import read_run, runs_page
@@ -427,19 +426,6 @@ def _read_config(folder: Path) -> None:
     Run(folder).recipe()
 
 
-RESULT = {
-    "recipe": TINY.to_json(),
-    "folds": [{"fold": 0, "accuracy": 0.5}, {"fold": 1, "accuracy": 0.6}],
-    "accuracy": 0.5,
-    "start_command": "debiaspl train --recipe digits-pretrain --set steps=2",
-}
-result_files = st.one_of(
-    altered(RESULT),
-    altered(TINY.to_json()).map(lambda recipe: {**RESULT, "recipe": recipe}),
-    altered({"fold": 0, "accuracy": 0.5}).map(lambda fold: {**RESULT, "folds": [fold]}),
-).map(as_json)
-
-
 @cache
 def good_picture(kind: str) -> bytes:
     content = io.BytesIO()
@@ -475,9 +461,6 @@ READERS: dict[str, Reader] = {
     "tar bytes": Reader(_one("a.tar", st.deferred(lambda: mutated(good_tar()))), _read_tar),
     "config": Reader(_one("config.json", configs | deep), _read_config),
     "run": Reader(run_files, _read_run),
-    "result file": Reader(
-        _one("a.json", result_files | deep), lambda folder: plan(read_recorded(folder / "a.json"), [], folder / "out")
-    ),
     "picture": Reader(
         _one("a", st.sampled_from(PICTURES).flatmap(lambda kind: mutated(good_picture(kind)))),
         lambda folder: decode(folder / "a", (8, 8), pixel_limit=10**6),

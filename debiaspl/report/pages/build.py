@@ -25,7 +25,6 @@ SCRIPTS = (
     "runs_training.js",
     "next.js",
     "sheet.js",
-    "results.js",
     "main.js",
 )
 LONGEST_NAME = 120
