@@ -42,9 +42,9 @@ REPEAT = """## Repeat a result
     python -m benchmarks.repeat results/start/cifar10-40/cifar10-40-start.json --fold 3
 
 The second trains the recipe that the file records, its start first, and says whether the new number lies within the
-interval of one further run: m ± t s √(1 + 1/n), for n recorded folds with mean m and standard deviation s. Another GPU or version
-of PyTorch rounds differently, so a fold does not give exactly the same number again; a file has the commit, versions
-and device of its runs.
+interval of one further run: m ± t s √(1 + 1/n), for n recorded folds with mean m and standard deviation s. Another GPU
+or version of PyTorch rounds differently, so a fold does not give exactly the same number again; a file has the commit,
+versions and device of its runs.
 """
 
 
