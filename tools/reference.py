@@ -83,7 +83,7 @@ def algorithms_page() -> str:
     groups = {
         "Algorithms that learn from labels and pseudo-labels": ALGORITHMS,
         "Algorithms that need a graph, another model's labels, or a teacher": HINTED,
-        "Self-supervised algorithms (`debiaspl pretrain`, or `beside=`)": STARTS,
+        "Self-supervised algorithms (`debiaspl pretrain`)": STARTS,
     }
     intro = (
         "The name is what `--set algorithm=` and `debiaspl compare --algorithms` take. Any of them works with any "

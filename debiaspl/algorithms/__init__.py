@@ -4,7 +4,6 @@ from debiaspl.algorithms.abc import ABC
 from debiaspl.algorithms.acr import ACR
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.byol import BYOL
 from debiaspl.algorithms.comatch import CoMatch
 from debiaspl.algorithms.contrastmatch import ContrastMatch
 from debiaspl.algorithms.crest import CReST, CReSTPlus
@@ -24,7 +23,6 @@ from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
 from debiaspl.algorithms.swav import SwAV
 from debiaspl.algorithms.taught import TaughtFixMatch
-from debiaspl.algorithms.together import Together
 from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -51,14 +49,13 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
 HINTED: dict[str, type[Algorithm]] = {"graph": GraphLabels, "taught": TaughtFixMatch, "distill": Distill}
 """Algorithms that need more than images and labels. Recipes can name them; comparisons of all algorithms skip them."""
 
-STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV, "byol": BYOL}
-"""Self-supervised algorithms: they learn features without labels, as a start for other runs or beside another one."""
+STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV}
+"""Self-supervised algorithms: they learn features without labels, as a start for other runs."""
 
 __all__ = [
     "ABC",
     "ACR",
     "ALGORITHMS",
-    "BYOL",
     "HINTED",
     "PAWS",
     "STARTS",
@@ -86,6 +83,5 @@ __all__ = [
     "Supervised",
     "SwAV",
     "TaughtFixMatch",
-    "Together",
     "Views",
 ]

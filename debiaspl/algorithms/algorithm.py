@@ -117,20 +117,12 @@ class Algorithm(nn.Module, ABC):
         all unlabeled images. Images with a label are labeled images of the next generation."""
         raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
 
-    def anew(self) -> dict[str, Tensor]:
-        """Parameters to which each generation resets, by their name in the state; adopt cannot set parameters."""
-        return {}
-
     def classifier(self) -> FurtherHead | None:
         """The additional head whose average replaces the student's own classifier, if there is one: it is evaluated,
         saved as the run's model, and used for the probabilities of ``adopt``. None means the student's own.
 
         It is trained like every parameter of the algorithm; the training keeps its average."""
         return None
-
-    def parts(self) -> tuple["Algorithm", ...]:
-        """The algorithms that this one consists of."""
-        return (self,)
 
     def report(self, **monitors: Tensor) -> None:
         """Log these tensors: scalars are averaged over steps. Three names are special: ``kept`` and ``pseudo_label``,

@@ -18,8 +18,7 @@ class ContrastMatch(Algorithm):
 
     With few labels, FixMatch starts with few confident labels, many of them wrong. Meanwhile the contrastive loss
     trains the features, in the same passes that FixMatch makes anyway. Its weight decreases linearly to 0, because it
-    treats images of one class as different, which hurts once their labels are known. (FixMatch with ``beside=moco``
-    uses additional views, in additional passes.)
+    treats images of one class as different, which hurts once their labels are known.
 
     Args:
         correction: as in FixMatch.

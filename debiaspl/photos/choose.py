@@ -61,9 +61,6 @@ def supervised(recipe: Recipe) -> Recipe:
         correction=Choice("none"),
         # The graph would have looked at the other photos; class names say nothing about them.
         first_classifier="text" if recipe.first_classifier == "text" else "random",
-        beside=Recipe.beside,
-        beside_weight=Recipe.beside_weight,
-        beside_until=Recipe.beside_until,
     )
 
 

@@ -41,7 +41,6 @@ ABOUT = {
     "moco": "find the other view of an image among earlier ones",
     "simclr": "find the other view of an image in the batch",
     "swav": "predict the cluster of the other view",
-    "byol": "predict what the averaged network makes of the other view",
 }
 """In a line. An algorithm that is not here has the first sentence of its docstring."""
 _TOLD: dict[str, Any] = {

@@ -1,11 +1,10 @@
-"""Builds the algorithm of a recipe, with its correction and with the algorithm beside it."""
+"""Builds the algorithm of a recipe, with its correction."""
 
-from dataclasses import fields
 from typing import Any
 
 import torch
 
-from debiaspl.algorithms import Algorithm, Together
+from debiaspl.algorithms import Algorithm
 from debiaspl.data import Task
 from debiaspl.models import first_heads
 from debiaspl.training.recipe import Recipe
@@ -26,21 +25,17 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
     correction = recipe.correction.build("correction", **known)
     with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
-        main: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
-        other: Algorithm | None = recipe.beside.build("beside", **known)
-    _check_generations(recipe, main)
-    if other is not None:
-        return Together(main, other, recipe.beside_weight, recipe.beside_until)
-    _refuse_settings_of_nothing(recipe)
-    return main
+        algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
+    _check_generations(recipe, algorithm)
+    return algorithm
 
 
 def take_over_heads(algorithm: Algorithm, start: str) -> None:
     """Copy the heads that the algorithm of a start has trained, if both have the same ones. Not with generations: each
     must begin with the same heads, even after a resume when the start is gone."""
-    for part in algorithm.parts() if algorithm.generations == 1 else ():
-        own = part.state_dict()
-        part.load_state_dict(own | first_heads(start, own, part.heads))
+    if algorithm.generations == 1:
+        own = algorithm.state_dict()
+        algorithm.load_state_dict(own | first_heads(start, own, algorithm.heads))
 
 
 def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
@@ -51,14 +46,3 @@ def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
             f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
             "adopt(probabilities, generation) that returns the labels for the next one."
         )
-
-
-def _refuse_settings_of_nothing(recipe: Recipe) -> None:
-    """Raise for settings of the algorithm beside the main one, if there is none."""
-    for item in fields(recipe):
-        value = getattr(recipe, item.name)
-        if item.name.startswith("beside_") and value != item.default:
-            raise ValueError(
-                f"{item.name} is {value}, but beside is {recipe.beside.name}, so it has no effect. Leave it out, or "
-                "name a self-supervised algorithm with beside=NAME."
-            )

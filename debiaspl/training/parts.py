@@ -8,7 +8,6 @@ from functools import lru_cache, partial
 from typing import Any
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm
-from debiaspl.algorithms.together import nothing
 from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, PLUS, CompositeBuilder, Correction
@@ -26,17 +25,12 @@ STRONG: dict[str, Callable[..., Any]] = {
 LINEAR = "linear"
 """The network for vectors, not for images."""
 
-NOTHING = "none"
-"""Name for: no algorithm beside the main one."""
-
 PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "protocol": PROTOCOLS,
     "network": {**NETWORKS, LINEAR: LinearNetwork},
     "algorithm": {**ALGORITHMS, **HINTED, **STARTS},
     "correction": CORRECTIONS,
     "strong": STRONG,
-    # Last: a setting that two parts have, such as temperature, belongs to the other one, unless written with "beside.".
-    "beside": {NOTHING: nothing, **STARTS},
 }
 
 # Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend.

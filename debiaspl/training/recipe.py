@@ -12,6 +12,8 @@ from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 FIRST = ("random", "means", "graph", "text")
 """Ways to initialise the classifier."""
 LIST = " For a list: debiaspl list settings RECIPE."
+REMOVED = {"beside": {"name": "none", "settings": {}}, "beside_weight": 1.0, "beside_until": 1.0}
+"""Fields of the recipes in results/ that had no effect there."""
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,6 @@ class Recipe:
     neighbours of the features; or ``text``, from the class names, with the text part of a CLIP or SigLIP."""
     algorithm: Choice = Choice("fixmatch")
     """The algorithm, which computes the losses of a batch."""
-    beside: Choice = Choice("none")
-    """A self-supervised algorithm that is trained beside it, on additional strong views, with a weight that falls to 0.
-    It has the teacher of its own paper, and does not change what labels the weak views."""
-    beside_weight: float = 1.0
-    """Initial weight of its loss; after a share t of the training, or of a generation, it is
-    beside_weight * max(0, 1 - t / beside_until)."""
-    beside_until: float = 1.0
-    """Share of the training after which its weight is 0; above 1 it ends above 0, and with 1000 it hardly falls."""
     correction: Choice = Choice("debiaser")
     """Debiasing of the predictions before they become labels; ``none`` turns DebiasPL into FixMatch."""
     strong: Choice = Choice("fixmatch")
@@ -134,9 +128,6 @@ class Recipe:
         for name in ("sgd_momentum", "average_decay", "validation", "warm_up"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
-        for name in ("beside_weight", "beside_until"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number above 0.")
         if not 0 <= self.arc <= 0.5 and self.arc != HALF_WAVE:
             raise ValueError(
                 f"arc is {self.arc}, expected a number in [0, 1/2], such as FixMatch's 7/16, or 1 for the half wave."
@@ -172,6 +163,7 @@ class Recipe:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
         known = {item.name for item in fields(cls)}
+        values = {name: value for name, value in values.items() if name not in REMOVED or REMOVED[name] != value}
         unknown = sorted(set(values) - known)
         if unknown:
             raise ValueError(f"a recipe has no {', '.join(unknown)}: it was written by another version of debiaspl.")

@@ -10,7 +10,6 @@ import torch
 
 from debiaspl._shares import almost_none, distance, ratio
 from debiaspl._version import __version__
-from debiaspl.algorithms import Algorithm, Together
 from debiaspl.data import ImageSet, Task
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.health import health_results
@@ -126,12 +125,6 @@ def _is_logged(recipe: Recipe, step: int) -> bool:
 def mode(recipe: Recipe, step: Step) -> str:
     """Whether the step follows the algorithm's paper, and which views share batch norm; see docs/lab/performance.md."""
     algorithm = step.algorithm
-    if isinstance(algorithm, Together):
-        return f"{_mode(recipe, step, algorithm.main)}, beside {recipe.beside.name}"
-    return _mode(recipe, step, algorithm)
-
-
-def _mode(recipe: Recipe, step: Step, algorithm: Algorithm) -> str:
     if step.task.labeled.is_encoded:
         return "frozen encoder"
     other_teacher = recipe.teacher == "average" and algorithm.teacher == "student"

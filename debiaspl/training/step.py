@@ -229,8 +229,6 @@ class Step:
         first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
         self.update.load_exact(self.student, first)
         self.average.model.load_state_dict(first)
-        if again := self.algorithm.anew():
-            self.update.load_exact(self.algorithm, self.update.exact_state(self.algorithm) | again)
         for momentum in self.update.momenta().values():
             momentum.zero_()
 

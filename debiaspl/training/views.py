@@ -5,7 +5,6 @@ import torch
 from debiaspl.algorithms import Algorithm
 from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
 from debiaspl.data import ImageSet, LazyImages, Vectors
-from debiaspl.training.parts import NOTHING
 from debiaspl.training.recipe import Recipe
 
 
@@ -40,10 +39,8 @@ def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> V
 def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
     """Raise for settings that have no effect, or cannot work, when a classifier of vectors is trained."""
     if algorithm.needs_pictures:
-        name, other = recipe.algorithm.name, recipe.beside.name
-        who = name if other == NOTHING else f"{other}, beside {name},"
         raise NeedsPictures(
-            f"{who} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
+            f"{recipe.algorithm.name} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
             "To train the encoder itself, use frozen=false."
         )
     if algorithm.correction.needs_pictures:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models, Together
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models
 from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.mixing import mixup
 from debiaspl.data import Hints
@@ -53,11 +53,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "moco": ("moco", {"memory": 60, "key_decay": 0.5}),
     "simclr": ("simclr", {}),
     "swav": ("swav", {"prototypes": 7, "small_views": 2}),
-    "byol": ("byol", {"strong_views": 3, "hidden": 10, "width": 6, "key_decay": 0.5}),
 }
-# Two in one, until the weight of the second is 0 in the last step.
-PAIRS = (("fixmatch", "moco"), ("comatch", "swav"), ("contrastmatch", "simclr"), ("supervised", "byol"))
-EXACT |= {f"{one} beside {two}": (f"{one} beside {two}", {"until": 0.75}) for two, one in PAIRS}
 MIXED = {"mixmatch": ("mixmatch", {}), "remixmatch": ("remixmatch", {}), "fixmatch": ("fixmatch", {})}
 
 
@@ -86,9 +82,6 @@ def network(synchronised: bool, seed: int) -> Network:
 
 
 def built(name: str, settings: dict[str, Any]) -> Algorithm:
-    if " beside " in name:
-        other, main = (built(*EXACT[one]) for one in name.split(" beside "))
-        return Together(main, other, **settings).double()
     correction: Correction = Debiaser(CLASSES, momentum=0.6)
     if name in ("graph", "taught"):
         taught = torch.arange(POSITIONS) % (CLASSES + 1) - 1

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from debiaspl.algorithms import BYOL, STARTS, Algorithm, Batch, MoCo, Models, SimCLR, SwAV
+from debiaspl.algorithms import STARTS, Algorithm, Batch, MoCo, Models, SimCLR, SwAV
 from debiaspl.algorithms.heads import AveragedHead, perceptron
 from debiaspl.debias import CORRECTIONS, Correction, Debiaser, LogitAdjustment
 from debiaspl.models import Network
@@ -93,19 +93,6 @@ def test_simclr_is_that_of_plain_loops(temperature):
     expected = slow.simclr(first, second, temperature)
     found = algorithm.losses(Models(student, student), drawn)["contrast"].item()
     assert found == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("views", [2, 3, 4])
-def test_byol_is_that_of_plain_loops(views):
-    algorithm, models = made(BYOL, strong_views=views, hidden=8, width=4), Models(Plain(0), Plain(1))
-    drawn = batch(views)
-    seen = models.student.embed(torch.cat(drawn.strong))
-    predicted = batch_normed(algorithm.predictor, batch_normed(algorithm.projector, seen))
-    first, _, last = algorithm.projector  # the average begins as the head itself, with the statistics of no batch
-    hidden = (models.teacher.embed(torch.cat(drawn.strong)) @ first.weight.T / (1 + 1e-5) ** 0.5).relu()
-    target = hidden @ last.weight.T + last.bias
-    expected = slow.byol(predicted.view(views, IMAGES, -1).tolist(), target.view(views, IMAGES, -1).tolist())
-    assert algorithm.losses(models, drawn)["prediction"].item() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("settings", [{}, {"small_views": 2}, {"temperature": 0.3, "code_temperature": 0.5}])
@@ -200,8 +187,6 @@ def test_there_is_nothing_to_correct(name, correction):
         (SwAV, {"rounds": 0}, "rounds is 0"),
         (SwAV, {"small_views": -1}, "small_views is -1"),
         (SwAV, {"code_temperature": 0.0}, "code_temperature is 0.0"),
-        (BYOL, {"strong_views": 1}, "strong_views is 1, expected 2 or more"),
-        (BYOL, {"key_decay": -0.1}, "key_decay is -0.1"),
     ],
 )
 def test_bad_settings_are_refused(kind, settings, words):
@@ -209,7 +194,7 @@ def test_bad_settings_are_refused(kind, settings, words):
         made(kind, **settings)
 
 
-ADVICE = {"moco": "temperature", "simclr": "temperature", "swav": "code_temperature", "byol": "key_decay"}
+ADVICE = {"moco": "temperature", "simclr": "temperature", "swav": "code_temperature"}
 
 
 @pytest.mark.parametrize("name", STARTS)

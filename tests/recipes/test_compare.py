@@ -178,11 +178,10 @@ def test_settings_for_short_runs_stay_with_the_short_recipes(monkeypatch):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_part_that_is_set_has_its_settings_in_every_pair(turned):
-    typed = ["beside=moco", "beside.memory=288", "beside_until=0.5", "strong=cropcolor", "grey_share=0.4"]
+    typed = ["network=small", "network.width=6", "strong=cropcolor", "grey_share=0.4"]
     cells = planned(["fixmatch", "comatch"], ["none"], settings=typed[::-1] if turned else typed).cells
     for row in cells.values():
-        assert row["none"].beside == Choice("moco", {"memory": 288})
-        assert row["none"].beside_until == 0.5
+        assert row["none"].network == Choice("small", {"width": 6})
         assert row["none"].strong.settings == {"grey_share": 0.4}
 
 

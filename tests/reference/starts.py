@@ -2,7 +2,7 @@
 
 import math
 
-from tests.reference.comatch import dot, normalised
+from tests.reference.comatch import dot
 from tests.reference.paper import Vector, softmax
 
 
@@ -34,18 +34,6 @@ def simclr(first: list[Vector], second: list[Vector], temperature: float) -> flo
         partner = (place + len(first)) % len(views)
         total += find(view, others, partner - (partner > place), temperature)
     return total / len(views)
-
-
-def byol(predictions: list[list[Vector]], targets: list[list[Vector]]) -> float:
-    """Squared distance of each view's prediction to the mean of the other views' targets, all of length 1."""
-    total, count = 0.0, 0
-    for own, view in enumerate(predictions):
-        for place, prediction in enumerate(view):
-            others = [normalised(target[place]) for number, target in enumerate(targets) if number != own]
-            mean = normalised([sum(values) / len(others) for values in zip(*others, strict=True)])
-            total += sum((a - b) ** 2 for a, b in zip(normalised(prediction), mean, strict=True))
-            count += 1
-    return total / count
 
 
 def sinkhorn(similarity: list[Vector], temperature: float, rounds: int) -> list[Vector]:

@@ -157,25 +157,10 @@ def test_an_algorithm_of_ones_own_is_not_executed_to_learn_whether_it_averages(t
     assert not trace.exists()
 
 
-def test_what_is_trained_beside_is_part_of_the_method_and_not_of_its_conditions(tmp_path, fixmatch):
-    settings = "beside=moco", "beside.memory=288", "beside_until=0.5", "beside_weight=2", "average_decay=0.5"
-    both = made(tmp_path / "both", *settings)
-    assert [method.title for method in methods_of([read_run(fixmatch), read_run(both)])] == [
-        "FixMatch",
-        "DebiasPL + MoCo",
-    ]
-    assert told(fixmatch, both) == []
-    # From labels alone: the number of unlabeled images is no matter of the first, but of the second.
-    alone = made(tmp_path / "alone", "algorithm=supervised", "correction=none", "unlabeled_batch=8")
-    labels = made(tmp_path / "labels", "algorithm=supervised", "correction=none", "beside=moco", "unlabeled_batch=8")
-    assert told(fixmatch, alone) == []
-    assert told(fixmatch, labels) == ["unlabeled images a step: 96 (FixMatch) against 8 (supervised + MoCo)"]
-
-
 def test_runs_from_before_there_was_a_choice_of_it_are_runs_without(tmp_path):
     old, new = made(tmp_path / "old", "seed=1"), made(tmp_path / "new", "seed=2")
     config = json.loads((old / "config.json").read_text())
-    for name in ("beside", "beside_weight", "beside_until", "start"):
+    for name in ("start",):
         del config["recipe"][name]
     (old / "config.json").write_text(json.dumps(config))
     (method,) = methods_of([read_run(old), read_run(new)])

@@ -119,10 +119,6 @@ def test_names_of_methods():
     assert method_name(recipe | {"correction": {"name": "debiaser", "settings": {"strength": 0}}}) == "FixMatch"
     assert method_name(recipe | {"correction": {"name": "none", "settings": {}}}) == "FixMatch"
     assert method_name(recipe | {"algorithm": {"name": "supervised", "settings": {}}}) == "supervised"
-    assert method_name(recipe | {"beside": {"name": "moco", "settings": {}}}) == "DebiasPL + MoCo"
-    assert method_name(recipe | {"beside": {"name": "of another version", "settings": {}}}).endswith("another version")
-    del recipe["beside"]
-    assert method_name(recipe) == "DebiasPL"
     assert method_name(recipe | {"algorithm": {"name": "pseudolabel", "settings": {}}}) == "Pseudo-Label + debiasing"
 
 

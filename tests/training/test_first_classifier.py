@@ -171,16 +171,6 @@ def test_contrastmatch_goes_on_with_the_projector_of_moco(start):
     assert not any(name.startswith("algorithm.contrast.remembered") for name in stored)
 
 
-def test_what_is_trained_beside_another_goes_on_too(start):
-    recipe = changed(TINY, "network.width=8", "beside=moco", "beside.memory=32", "beside.width=16", f"start={start}")
-    stored = load_file(start / "model.safetensors")
-    state = Step(recipe, digits(), CPU).algorithm.state_dict()
-    heads = {name: value for name, value in stored.items() if name.startswith("algorithm.")}
-    assert len(heads) > 4
-    for name, value in heads.items():
-        assert torch.equal(state[f"other.{name.removeprefix('algorithm.')}"], value)
-
-
 def test_a_projector_of_another_width_is_left_behind_whole(start):
     recipe = changed(TINY, *CONTRAST, f"start={start}", "algorithm.width=8")
     fresh = changed(TINY, *CONTRAST, "algorithm.width=8")

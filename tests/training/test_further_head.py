@@ -7,8 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from debiaspl import load_model
-from debiaspl.algorithms import ABC, FixMatch
-from debiaspl.algorithms.together import Together
+from debiaspl.algorithms import ABC
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.models import LinearNetwork
 from debiaspl.training import train
@@ -84,14 +83,6 @@ def test_a_correction_of_the_finished_classifier_acts_on_it():
     expected = step.algorithm.correction.classifier(own, torch.zeros(step.student.num_features))
     assert torch.equal(step.finished().head.weight, expected.weight)
     assert not torch.equal(expected.weight, own.weight)
-
-
-def test_one_of_two_algorithms_names_it():
-    recipe = changed(RECIPE, "beside=simclr")
-    step = Step(recipe, digits(), CPU)
-    assert isinstance(step.algorithm, Together)
-    assert step.algorithm.classifier() is step.algorithm.main.auxiliary
-    assert FixMatch().classifier() is None
 
 
 def test_it_begins_with_the_first_classifier():

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import STARTS
 from debiaspl.data import FewLabels, Task, load, open_data
 from debiaspl.debias import CORRECTIONS, Debiaser
 from debiaspl.training import RunError, train
@@ -52,7 +51,6 @@ def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, monkeypatch, recipe, 
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-BESIDE = [[f"beside={name}", "beside_until=0.4"] for name in STARTS]
 FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
 
 
@@ -68,7 +66,6 @@ FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
         ["algorithm=abc", "teacher=average"],
         ["correction=alignment+logit-adjustment"],
         ["algorithm=contrastmatch", "teacher=average", "memory=48", "relations=0.5", "key_decay=0.9"],
-        *BESIDE,
         *(["algorithm=fixmatch", f"correction={name}"] for name in CORRECTIONS),
     ],
 )
@@ -102,10 +99,9 @@ def test_a_recorded_start_without_labels_is_the_eager_one_and_never_waits():
         torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("beside", [[], ["beside=moco", "beside_until=0.5"]], ids=["alone", "beside"])
-def test_a_generation_begins_in_a_recorded_run_as_in_an_eager_one(beside):
+def test_a_generation_begins_in_a_recorded_run_as_in_an_eager_one():
     """The labeled images are others then, so that the step is recorded anew."""
-    recipe = changed(EAGER, "algorithm=crest", "generations=2", "steps=16", *beside)
+    recipe = changed(EAGER, "algorithm=crest", "generations=2", "steps=16")
     eager, recorded = (Step(recipe, digits(), torch.device("cuda"), record=record) for record in (False, True))
     for number in range(16):
         eager(number)
@@ -143,9 +139,7 @@ def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 @pytest.mark.parametrize("record", [True, False])
-@pytest.mark.parametrize(
-    "settings", [[], ["algorithm=pseudolabel"], ["views=2", "cld_weight=0.2"], ["joint=true"], *BESIDE]
-)
+@pytest.mark.parametrize("settings", [[], ["algorithm=pseudolabel"], ["views=2", "cld_weight=0.2"], ["joint=true"]])
 def test_a_step_never_waits_for_the_device(settings, record):
     step = Step(changed(EAGER, *settings), digits(), torch.device("cuda"), record=record)
     for number in range(5):  # the recording itself may wait

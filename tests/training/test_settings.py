@@ -80,9 +80,6 @@ def test_the_command_lists_the_defaults_and_other_parts():
     other = as_json(*(word for part in parts for word in ("--set", part)))
     assert {"prototypes", "max_margin", "widths", "labeled_max", "grey_share"} <= set(other)
     assert not {"strength", "depth", "per_class", "draws"} & set(other)
-    both = as_json("--set", "algorithm=comatch", "--set", "beside=moco")
-    assert {"temperature", "beside.temperature", "key_decay"} <= set(both)
-    assert both["beside.temperature"]["part"] == "beside"
 
 
 def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):

@@ -229,7 +229,7 @@ def test_a_class_without_labels_is_never_chosen():
 @pytest.mark.slow(seconds=15)
 def test_features_that_are_learned_without_labels_tell_digits_apart(tmp_path):
     """Ten labels a class. A loss that teaches nothing, or a collapse, is no better than random weights. MoCo and SimCLR
-    are in test_collapse.py. BYOL needs more steps than a test has: on CIFAR-10 it learns, on digits in a minute not."""
+    are in test_collapse.py."""
     size = ("unlabeled_batch=128", "labeled_batch=1", "network.width=8", "per_class=10")
     average = ("average_decay=0.95", "average_statistics=true")
     swav = ("steps=400", "learning_rate=0.03", "prototypes=64", "code_temperature=0.02")

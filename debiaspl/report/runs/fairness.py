@@ -12,7 +12,7 @@ from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
 
 # What is compared, and who labels, which is a matter of the method.
-COMPARED = ("algorithm", "correction", "teacher", "beside", "beside_weight", "beside_until")
+COMPARED = ("algorithm", "correction", "teacher")
 # Of no use to a method that learns from labels alone.
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
 WORDS = {
@@ -92,7 +92,7 @@ def _conditions(method: Method) -> dict[str, Condition]:
     """Settings besides the method that affect the result."""
     defaults = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING}
     recipe = defaults | dict(method.runs[0].recipe)
-    averages = any(_averages(kind, method.runs[0].recipe.get(kind)) for kind in ("algorithm", "beside"))
+    averages = _averages("algorithm", method.runs[0].recipe.get("algorithm"))
     compared = (*COMPARED, "average_decay") if averages else COMPARED
     plain = {name: value for name, value in recipe.items() if name not in (*APART, *compared)}
     settings = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}

@@ -14,7 +14,6 @@ from debiaspl.report.intervals import mean_interval
 from debiaspl.report.over_seeds import summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
-from debiaspl.training.parts import NOTHING
 
 # Where the class is not called as people call the method.
 TITLES = {
@@ -30,9 +29,6 @@ WORDS = ("name", "about", "cost", "paper")
 LATER = {
     "start": "",
     "first_classifier": "random",
-    "beside": {"name": "none", "settings": {}},
-    "beside_weight": 1.0,
-    "beside_until": 1.0,
 }
 APART = (*WORDS, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
 
@@ -128,12 +124,7 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
 
 
 def method_name(recipe: Mapping[str, Any]) -> str:
-    """FixMatch without a correction is FixMatch, with the paper's it is DebiasPL; what is trained beside it follows."""
-    beside = _beside(recipe)
-    return f"{_name(recipe)} + {STARTS[beside].__name__ if beside in STARTS else beside}" if beside else _name(recipe)
-
-
-def _name(recipe: Mapping[str, Any]) -> str:
+    """FixMatch without a correction is FixMatch, with the paper's it is DebiasPL."""
     algorithm, correction = str(recipe["algorithm"]["name"]), str(recipe["correction"]["name"])
     known = {**ALGORITHMS, **STARTS}
     own = known[algorithm].__name__ if algorithm in known else algorithm
@@ -151,14 +142,8 @@ def plain(recipe: Mapping[str, Any]) -> bool:
     return bool(correction["name"] == "none" or correction["settings"].get("strength") == 0)
 
 
-def _beside(recipe: Mapping[str, Any]) -> str:
-    """The algorithm that is trained beside the other; empty where there is none."""
-    name = str(recipe.get("beside", LATER["beside"])["name"])
-    return "" if name == NOTHING else name
-
-
 def _from_labels_alone(recipe: Mapping[str, Any]) -> bool:
-    return bool(recipe["algorithm"]["name"] == "supervised") and not _beside(recipe)
+    return bool(recipe["algorithm"]["name"] == "supervised")
 
 
 def flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
