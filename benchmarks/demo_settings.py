@@ -22,6 +22,7 @@ from record_demo import origin
 from debiaspl.data import Task, open_data
 from debiaspl.recipes import recipe as find
 from debiaspl.training.evaluate import predict_all
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
 FIXMATCH = {"FixMatch": ["correction=none"]}
@@ -56,7 +57,7 @@ FIRST_SEED = 100
 
 def run(settings: list[str], seed: int) -> dict[str, float]:
     torch.set_num_threads(1)
-    recipe = find("digits-10").with_settings([*settings, f"seed={seed}"])
+    recipe = parse_settings(find("digits-10"), [*settings, f"seed={seed}"])
     task = Task.of(open_data(recipe.data), recipe.protocol.build("protocol"), recipe.seed)
     started = time.process_time()
     step = Step(recipe, task, torch.device("cpu"))

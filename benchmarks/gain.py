@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from debiaspl.recipes import recipe as find
+from debiaspl.training.settings import parse_settings
 
 KEPT = ("step", "accuracy", "losses", "kept", "pseudo_labels", "pseudo_right_labels", "pseudo_accuracy", "marginal")
 """Of a line of the log."""
@@ -82,7 +83,7 @@ def main() -> None:
         }
         for name, futures in begun.items():
             measured = {
-                "recipe": find(name).with_settings(options.settings).to_json(),
+                "recipe": parse_settings(find(name), options.settings).to_json(),
                 "command": " ".join(command(name, options.first, options.settings)),
                 "commit": options.commit or found or "unknown",
                 "device": device,

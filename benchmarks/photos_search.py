@@ -40,6 +40,7 @@ from debiaspl.encoders import EncodedViews
 from debiaspl.encoders.cache import cached_features
 from debiaspl.graph import Graph, nearest
 from debiaspl.training import Choice, Recipe
+from debiaspl.training.settings import parse_settings
 
 DRAWS, LABELS, STRENGTHS = (100, 101), (5, 20), (0.0, 0.5)
 BASE, RANDOM = "base", "random classifier first"
@@ -74,7 +75,7 @@ def mirrored(folder: Path, work: Path) -> torch.Tensor:
 
 def recipe_of(base: Recipe, strength: float, settings: list[str]) -> Recipe:
     correction = Choice("debiaser", {"strength": strength}) if strength else Choice("none")
-    return replace(base, correction=correction).with_settings(["threshold=0.8", *settings])
+    return parse_settings(replace(base, correction=correction), ["threshold=0.8", *settings])
 
 
 def smoothed(values: torch.Tensor) -> torch.Tensor:

@@ -18,6 +18,8 @@ import sys
 import time
 from pathlib import Path
 
+from debiaspl.training.settings import parse_settings
+
 HERE = Path(__file__).resolve()
 
 
@@ -36,7 +38,7 @@ def measure(labeled: int, steps: int) -> None:
     pixels = torch.randint(0, 256, (2000, 3, 32, 32), dtype=torch.uint8, generator=generator)
     images = ImageSet(pixels, torch.arange(2000) % 10, tuple("abcdefghij"))
     settings = [f"labeled_batch={labeled}", f"unlabeled_batch={7 * labeled}"]
-    chosen = recipe("cifar10-40").with_settings(settings)
+    chosen = parse_settings(recipe("cifar10-40"), settings)
     cpu = torch.device("cpu")
     with joined(cpu, 600) as group:
         step = Step(chosen, Task.of(TrainTest(images, images), FewLabels(4), 0), cpu)

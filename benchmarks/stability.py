@@ -21,6 +21,7 @@ from debiaspl.data import Task, open_data
 from debiaspl.recipes import recipe as find
 from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
 MOMENTA = (0.9, 0.99, 0.999)
@@ -33,7 +34,7 @@ def apart(one: list[float], other: list[float]) -> float:
 
 
 def prepared(name: str, settings: list[str], seed: int) -> tuple[Recipe, Task, Step]:
-    recipe = find(name).with_settings([*settings, f"seed={seed}"], load_files=True)
+    recipe = parse_settings(find(name), [*settings, f"seed={seed}"], load_files=True)
     whole = open_data(recipe.data, recipe.image_size, recipe.stream)
     task = Task.of(whole, recipe.protocol.build("protocol"), recipe.seed)
     return recipe, task, Step(recipe, task, torch.device("cpu"))

@@ -28,6 +28,7 @@ from debiaspl.data import FewLabels, ImageSet, Task
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.models import WideResNet
 from debiaspl.recipes import recipe
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
 MODES = {
@@ -59,7 +60,7 @@ def timed(call, count: int, device: torch.device) -> float:
 
 def ours(settings: list[str], task: Task, device: torch.device, steps: int) -> dict[str, float]:
     began = time.perf_counter()
-    step = Step(recipe("cifar10-40").with_settings(settings), task, device)
+    step = Step(parse_settings(recipe("cifar10-40"), settings), task, device)
     ready = 5 if device.type == "cuda" else 1
     timed(step, ready, device)
     startup = time.perf_counter() - began
@@ -77,7 +78,7 @@ def kernels(task: Task, device: torch.device) -> list[dict[str, object]]:
     """The faithful step's kernels, the longest first: what is left to be done."""
     from torch.profiler import ProfilerActivity, profile
 
-    step = Step(recipe("cifar10-40").with_settings(MODES["faithful"]), task, device)
+    step = Step(parse_settings(recipe("cifar10-40"), MODES["faithful"]), task, device)
     timed(step, 5, device)
     with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as seen:
         timed(lambda number: step(5 + number), 5, device)
@@ -118,7 +119,8 @@ def on_cpu(task: Task) -> dict[str, object]:
     device, batches = torch.device("cpu"), (8, 56)
     sizes = ["labeled_batch=8", "unlabeled_batch=56", "depth=10"]
     joint, separate = (
-        Step(recipe("cifar10-40").with_settings([*MODES[mode], *sizes]), task, device) for mode in ("joint", "faithful")
+        Step(parse_settings(recipe("cifar10-40"), [*MODES[mode], *sizes]), task, device)
+        for mode in ("joint", "faithful")
     )
     other = UsualStep(task.labeled, task.unlabeled, device, 0, batches, WideResNet(10, depth=10))
     calls = {"usual": lambda n: other(), "joint": joint, "separate": separate}

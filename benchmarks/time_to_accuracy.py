@@ -26,6 +26,7 @@ from debiaspl.models import scale
 from debiaspl.recipes import recipe as find
 from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
 TIMED = 60
@@ -124,7 +125,7 @@ def main() -> None:
     for seed in range(options.first, options.first + options.folds):
         for text in options.runs:
             name, *settings = text.split()
-            recipe = find(name).with_settings([*settings, f"seed={seed}"])
+            recipe = parse_settings(find(name), [*settings, f"seed={seed}"])
             measured = run(recipe, device, options.target, options.seconds, options.points, options.neighbours)
             outcome["runs"].append({"run": text, "seed": seed, **measured})
             shown = {key: measured[key] for key in ("accuracy", "seconds", "steps", "ms_per_step")}

@@ -28,6 +28,7 @@ from debiaspl.graph import directions, nearest
 from debiaspl.models import Scaling
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.vectors import LINEAR, enough_steps
 from debiaspl.zeroshot.check import CheckedMethod, decide, is_clear
 from debiaspl.zeroshot.conse import ConseTeacher
@@ -178,7 +179,7 @@ def trained(
     task = Task(every.select(known), every.select(rest).without_labels(), every.select(known), hints=own)
     chosen = [f"strength={strength}", "threshold=0.95", f"first_classifier={first}", f"seed={seed}"]
     chosen = [*([] if hints is None else ["algorithm=taught", f"sure={HINTED}", "joint=false"]), *chosen]
-    step = fit(LINEAR.with_settings([*chosen, f"steps={enough_steps(len(vectors))}"]), task, torch.device("cpu"))
+    step = fit(parse_settings(LINEAR, [*chosen, f"steps={enough_steps(len(vectors))}"]), task, torch.device("cpu"))
     return evaluate(step.finished(), every.without_labels()).label
 
 

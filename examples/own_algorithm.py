@@ -18,6 +18,7 @@ from torch import Tensor
 
 from debiaspl import Algorithm, Correction, recipe, train
 from debiaspl.algorithms import Batch, Models, Views
+from debiaspl.training.settings import parse_settings
 
 
 class Agreement(Algorithm):
@@ -54,7 +55,7 @@ if __name__ == "__main__":
     here = f"{__file__}:Agreement"
     for algorithm, correction in (("fixmatch", "debiaser"), (here, "none"), (here, "debiaser")):
         changes = [f"algorithm={algorithm}", f"correction={correction}", "steps=100", "width=8", "average_decay=0.9"]
-        settings = recipe("digits-10").with_settings(changes, load_files=True)
+        settings = parse_settings(recipe("digits-10"), changes, load_files=True)
         with tempfile.TemporaryDirectory() as folder:
             results = train(settings, Path(folder) / "run")
         name = algorithm.rpartition(":")[2]

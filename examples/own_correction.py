@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from debiaspl import Correction, recipe, train
+from debiaspl.training.settings import parse_settings
 
 
 class Centred(Correction):
@@ -46,7 +47,7 @@ class Centred(Correction):
 if __name__ == "__main__":
     for correction in "none", "debiaser", f"{__file__}:Centred":
         changes = [f"correction={correction}", "steps=100", "width=8", "average_decay=0.9"]
-        settings = recipe("digits-10").with_settings(changes, load_files=True)
+        settings = parse_settings(recipe("digits-10"), changes, load_files=True)
         with tempfile.TemporaryDirectory() as folder:
             results = train(settings, Path(folder) / "run")
         name = correction.rpartition(":")[2]

@@ -27,7 +27,7 @@ for number in range(10):
     labels[four] = number
 
 # A recipe has every setting: network, algorithm, correction, views, schedule. Change some of them.
-settings = recipe("digits-10").with_settings(["steps=200", "threshold=0.8", "seed=0"])
+settings = recipe("digits-10").changed(steps=200, threshold=0.8, seed=0)
 
 with tempfile.TemporaryDirectory() as folder:
     run = Path(folder) / "run"

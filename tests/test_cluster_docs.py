@@ -17,6 +17,7 @@ from debiaspl.recipes import recipe as find_recipe
 from debiaspl.training import Recipe, RunError
 from debiaspl.training.exchange import check_parts
 from debiaspl.training.missing import GO_ON, Missing
+from debiaspl.training.settings import parse_settings
 from tests.data.photos import write_folder
 from tests.training.test_two_machines import Hosts
 
@@ -61,7 +62,7 @@ def test_every_option_and_every_setting_exists(command):
     torchrun = get_args_parser().parse_args([*torchrun_options(words), "-m", "debiaspl"])
     assert torchrun.training_script == "debiaspl"
     typed = TRAIN.make_context("train", words[words.index("train") + 1 :], resilient_parsing=False).params
-    recipe = find_recipe(typed["recipe"]).with_settings(typed["settings"] or [])
+    recipe = parse_settings(find_recipe(typed["recipe"]), typed["settings"] or [])
     assert recipe.labeled_batch % int(torchrun.nproc_per_node) == 0
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from debiaspl.recipes import recipe
 from debiaspl.training import train
+from debiaspl.training.settings import parse_settings
 from tools.reference import FOLDER, PAGES
 
 FILES = (FOLDER / "files.md").read_text()
@@ -29,7 +30,7 @@ def named(heading: str) -> set[str]:
 
 def test_files_and_their_keys_are_those_of_a_run(tmp_path):
     settings = ["steps=4", "width=4", "threshold=0", "log_every=2", "labeled_batch=8", "unlabeled_batch=16"]
-    train(recipe("digits-10").with_settings(settings), out=tmp_path / "run")
+    train(parse_settings(recipe("digits-10"), settings), out=tmp_path / "run")
     written = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
     assert written == named("# Files of a run") - {"report.html"}
     assert set(json.loads((tmp_path / "run" / "results.json").read_text())) == named("## results.json")

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
@@ -44,7 +45,7 @@ class AdaMatch(Algorithm):
 
     views = Views(weak=1, strong=1)
     own_correction = "alignment"
-    own_settings = ("align_to_predictions=true",)
+    own_settings = MappingProxyType({"align_to_predictions": True})
     labeled_marginal: Tensor
 
     def __init__(

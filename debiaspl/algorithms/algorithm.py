@@ -1,9 +1,11 @@
 """The base class of all algorithms: a module that turns a batch of views into named losses."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -86,8 +88,8 @@ class Algorithm(nn.Module, ABC):
     """The target of every unlabeled loss is one class; false for soft or mixed targets."""
     own_correction = "none"
     """The correction that is part of the paper's method, by name."""
-    own_settings: tuple[str, ...] = ()
-    """Settings of that correction, and of the algorithm, that the paper uses with it, in the form of ``--set``."""
+    own_settings: Mapping[str, Any] = MappingProxyType({})
+    """Settings of that correction, and of the algorithm, that the paper uses with it."""
     heads: tuple[str, ...] = ()
     """State to copy into a run that starts from this one, by the first part of its names."""
     generations = 1

@@ -1,5 +1,7 @@
 """CoMatch (Li, Xiong and Hoi, 2021): class probabilities and embeddings that regularise each other."""
 
+from types import MappingProxyType
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -41,7 +43,7 @@ class CoMatch(Algorithm):
     views = Views(weak=1, strong=2)
     hard_labels = False
     own_correction = "alignment"
-    own_settings = ("target=uniform",)
+    own_settings = MappingProxyType({"target": "uniform"})
     embeddings: Tensor
     probabilities: Tensor
     written: Tensor

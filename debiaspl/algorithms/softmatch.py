@@ -1,5 +1,7 @@
 """SoftMatch (Chen et al., 2023): pseudo-labels weighted by a truncated Gaussian of their confidence."""
 
+from types import MappingProxyType
+
 import torch
 from torch import Tensor
 
@@ -34,7 +36,7 @@ class SoftMatch(Algorithm):
 
     views = Views(weak=1, strong=1)
     own_correction = "alignment"
-    own_settings = ("target=uniform", "corrected_labels=false")
+    own_settings = MappingProxyType({"target": "uniform", "corrected_labels": False})
     mean: Tensor
     variance: Tensor
 

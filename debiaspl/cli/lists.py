@@ -136,12 +136,13 @@ def _list_settings(recipes: list[str], settings: list[str], json_: bool) -> None
     """Value and meaning of each setting; the default only where the value is another."""
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Recipe
+    from debiaspl.training.settings import as_text, parse_settings
     from debiaspl.training.settings import settings as settings_of
 
     if len(recipes) > 1:
         raise ValueError(f"{' and '.join(recipes)} are {len(recipes)} recipes. Expected one: list settings RECIPE.")
     base = find(recipes[0]) if recipes else Recipe("default")
-    chosen = base.with_settings(settings, load_files=True)
+    chosen = parse_settings(base, settings, load_files=True)
     listed = settings_of(chosen)
     if json_:
         print_json([asdict(setting) for setting in listed])
@@ -152,18 +153,9 @@ def _list_settings(recipes: list[str], settings: list[str], json_: bool) -> None
         if setting.part != part:
             part = setting.part
             say(f"\n{part} {getattr(chosen, part).name}")
-        value, default = as_typed(setting.value), as_typed(setting.default)
+        value, default = as_text(setting.value), as_text(setting.default)
         about = setting.help if value == default else f"{setting.help} Default: {default or 'none'}."
         _row((setting.name, value, about), widths)
-
-
-def as_typed(value: Any) -> str:
-    """A value as ``--set`` takes it."""
-    if isinstance(value, tuple | list):
-        return ", ".join(map(as_typed, value))
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _list_algorithms(words: list[str], json_: bool) -> None:

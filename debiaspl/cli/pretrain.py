@@ -108,6 +108,7 @@ def _of_photos(
     from debiaspl.photos.survey import survey_for_start
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
+    from debiaspl.training.settings import parse_settings
 
     before = Run(out or Path("runs") / start_name(folder))
     if options.resume and before.config_path.exists():
@@ -115,7 +116,7 @@ def _of_photos(
         no_labels = no_labels or before.recipe().protocol.name == "no-labels"
     photos = survey_for_start(folder, table[0], Columns(*table[1:]), no_labels)
     machine = find_device(options.device).type
-    recipe = choose_start(photos, machine).with_settings(settings, load_files=True)
+    recipe = parse_settings(choose_start(photos, machine), settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
     with Run(place).replacing(recipe, overwrite):
@@ -149,6 +150,7 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
     from debiaspl.training.loop import train_as
+    from debiaspl.training.settings import parse_settings
     from debiaspl.training.tasks import task_of
 
     machine = find_device(options.device).type
@@ -156,10 +158,10 @@ def _of_known(data: str, settings: list[str], out: Path | None, options: "RunOpt
     images = len(whole.train) + (0 if whole.unlabeled is None else len(whole.unlabeled))
     recipe = start_for_known(data, images, machine)
     if not recipe.image_size and max(whole.train.images.shape[2:]) > LARGEST_SIDE[machine]:
-        recipe = recipe.with_settings([f"image_size={LARGEST_SIDE[machine]}"])
+        recipe = recipe.changed(image_size=LARGEST_SIDE[machine])
     if isinstance(whole.train.images, LazyImages):
-        recipe = recipe.with_settings(["stream=true"])
-    recipe = recipe.with_settings(settings, load_files=True)
+        recipe = recipe.changed(stream=True)
+    recipe = parse_settings(recipe, settings, load_files=True)
     _refuse_labels(recipe)
     place = out or Path("runs") / recipe.name
     with Run(place).replacing(recipe, overwrite):
@@ -250,6 +252,7 @@ def _loss_of(log: list[dict[str, Any]]) -> str:
 def _next_of_known(recipe: "Recipe", place: Path) -> str:
     """A recipe for the same set, with the network of the start."""
     from debiaspl.recipes import RECIPES
+    from debiaspl.training.settings import as_text
 
     fitting = [one for one in RECIPES.values() if one.data == recipe.data and one.correction.name != "none"]
     # Those that begin with this very start, or for minutes, have settings of their own for small batches.
@@ -260,12 +263,6 @@ def _next_of_known(recipe: "Recipe", place: Path) -> str:
         typed += [f"image_size={recipe.image_size}"]
     if chosen is None or chosen.network != recipe.network:
         typed += [f"network={recipe.network.name}"]
-        typed += [f"network.{key}={_typed(value)}" for key, value in recipe.network.settings.items()]
+        typed += [f"network.{key}={as_text(value)}" for key, value in recipe.network.settings.items()]
     name = chosen.name if chosen is not None else "RECIPE"
     return shlex.join(["debiaspl", "train", "--recipe", name, *(part for one in typed for part in ("--set", one))])
-
-
-def _typed(value: Any) -> str:
-    from debiaspl.cli.lists import as_typed
-
-    return as_typed(value).replace(", ", ",")

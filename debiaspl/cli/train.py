@@ -101,8 +101,9 @@ def train_command(
         from debiaspl.training import Run
         from debiaspl.training.group import TIMEOUT
         from debiaspl.training.loop import RunOptions, train_as
+        from debiaspl.training.settings import parse_settings
 
-        chosen = find(recipe).with_settings(settings or [], load_files=True)
+        chosen = parse_settings(find(recipe), settings or [], load_files=True)
         folder = out or Path("runs") / chosen.name
         ended = resume and Run(folder).results_path.exists()
         note_new_run(resume, folder)

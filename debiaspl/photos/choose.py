@@ -125,9 +125,9 @@ def _wide(base: Recipe, photos: Photos) -> Recipe:
     # A memory that held the same photo again would have it told from itself.
     memory = min(own.algorithm.settings["memory"], len(photos.labels) // 4)
     if memory >= own.unlabeled_batch:
-        return own.with_settings([f"memory={memory}"])
+        return own.changed(memory=memory)
     # Without one, large steps spoil the contrast: docs/lab/debiasing.md.
-    return own.with_settings(["memory=0", "relations=0", "temperature=0.2", "learning_rate=0.06"])
+    return own.changed(memory=0, relations=0.0, temperature=0.2, learning_rate=0.06)
 
 
 def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
@@ -141,9 +141,8 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
     own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
     if device == "cpu":
         return own
-    memory = f"memory={own.algorithm.settings['memory']}"
     same = {name: getattr(own, name) for name in ("name", "about", "cost", "data", "protocol", "network", "image_size")}
-    return replace(START, **same, evaluate_every=0).with_settings([memory])
+    return replace(START, **same, evaluate_every=0).changed(memory=own.algorithm.settings["memory"])
 
 
 def working_size(photos: Photos, device: str, encoder: Encoder, wanted: int = 0) -> int:

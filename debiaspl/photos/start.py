@@ -19,6 +19,7 @@ from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.parts import find
 from debiaspl.training.results import Ending, Predict, on_the_test_set
+from debiaspl.training.settings import parse_settings, split_assignments
 
 AUTOMATIC_FROM = {"cuda": 10_000}
 """With this many photos ``debiaspl train PHOTOS`` learns features first, by kind of device; never on other devices. On
@@ -81,26 +82,26 @@ def choose_with_start(
         # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
         # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
         settings = ["first_classifier=text", *settings]
-    named = [text.strip() for key, _, text in (one.partition("=") for one in settings) if key.strip() == "start"]
-    if named and named[-1] and encoder is not None:
+    texts = split_assignments(settings)
+    named = texts.get("start")
+    if named and encoder is not None:
         raise ValueError(
-            f"the network can begin with the encoder {encoder[0]} or with the start {named[-1]}, and both are given. "
+            f"the network can begin with the encoder {encoder[0]} or with the start {named}, and both are given. "
             "Leave out --encoder, or --set start."
         )
-    if named:
+    if named is not None:
         begun = Run(out or Path("runs") / photos.folder.resolve().name) if resume else None
-        trained = _trained(named[-1], begun) if named[-1] else None
-        return choose(photos, device, encoder, trained).with_settings(settings, load_files=True), None
-    alone = choose(photos, device, encoder).with_settings(settings, load_files=True)
-    asked = any(one.partition("=")[0].strip() == "first_classifier" for one in settings)
-    if alone.algorithm.name == "supervised" and alone.first_classifier == "graph" and not asked:
+        trained = _trained(named, begun) if named else None
+        return parse_settings(choose(photos, device, encoder, trained), settings, load_files=True), None
+    alone = parse_settings(choose(photos, device, encoder), settings, load_files=True)
+    if alone.algorithm.name == "supervised" and alone.first_classifier == "graph" and "first_classifier" not in texts:
         alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
     if encoder is not None or not learns_labels or not starts_by_itself(photos, device):
         return alone, None
     start = automatic_start(photos, device)
     trained = TrainedNetwork(start.network.name, start.network.settings, 3, start.image_size)
-    recipe = choose(photos, device, None, trained).with_settings(settings, load_files=True)
+    recipe = parse_settings(choose(photos, device, None, trained), settings, load_files=True)
     recipe = replace(recipe, start=str((out or Path("runs") / recipe.name) / START))
     # The user may have set another network, or what images look like.
     same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}

@@ -25,18 +25,19 @@ from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import ALONE
 from debiaspl.training.parts import PARTS, find
+from debiaspl.training.settings import as_text, parse_settings
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from debiaspl.training.views import NeedsPictures
 
-SETTINGS: dict[str, tuple[str, ...]] = {
-    "mean-teacher": ("unlabeled_weight=0.3", "ramp_up=1", "average_decay=0.95"),
-    "mixmatch": ("unlabeled_weight=20", "ramp_up=1"),
-    "remixmatch": ("views=1", "ramp_up=1", "rotation_weight=0.1"),
-    "freematch": ("decay=0.99",),
-    "crest": ("generations=2",),
-    "crest+": ("generations=2",),
-    "paws": ("learning_rate=0.06", "warm_up=0.1", "average_decay=0.95", "labeled_batch=64", "draws=1"),
+SETTINGS: dict[str, dict[str, Any]] = {
+    "mean-teacher": {"unlabeled_weight": 0.3, "ramp_up": 1.0, "average_decay": 0.95},
+    "mixmatch": {"unlabeled_weight": 20.0, "ramp_up": 1.0},
+    "remixmatch": {"views": 1, "ramp_up": 1.0, "rotation_weight": 0.1},
+    "freematch": {"decay": 0.99},
+    "crest": {"generations": 2},
+    "crest+": {"generations": 2},
+    "paws": {"learning_rate": 0.06, "warm_up": 0.1, "average_decay": 0.95, "labeled_batch": 64, "draws": 1},
 }
 """Settings of an algorithm for the few steps of the digits recipes, the same for every correction. Chosen on some of
 the seeds 100 to 103 without a correction, see docs/add-on.md; algorithms without an entry have the paper's settings."""
@@ -156,16 +157,16 @@ def _without_recipe(data: str) -> ValueError:
 def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]) -> Recipe:
     """The recipe of one pair: the base with these two parts, and those of ``settings`` that it has."""
     made = find("algorithm", algorithm)
-    name, own = (made.own_correction, made.own_settings) if correction == OWN else (correction, ())
-    recipe = base.with_settings([f"algorithm={algorithm}", f"correction={name}"], load_files=True).with_settings(own)
+    name, own = (made.own_correction, made.own_settings) if correction == OWN else (correction, {})
+    recipe = base.changed(load_files=True, algorithm=algorithm, correction=name).changed(**own)
     if not made.makes_pseudo_labels and recipe.first_classifier == "graph":
         recipe = replace(recipe, first_classifier="random")  # the graph has used the unlabeled images
     if base.name in SHORT:
-        recipe = recipe.with_settings(SETTINGS.get(algorithm, ()))
+        recipe = recipe.changed(**SETTINGS.get(algorithm, {}))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.
     for item in sorted(settings, key=lambda item: _key(item) not in PARTS):
         if recipe.owner(_key(item)) or "=" not in item:
-            recipe = recipe.with_settings([item])
+            recipe = parse_settings(recipe, [item])
     return recipe
 
 
@@ -181,7 +182,7 @@ def _check_settings(cells: Mapping[str, Mapping[str, Recipe]], settings: Sequenc
             raise ValueError(f"compare varies {key} itself. Choose it with {DECIDED[key]}, not with --set.")
         owners = {owner: recipe for recipe in recipes if (owner := recipe.owner(key))}
         if not owners:
-            recipes[-1].with_settings([f"{key}=0"])  # raises, and names what there is
+            parse_settings(recipes[-1], [f"{key}=0"])  # raises, and names what there is
         if len(owners) > 1:
             told = " and ".join(f"of the {owner} in {_pair(recipe)}" for owner, recipe in owners.items())
             clear = " or ".join(f"{owner}.{key}" for owner in owners)
@@ -284,7 +285,7 @@ def _keep_to_device(out: Path, device: str, begun: bool) -> None:
 def built_in(algorithm: str) -> str:
     """The correction that is built into an algorithm's paper: its name and settings."""
     made = find("algorithm", algorithm)
-    return " ".join([made.own_correction, *made.own_settings])
+    return " ".join([made.own_correction, *(f"{key}={as_text(value)}" for key, value in made.own_settings.items())])
 
 
 def _features_of(recipe: Recipe) -> str:

@@ -19,7 +19,7 @@ from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
 
 BALANCED = replace(
-    ONE_LABEL.with_settings(["strength=2"]),
+    ONE_LABEL.changed(strength=2.0),
     name="digits-10-demo",
     about="digits, balanced, one label a class: DebiasPL, the demo's own strength",
 )

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -11,6 +11,8 @@ from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 FIRST = ("random", "means", "graph", "text")
 """Ways to initialise the classifier."""
+DESCRIPTION = ("name", "about", "cost", "paper")
+"""Fields that describe a recipe and do not change what it computes."""
 LIST = " For a list: debiaspl list settings RECIPE."
 REMOVED = {"beside": {"name": "none", "settings": {}}, "beside_weight": 1.0, "beside_until": 1.0}
 """Fields of the recipes in results/ that had no effect there."""
@@ -172,48 +174,71 @@ class Recipe:
         }
         return cls(**made)
 
-    def with_settings(self, assignments: Iterable[str], load_files: bool = False) -> "Recipe":
-        """This recipe with ``key=value`` changes: a field (``steps=20``), a part (``algorithm=supervised``) or a
-        setting of one of its parts (``strength=0``, or ``correction.strength=0`` to be explicit).
+    def changed(self, load_files: bool = False, **values: Any) -> "Recipe":
+        """This recipe with other values: of a field (``steps=20``), a part by name or as a ``Choice``
+        (``algorithm="supervised"``), or a setting of a part (``strength=0.0``; explicit:
+        ``**{"correction.strength": 0.0}``). Parts are changed first.
 
-        A part may be a class in a file, ``algorithm=mine.py:Mine``. That file is executed, so ``load_files`` must allow
-        it: set it for what a user has typed, never for what was read from a folder.
+        A part may be a class in a file, ``algorithm="mine.py:Mine"``. That file is executed, so ``load_files`` must
+        allow it: set it for what a user has typed, never for what was read from a folder.
         """
-        recipe = self
-        for assignment in assignments:
-            key, equals, text = (part.strip() for part in assignment.partition("="))
-            if not equals:
-                raise ValueError(f"found {assignment!r}, expected key=value, such as steps=1000.")
-            if key in PARTS and not load_files and not is_at_hand(key, text):
-                raise ValueError(
-                    f"{assignment} would execute a file. To allow it: with_settings(..., load_files=True)."
-                )
-            recipe = recipe._with(key, text)
-        return recipe
+        return self.converted(values, lambda key, value, default: value, load_files)
+
+    def converted(
+        self, values: Mapping[str, Any], convert: Callable[[str, Any, Any], Any], load_files: bool = False
+    ) -> "Recipe":
+        """``changed``, with ``convert(key, value, default)`` of each value that is not a part."""
+        parts: dict[str, Choice] = {part: getattr(self, part) for part in PARTS}
+        for part in [key for key in values if key in PARTS]:
+            value = values[part]
+            name = value.name if isinstance(value, Choice) else value
+            if isinstance(name, str) and not load_files and not is_at_hand(part, name):
+                raise ValueError(f"{part}={name} would execute a file. To allow it: load_files=True.")
+            parts[part] = value if isinstance(value, Choice) else Choice(name, self._kept(part, name))
+        own = {item.name for item in fields(self)}
+        plain: dict[str, Any] = {}
+        for key, value in values.items():
+            if key in PARTS:
+                continue
+            if key in own:
+                plain[key] = convert(key, value, getattr(self, key))
+                continue
+            owner, setting = _owner(parts, key), key.rpartition(".")[2]
+            if owner is None:
+                raise ValueError(self._unknown(parts, key))
+            choice = parts[owner]
+            new = convert(key, value, settings_of(owner, choice.name)[setting])
+            parts[owner] = Choice(choice.name, {**choice.settings, setting: new})
+        plain |= parts
+        return replace(self, **plain)
+
+    def diff(self, other: "Recipe") -> dict[str, Any]:
+        """What ``other`` computes differently: the values of ``other`` by the names that ``changed`` takes, so that
+        ``self.changed(**self.diff(other))`` computes the same as ``other``. A default counts as if it were given."""
+        values: dict[str, Any] = {}
+        for item in fields(self):
+            mine, theirs = getattr(self, item.name), getattr(other, item.name)
+            if item.name in DESCRIPTION or mine == theirs:
+                continue
+            if item.name not in PARTS:
+                values[item.name] = theirs
+                continue
+            if mine.name != theirs.name:
+                values[item.name] = theirs.name
+                kept = self._kept(item.name, theirs.name) if is_at_hand(item.name, theirs.name) else {}
+                mine = Choice(theirs.name, kept)
+            before, after = _with_defaults(item.name, mine), _with_defaults(item.name, theirs)
+            for key in dict.fromkeys((*after, *before)):
+                if before.get(key) != after.get(key):
+                    values[f"{item.name}.{key}"] = after.get(key)
+        return values
 
     def owner(self, key: str) -> str | None:
-        """What ``with_settings`` would change: ``recipe``, a part, or None. A part's setting is written ``strength`` or
+        """What ``changed`` would change: ``recipe``, a part, or None. A part's setting is written ``strength`` or
         ``correction.strength``. Executes no file."""
         if key in {item.name for item in fields(self)}:
             return "recipe"
-        part_named, _, setting = key.rpartition(".")
-        for part in PARTS:
-            name = getattr(self, part).name
-            if part_named in ("", part) and is_at_hand(part, name) and setting in settings_of(part, name):
-                return part
-        return None
-
-    def _with(self, key: str, text: str) -> "Recipe":
-        owner = self.owner(key)
-        if owner is None:
-            raise ValueError(self._unknown(key))
-        if key in PARTS:
-            return self._replaced(key, Choice(text, self._kept(key, text)))
-        if owner == "recipe":
-            return self._replaced(key, parse(key, text, getattr(self, key)))
-        choice, setting = getattr(self, owner), key.rpartition(".")[2]
-        value = parse(key, text, settings_of(owner, choice.name)[setting])
-        return self._replaced(owner, Choice(choice.name, {**choice.settings, setting: value}))
+        return _owner({part: getattr(self, part) for part in PARTS}, key)
 
     def _kept(self, part: str, name: str) -> dict[str, Any]:
         """Settings that are kept when another part replaces this one, such as a threshold of 0.9 when fixmatch becomes
@@ -224,31 +249,41 @@ class Recipe:
         changed = {key: value for key, value in old.settings.items() if key not in spelt_out or value != spelt_out[key]}
         return {key: value for key, value in changed.items() if key in known}
 
-    def _replaced(self, key: str, value: Any) -> "Recipe":
-        changed: dict[str, Any] = {key: value}
-        return replace(self, **changed)
-
-    def _unknown(self, key: str) -> str:
+    def _unknown(self, parts: Mapping[str, Choice], key: str) -> str:
         everything = [item.name for item in fields(self)]
         hint = ""
-        for part in PARTS:
-            name = getattr(self, part).name
-            if is_at_hand(part, name):
-                everything += settings_of(part, name)
+        for part, choice in parts.items():
+            if is_at_hand(part, choice.name):
+                everything += settings_of(part, choice.name)
                 if key.startswith(f"{part}."):
                     return (
-                        f"recipe {self.name!r} has no setting {key!r}: {part} is {name}, which has "
-                        f"{listed(settings_of(part, name))}. Name the part before its settings: {part}=NAME."
+                        f"recipe {self.name!r} has no setting {key!r}: {part} is {choice.name}, which has "
+                        f"{listed(settings_of(part, choice.name))}."
                     )
             else:
-                hint = f" For the settings of {name}, name it once more before them: {part}={name}."
+                hint = f" For the settings of {choice.name}, name it too: {part}={choice.name}."
         told = f"recipe {self.name!r} has no setting {key!r}"
         others = owners(key)
         if others:
-            here = " and ".join(f"{part}={getattr(self, part).name}" for part in others)
+            here = " and ".join(f"{part}={parts[part].name}" for part in others)
             return f"{told}: it is a setting of {_named(others)}, but here {here}.{hint}{LIST}"
         close = difflib.get_close_matches(key, everything, n=1)
         return f"{told}.{f' Did you mean {close[0]}?' if close else hint}{LIST}"
+
+
+def _owner(parts: Mapping[str, Choice], key: str) -> str | None:
+    """The part with this setting, written ``strength`` or ``correction.strength``."""
+    part_named, _, setting = key.rpartition(".")
+    for part, choice in parts.items():
+        if part_named in ("", part) and is_at_hand(part, choice.name) and setting in settings_of(part, choice.name):
+            return part
+    return None
+
+
+def _with_defaults(part: str, choice: Choice) -> dict[str, Any]:
+    """The settings of a part, with its defaults unless that would execute a file."""
+    defaults = settings_of(part, choice.name) if is_at_hand(part, choice.name) else {}
+    return {**defaults, **choice.settings}
 
 
 def _named(parts: Mapping[str, Sequence[str]]) -> str:
@@ -262,22 +297,3 @@ def _choice(part: str, value: Mapping[str, Any]) -> Choice:
     name, settings = value["name"], value["settings"]
     gone = getattr(find(part, name), "gone", ()) if is_at_hand(part, name) and name in PARTS[part] else ()
     return Choice(name, {key: one for key, one in settings.items() if key not in gone})
-
-
-def parse(key: str, text: str, like: Any) -> Any:
-    """Parse a value from the command line, with the type of ``like``."""
-    try:
-        if isinstance(like, bool):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
-        if isinstance(like, int):
-            return int(text)
-        if like is None and text.lstrip("-").isdecimal():
-            return int(text)
-        if isinstance(like, float) or like is None:
-            return None if text.lower() == "none" else float(text)
-        if isinstance(like, tuple):
-            return tuple(parse(key, item.strip(), like[0]) for item in text.split(","))
-        return text
-    except (KeyError, ValueError):
-        expected = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
-        raise ValueError(f"{key} is {text!r}, expected {expected}.") from None

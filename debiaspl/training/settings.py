@@ -1,4 +1,4 @@
-"""All settings of a recipe and of its parts, each with a line of help from its documentation.
+"""All settings of a recipe and of its parts: from text and to text, and each with a line of help.
 
 A field of a dataclass is documented by the text below it, an argument of a constructor by the ``Args:`` of its class.
 Python keeps the second at run time; the first is read from the source.
@@ -8,7 +8,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from typing import Any
@@ -29,6 +29,55 @@ class Setting:
     value: Any
     default: Any
     help: str
+
+
+def parse_settings(recipe: Recipe, assignments: Iterable[str], load_files: bool = False) -> Recipe:
+    """The recipe with ``key=value`` changes from the command line; for keys and ``load_files`` see ``Recipe.changed``.
+    If a key is given twice, the last one counts."""
+    return recipe.converted(split_assignments(assignments), _parsed, load_files)
+
+
+def split_assignments(assignments: Iterable[str]) -> dict[str, str]:
+    """Key -> text, of ``key=value``."""
+    texts = {}
+    for assignment in assignments:
+        key, equals, text = (part.strip() for part in assignment.partition("="))
+        if not equals:
+            raise ValueError(f"found {assignment!r}, expected key=value, such as steps=1000.")
+        texts[key] = text
+    return texts
+
+
+def as_text(value: Any) -> str:
+    """A value as ``parse_settings`` reads it."""
+    if isinstance(value, Choice):
+        return value.name
+    if isinstance(value, tuple | list):
+        return ",".join(map(as_text, value))
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and float(short := f"{value:g}") == value:
+        return short
+    return str(value)
+
+
+def _parsed(key: str, text: str, like: Any) -> Any:
+    """A value with the type of ``like``."""
+    try:
+        if isinstance(like, bool):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[text.lower()]
+        if isinstance(like, int):
+            return int(text)
+        if like is None and text.lstrip("-").isdecimal():
+            return int(text)
+        if isinstance(like, float) or like is None:
+            return None if text.lower() == "none" else float(text)
+        if isinstance(like, tuple):
+            return tuple(_parsed(key, item.strip(), like[0]) for item in text.split(","))
+        return text
+    except (KeyError, ValueError):
+        expected = {bool: "true or false", int: "a whole number"}.get(type(like), "a number")
+        raise ValueError(f"{key} is {text!r}, expected {expected}.") from None
 
 
 def settings(recipe: Recipe) -> list[Setting]:

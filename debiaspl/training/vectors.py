@@ -21,7 +21,7 @@ LINEAR = Recipe(
     arc=1.0,
     weight_decay=1e-4,
     average_decay=0.9,
-).with_settings(["joint=false"])
+).changed(joint=False)
 """A classifier of vectors: the learning rate falls to 0, so that the last weights need little averaging."""
 
 
@@ -68,21 +68,18 @@ def fit_vectors(
         graph: start with a classifier of labels propagated over the graph of nearest neighbours.
     """
     first = "graph" if graph else "random"
-    recipe = LINEAR.with_settings(
-        [f"threshold={threshold}", f"strength={strength}", f"momentum={momentum}", f"first_classifier={first}"]
-    )
+    recipe = LINEAR.changed(threshold=threshold, strength=strength, momentum=momentum, first_classifier=first)
     known = (labels >= 0).nonzero().flatten()
     scaling = Scaling.of(vectors, unit)
     everything = ImageSet(Vectors(scaling(vectors)[:, None]), labels, tuple(map(str, range(num_classes))))
     labeled = everything.select(known)
-    chosen = {
-        "seed": seed,
-        "steps": enough_steps(len(vectors)) if steps is None else steps,
+    recipe = recipe.changed(
+        seed=seed,
+        steps=enough_steps(len(vectors)) if steps is None else steps,
         # A batch larger than the set would contain the same vectors twice.
-        "labeled_batch": min(recipe.labeled_batch, len(known)),
-        "unlabeled_batch": min(recipe.unlabeled_batch, len(vectors)),
-    }
-    recipe = recipe.with_settings([f"{name}={value}" for name, value in chosen.items()])
+        labeled_batch=min(recipe.labeled_batch, len(known)),
+        unlabeled_batch=min(recipe.unlabeled_batch, len(vectors)),
+    )
     where = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     step = fit(recipe, Task(labeled, everything.without_labels(), labeled), where)
     network = LinearNetwork(vectors.shape[1], num_classes)

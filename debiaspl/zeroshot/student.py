@@ -18,6 +18,7 @@ from debiaspl.models import MODELS
 from debiaspl.recipes.frozen import VIEWED, frozen
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.results import Ending, Predict
+from debiaspl.training.settings import parse_settings
 from debiaspl.zeroshot.photos import sized
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
@@ -97,7 +98,7 @@ class Student:
             seed=self.seed,
         )
         shared = replace(self._scheduled(shared, images), correction=self._debiaser())
-        changed = shared.with_settings(self.settings, load_files=True)
+        changed = parse_settings(shared, self.settings, load_files=True)
         if changed.steps != shared.steps and not any(one.startswith("log_every") for one in self.settings):
             changed = replace(changed, log_every=max(changed.steps // 20, 1))
         return {

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from debiaspl.cli import app
 from debiaspl.recipes import recipe
 from debiaspl.training import Run
+from debiaspl.training.settings import parse_settings
 
 PREDICTIONS = "file_name,label,truth\n" + "".join(f"{number}.jpg,{'ab'[number % 2]},a\n" for number in range(8))
 
@@ -23,7 +24,7 @@ def here(tmp_path, monkeypatch):
 
 def begun(folder, *settings):
     run = Run(Path(folder))
-    with run.begin(recipe("digits-10").with_settings(settings)):
+    with run.begin(parse_settings(recipe("digits-10"), settings)):
         pass
     (run.folder / "log.jsonl").write_text("old")
     return run.folder

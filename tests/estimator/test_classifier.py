@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import debiaspl.estimator.classifier
 from debiaspl import DebiasedClassifier
 from debiaspl.estimator.labels import Labels
+from debiaspl.training.settings import parse_settings
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def test_strength_0_is_fixmatch(iris, digits):
     task = Task(images.select(known), images.without_labels(), images.select(known))
     sizes = f"labeled_batch={len(known)}", f"unlabeled_batch={len(rows)}", "steps=60", f"seed={seed}"
     settings = ["correction=none", "threshold=0.7", "first_classifier=graph", *sizes]
-    plain = fit(LINEAR.with_settings(settings), task, torch.device("cpu"))
+    plain = fit(parse_settings(LINEAR, settings), task, torch.device("cpu"))
     zero = few(strength=0, random_state=3).fit(rows, labels)
     assert torch.equal(zero.model_.head.weight, plain.finished().head.weight)
     debiased = few(strength=2.0, random_state=3, threshold=0.5).fit(rows, labels)

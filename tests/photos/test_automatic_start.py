@@ -29,7 +29,7 @@ def photos(tmp_path, monkeypatch):
     monkeypatch.setitem(AUTOMATIC_FROM, "cpu", 60)
     real = start_module.automatic_start
     monkeypatch.setattr(
-        start_module, "automatic_start", lambda *asked: real(*asked).with_settings(["steps=6", "checkpoint_every=2"])
+        start_module, "automatic_start", lambda *asked: real(*asked).changed(steps=6, checkpoint_every=2)
     )
     return write_digits(tmp_path / "photos", labeled=12)
 

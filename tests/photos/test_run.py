@@ -27,6 +27,7 @@ from debiaspl.photos.survey import survey
 from debiaspl.recipes import frozen
 from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.log import ProgressLine
+from debiaspl.training.settings import parse_settings
 from tests.encoders.tiny import save
 from tests.photos.user import CLASSES, debiaspl, train
 
@@ -100,7 +101,7 @@ def test_views_of_large_sets_are_made_of_the_features(place, tmp_path, monkeypat
     assert " minutes on " in _plan(recipe, photos, check_for(photos), "cpu", encoder, False, None, where / "elsewhere")
     (kept,) = (tmp_path / ".features").glob("*.safetensors")
     viewed = choose(photos, "cpu", ("x", encoder))
-    assert viewed.with_settings(["strong=fixmatch", "flip=true"]).strong.name == "fixmatch"
+    assert viewed.changed(strong="fixmatch", flip=True).strong.name == "fixmatch"
     assert load_file(kept)["strong"].shape[0] == load_file(kept)["weak"].shape[0] == 0
     log = [json.loads(line) for line in (tmp_path / "large" / "log.jsonl").read_text().splitlines()]
     assert log[-1]["losses"]["unlabeled"] > 0
@@ -256,7 +257,7 @@ def test_what_a_gpu_would_do_fine_tunes_the_encoder(kind, place, tmp_path):
     photos = survey(place / "photos", place / "labels.csv")
     chosen = choose(photos, "cuda", (str(folder), encoder))
     few = ["steps=2", "labeled_batch=4", "unlabeled_batch=6", "learning_rate=0.001", "seed=1"]
-    outcome = run.train_photos(chosen.with_settings(few), check_for(photos), tmp_path / "run", device="cpu")
+    outcome = run.train_photos(parse_settings(chosen, few), check_for(photos), tmp_path / "run", device="cpu")
     assert outcome.semi["mode"] == "fast"
     model = load_model(tmp_path / "run")
     before = dict(encoder.named_parameters())
@@ -363,7 +364,7 @@ def test_other_columns_reach_the_estimate_too(place, tmp_path):
     ],
 )
 def test_a_model_and_the_folders_of_its_folds_are_called_what_they_are(settings, name, folder):
-    recipe = Recipe("photos").with_settings(settings)
+    recipe = parse_settings(Recipe("photos"), settings)
     assert (run.name_of(recipe), run.fold_name(recipe, 0)) == (name, folder)
 
 

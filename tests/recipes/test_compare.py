@@ -155,19 +155,18 @@ def test_own_has_the_settings_of_its_paper_and_runs_of_its_own():
 def test_settings_for_short_runs_are_known_and_the_same_for_every_correction(name):
     assert name in ALGORITHMS
     own = ALGORITHMS[name].own_correction
-    recipe = ONE_LABEL.with_settings([f"algorithm={name}", f"correction={own}"])
-    recipe = recipe.with_settings(ALGORITHMS[name].own_settings)
-    settings = SETTINGS.get(name, ())
-    for setting in settings:
-        key = setting.partition("=")[0]
-        assert recipe.owner(key) in ("recipe", "algorithm", "strong"), setting
-        assert key not in {*DECIDED, "name", "steps", "protocol", "network"}, setting
+    recipe = ONE_LABEL.changed(algorithm=name, correction=own)
+    recipe = recipe.changed(**ALGORITHMS[name].own_settings)
+    settings = SETTINGS.get(name, {})
+    for key in settings:
+        assert recipe.owner(key) in ("recipe", "algorithm", "strong"), key
+        assert key not in {*DECIDED, "name", "steps", "protocol", "network"}, key
     made = planned([name], ["own"])
-    assert made.cells[name]["own"] == recipe.with_settings(settings)
+    assert made.cells[name]["own"] == recipe.changed(**settings)
 
 
 def test_settings_for_short_runs_stay_with_the_short_recipes(monkeypatch):
-    monkeypatch.setitem(SETTINGS, "fixmatch", ("threshold=0.5",))
+    monkeypatch.setitem(SETTINGS, "fixmatch", {"threshold": 0.5})
     assert {ONE_LABEL.name, LONG_TAIL.name} == set(SHORT)
     assert planned(["fixmatch"], ["none"]).cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.5
     typed = planned(["fixmatch"], ["none"], settings=["threshold=0.6"])
@@ -270,14 +269,14 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
     last = list(made.jobs(out).values())[-1]
     last.out.mkdir(parents=True)
     (out / ".compare").touch()
-    (last.out / "config.json").write_text(json.dumps({"recipe": last.recipe.with_settings(["steps=9"]).to_json()}))
+    (last.out / "config.json").write_text(json.dumps({"recipe": last.recipe.changed(steps=9).to_json()}))
     with pytest.raises(
         RunError, match=r"already contains a compare\. Use --resume to resume it, --overwrite to replace it"
     ):
         compare(made, out)
     with pytest.raises(RunError, match=r"contains a run of another recipe \(steps: 9 then, 600 now\)"):
         compare(made, out, resume=True)
-    was = last.recipe.with_settings(["per_class=2", "flip=true"]).to_json()
+    was = last.recipe.changed(per_class=2, flip=True).to_json()
     (last.out / "config.json").write_text(json.dumps({"recipe": was}))
     words = r"another recipe \(per_class: 2 then, 1 now; flip: true then, false now\)"
     with pytest.raises(RunError, match=words):

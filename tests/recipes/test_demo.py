@@ -13,6 +13,7 @@ from debiaspl.recipes.demo import BALANCED, METHODS, demo, jobs_of
 from debiaspl.recipes.digits import LONG_TAIL
 from debiaspl.report import Comparison
 from debiaspl.training import RunError
+from debiaspl.training.settings import parse_settings
 from tests.report.stored import comparison_of
 
 SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "checkpoint_every=4"]
@@ -21,7 +22,7 @@ SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "thresh
 @pytest.mark.slow
 def test_a_demo_resumes_to_the_same_results(tmp_path, monkeypatch):
     """A matrix, which is trained in the same way, is killed and stopped by signals: test_compare.py."""
-    monkeypatch.setattr(demo_module, "BALANCED", BALANCED.with_settings(SMALL))
+    monkeypatch.setattr(demo_module, "BALANCED", parse_settings(BALANCED, SMALL))
     whole = demo(tmp_path, seeds=range(1), workers=1)
     first = (tmp_path / "results.json").read_text()
     assert (tmp_path / "comparison.png").stat().st_size > 5000

@@ -19,6 +19,7 @@ from debiaspl.recipes.demo import BALANCED, METHODS
 from debiaspl.recipes.digits import ONE_LABEL
 from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
 SEED, MARGIN = 3, 0.25
@@ -28,8 +29,8 @@ TOO_SHORT = {"supervised", "pseudolabel", "crest", "crest+", "paws"}
 
 
 def accuracy(algorithm: str, correction: str, *settings: str, per_class: int = 1) -> float:
-    recipe = ONE_LABEL.with_settings([f"algorithm={algorithm}", f"correction={correction}"])
-    return trained(recipe.with_settings([*SETTINGS.get(algorithm, ()), *SHORT, *settings]), per_class)
+    recipe = ONE_LABEL.changed(algorithm=algorithm, correction=correction)
+    return trained(parse_settings(recipe.changed(**SETTINGS.get(algorithm, {})), [*SHORT, *settings]), per_class)
 
 
 def trained(recipe: Recipe, per_class: int = 1) -> float:
@@ -64,7 +65,7 @@ def test_the_demo_shows_its_effect_in_a_third_of_its_steps():
     the vector instructions of three processors: half of the least is asked for. docs/demo.md has the whole demo."""
     found = {
         method: statistics.fmean(
-            trained(replace(BALANCED.with_settings(SMALL), seed=seed, **parts)) for seed in range(3)
+            trained(replace(parse_settings(BALANCED, SMALL), seed=seed, **parts)) for seed in range(3)
         )
         for method, parts in METHODS.items()
     }

@@ -20,6 +20,7 @@ from debiaspl.recipes import RECIPES, recipe
 from debiaspl.recipes.imagenet import PAPER
 from debiaspl.training import Choice, Run
 from debiaspl.training.parts import build as build_part
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 from tests.benchmarks.test_scaling_model import PAGE
 from tests.data.photos import jpeg, patch, write_shards
@@ -177,7 +178,7 @@ def test_labels_are_one_of_each_class_and_all_others_are_unlabeled(whole):
 @pytest.mark.slow
 def test_the_first_step_begins_with_the_start_and_warms_up(place):
     settings = (*SMALL, f"data={write_shards(place / 'few')}", "warm_up=0.2")
-    chosen = recipe("imagenet-1pct").with_settings(settings)
+    chosen = parse_settings(recipe("imagenet-1pct"), settings)
     task = Task.of(open_data(chosen.data, 32, stream=True), LabelShare(), seed=0)
     step = Step(chosen, task, torch.device("cpu"))
     weights = step.student.state_dict()

@@ -50,6 +50,6 @@ def test_every_training_image_of_digits_is_learned_from():
 @pytest.mark.slow(seconds=40)
 def test_digits_learn_features(tmp_path):
     """Half of the steps: one run had 89 % after 600 of them, and 78 % with random weights."""
-    recipe = RECIPES["digits-pretrain"].with_settings(["steps=500"])
-    random = train(recipe.with_settings(["steps=1", "learning_rate=0"]), tmp_path / "random")
+    recipe = RECIPES["digits-pretrain"].changed(steps=500)
+    random = train(recipe.changed(steps=1, learning_rate=0), tmp_path / "random")
     assert train(recipe, tmp_path / "learned")["accuracy"] > random["accuracy"] + 0.05

@@ -12,6 +12,7 @@ from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values
 from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import methods_of
 from debiaspl.training import Choice
+from debiaspl.training.settings import parse_settings
 from tests.report.chromium import needs_chromium
 
 RECIPE = RECIPES["digits-10"]
@@ -29,7 +30,7 @@ RESULTS = {
 def made(folder, *parts, **results):
     """A run that has ended, of a recipe with these settings."""
     folder.mkdir(parents=True)
-    recipe = RECIPE.with_settings(["steps=90", *parts]).to_json()
+    recipe = parse_settings(RECIPE, ["steps=90", *parts]).to_json()
     (folder / "config.json").write_text(json.dumps({"debiaspl": "0.1.0", "recipe": recipe}))
     (folder / "results.json").write_text(json.dumps(RESULTS | results))
     return folder

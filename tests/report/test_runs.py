@@ -14,6 +14,7 @@ from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, writ
 from debiaspl.report.runs.curves import curves, stages, stripes, windows
 from debiaspl.report.runs.methods import command_of, method_name, methods_of
 from debiaspl.training import Choice, Recipe, RunError
+from debiaspl.training.settings import parse_settings
 from tests.report import slow
 
 
@@ -166,7 +167,7 @@ def test_the_command_of_a_run_gives_its_recipe(runs):
         assert command is not None
         words = command.split()
         assert words[:4] == ["debiaspl", "train", "--recipe", "digits-10"]
-        again = RECIPES["digits-10"].with_settings(words[5::2])
+        again = parse_settings(RECIPES["digits-10"], words[5::2])
         assert replace(again, name="", about="") == replace(Recipe.from_json(recipe), name="", about="")
     assert command_of(RECIPES["digits-10"].to_json(), RECIPES) == "debiaspl train --recipe digits-10"
     assert command_of(RECIPES["digits-10"].to_json() | {"name": "mine"}, RECIPES) is None

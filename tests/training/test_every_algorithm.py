@@ -43,8 +43,9 @@ def recipe_of(name: str, *settings: str) -> Recipe:
     if "teacher_run" in known:
         chosen += f"teacher_run={teacher_run()}", "labeled_weight=0.5"
     short = [item for item in chosen if item.partition("=")[0] in known]
-    short += algorithm.own_settings if correction == algorithm.own_correction else ()
-    return changed(EAGER, f"algorithm={name}", f"correction={correction}", *short, *settings)
+    own = algorithm.own_settings if correction == algorithm.own_correction else {}
+    pair = changed(EAGER, f"algorithm={name}", f"correction={correction}", *short)
+    return changed(pair.changed(**own), *settings)
 
 
 def step_of(name: str) -> Step:
@@ -249,7 +250,7 @@ def test_it_says_what_it_is(name):
     assert algorithm.own_correction in CORRECTIONS
     pair = changed(EAGER, f"algorithm={name}", f"correction={algorithm.own_correction}")
     for setting in algorithm.own_settings:
-        assert pair.owner(setting.partition("=")[0]) in ("algorithm", "correction")
+        assert pair.owner(setting) in ("algorithm", "correction")
     assert algorithm.teacher in ("student", "average")
     assert algorithm.teacher == "average" or not algorithm.needs_average
     explained = "\n".join(parent.__doc__ for parent in algorithm.__mro__ if issubclass(parent, Algorithm))

@@ -23,7 +23,7 @@ from debiaspl.training.evaluate import evaluate
 from debiaspl.training.frozen import encoded
 from debiaspl.training.group import ALONE
 from debiaspl.training.loop import fit
-from debiaspl.training.settings import settings
+from debiaspl.training.settings import parse_settings, settings
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from tests import forked
@@ -70,7 +70,7 @@ def run(base, tmp_path):
     """Train with changed settings; features are shared by all runs of a test."""
 
     def trained(name: str, *changes: str, recipe: Recipe | None = None) -> Path:
-        train((recipe or base).with_settings(changes), tmp_path / name, workers=0)
+        train(parse_settings(recipe or base, changes), tmp_path / name, workers=0)
         return tmp_path / name
 
     return trained
@@ -187,7 +187,7 @@ def test_every_algorithm_with_every_correction_learns_from_vectors_or_says_why_n
     for correction in CORRECTIONS:
         chosen = [f"algorithm={name}", f"correction={correction}", "steps=4", *more.get(name, [])]
         try:
-            head = fit(base.with_settings(chosen), vectors, CPU).finished().head
+            head = fit(parse_settings(base, chosen), vectors, CPU).finished().head
         except ValueError as error:
             refused[correction] = str(error)
             continue
@@ -238,7 +238,7 @@ def test_a_run_that_was_stopped_in_the_middle_ends_with_the_same_bits(run, base,
     with pytest.raises(Interrupted, match="Stopped and saved at step 6 of 12"):
         run("stopped", "algorithm=flexmatch")
     monkeypatch.undo()
-    train(base.with_settings(["algorithm=flexmatch"]), tmp_path / "stopped", resume=True, workers=0)
+    train(base.changed(algorithm="flexmatch"), tmp_path / "stopped", resume=True, workers=0)
     assert outcome(tmp_path / "stopped") == whole
 
 
@@ -251,7 +251,7 @@ def stepped(recipe: Recipe, folder: Path) -> list[bytes]:
 
 def test_two_ranks_are_one_process(base, tmp_path):
     for number, changes in enumerate(([], ["strong=hide", "flip=false", "noise=0.5"])):
-        recipe = base.with_settings(changes)
+        recipe = parse_settings(base, changes)
         first, second = on_ranks(2, stepped, recipe, tmp_path / f"two{number}")
         assert first == second
         alone = stepped(recipe, tmp_path / f"one{number}")
@@ -301,7 +301,7 @@ def test_a_known_set_with_a_test_set_of_its_own_whose_names_are_the_same(base, t
     """The images of digits are called by their numbers, those of the test set too."""
     recipe = replace(
         base, data="digits", image_size=0, protocol=Choice("few-labels", {"per_class": 2}), strong=Choice("hide")
-    ).with_settings(["flip=false", "threshold=0.5"])
+    ).changed(flip=False, threshold=0.5)
     results = train(recipe, tmp_path / "run")
     whole = load("digits")
     assert results["test"] == len(whole.test)

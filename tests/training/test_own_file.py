@@ -12,6 +12,7 @@ import pytest
 from debiaspl.training import Choice, Job, Recipe, RunError, train, train_all
 from debiaspl.training.parts import build, settings_of
 from debiaspl.training.run import Run
+from debiaspl.training.settings import parse_settings
 from tests.forked import command, program
 from tests.training.tiny import EAGER, TINY, outcome
 
@@ -58,7 +59,7 @@ class Evil(Supervised):
 
 
 def typed(*settings: str) -> Recipe:
-    return TINY.with_settings(settings, load_files=True)
+    return parse_settings(TINY, settings, load_files=True)
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ import json, sys
 from debiaspl.training import Recipe, train
 import debiaspl.training.loop as loop
 recipe = Recipe.from_json(json.loads(sys.argv[1]))
-recipe = recipe.with_settings(["algorithm=mine.py:Mine", "scale=2"], load_files=True)
+recipe = recipe.changed(load_files=True, algorithm="mine.py:Mine", scale=2.0)
 if sys.argv[3] == "stop":
     loop._record = lambda *arguments: sys.exit(3)
 train(recipe, sys.argv[2], resume=True)
@@ -150,16 +151,16 @@ def test_reading_a_run_folder_executes_nothing(tmp_path, part):
     folder = evil_run(tmp_path / "sent", part, {"bait": 1})
     recipe = Run(folder).recipe()
     assert recipe == Recipe.from_json(json.loads(json.dumps(recipe.to_json())))
-    assert recipe.with_settings(["steps=7", "seed=3", "width=8"]).steps == 7
+    assert recipe.changed(steps=7, seed=3, width=8).steps == 7
     assert recipe.owner("bait") is None
-    with pytest.raises(ValueError, match=re.escape(f"name it once more before them: {part}={folder}/evil.py")):
-        recipe.with_settings(["bait=1"])
+    with pytest.raises(ValueError, match=re.escape(f"name it too: {part}={folder}/evil.py")):
+        recipe.changed(bait=1)
     with pytest.raises(RunError, match="contains a run of another recipe"):
         Run.at(folder, TINY, resume=True)
     with pytest.raises(RunError, match="already contains a run of recipe 'tiny'"):
         Run.at(folder, TINY, resume=False)
     other = "none" if part == "correction" else "pseudolabel"
-    assert getattr(recipe.with_settings([f"{part}={other}"]), part).name == other
+    assert getattr(parse_settings(recipe, [f"{part}={other}"]), part).name == other
     assert not (folder / "executed").exists()
     assert not (folder / "__pycache__").exists()
 
@@ -169,7 +170,7 @@ def test_naming_the_file_executes_it_and_checks_what_was_put_off(tmp_path):
     folder = evil_run(tmp_path / "sent", "algorithm")
     recipe = Run(folder).recipe()
     with pytest.raises(ValueError, match="needs an averaged teacher"):
-        recipe.with_settings([f"algorithm={folder}/evil.py:Evil"], load_files=True)
+        recipe.changed(load_files=True, algorithm=f"{folder}/evil.py:Evil")
     assert (folder / "executed").exists()
 
 
@@ -177,7 +178,7 @@ def test_settings_that_were_not_typed_execute_nothing(tmp_path):
     """A tool may make settings from a config.json, to tell the command of a run: nobody has typed those."""
     folder = evil_run(tmp_path / "sent", "algorithm")
     with pytest.raises(ValueError, match=r"would execute a file. To allow it: .*load_files=True"):
-        TINY.with_settings([f" algorithm = {folder}/evil.py:Evil"])
+        parse_settings(TINY, [f" algorithm = {folder}/evil.py:Evil"])
     assert not (folder / "executed").exists()
 
 

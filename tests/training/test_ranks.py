@@ -127,7 +127,7 @@ def test_all_ranks_hold_the_same_bits(ranks):
 def test_all_ranks_of_every_algorithm_hold_the_same_bits(name):
     algorithm = {**ALGORITHMS, **STARTS}[name]
     recipe = replace(RECIPE, algorithm=Choice(name), correction=Choice(algorithm.own_correction), steps=3)
-    recipe = changed(recipe, *algorithm.own_settings)
+    recipe = recipe.changed(**algorithm.own_settings)
     first, other = on_ranks(2, trained, recipe, 3)
     for key, value in first["state"].items():
         if not key.startswith("monitor."):

@@ -38,7 +38,7 @@ def test_settings_reach_fields_and_parts():
 
 
 def test_a_new_part_keeps_the_settings_it_knows():
-    new = changed(TINY, "threshold=0.5", "joint=true", "algorithm=pseudolabel")
+    new = TINY.changed(threshold=0.5, joint=True).changed(algorithm="pseudolabel")
     assert new.algorithm == Choice("pseudolabel", {"threshold": 0.5})
     assert changed(TINY, "correction=none").correction == Choice("none")
 
@@ -50,6 +50,25 @@ def test_a_new_part_has_its_own_defaults():
     assert changed(paper, "algorithm=pseudolabel").algorithm == Choice("pseudolabel")
     assert changed(paper, "unlabeled_weight=2", "algorithm=pseudolabel").algorithm.settings == {"unlabeled_weight": 2.0}
     assert changed(paper, "algorithm=fixmatch") == paper
+
+
+def test_parts_are_changed_before_settings():
+    assert TINY.changed(views=2, algorithm="fixmatch") == TINY.changed(algorithm="fixmatch", views=2)
+    with pytest.raises(ValueError, match="strength"):
+        TINY.changed(strength=1.0, correction="none")
+
+
+def test_the_difference_of_two_recipes_makes_one_of_the_other():
+    base = recipe("cifar10-40")
+    for name in ("cifar10-40-minutes", "cifar10-40-start-supervised", "cifar10-lt100-10pct-start-margins", "digits-10"):
+        other = recipe(name)
+        made = base.changed(**base.diff(other))
+        assert made.diff(other) == {} == other.diff(made)
+    assert base.diff(base.changed(strength=1.0, seed=2)) == {"correction.strength": 1.0, "seed": 2}
+    assert base.diff(base.changed(margin_strength=None, name="other")) == {}, "the default, and a description"
+    supervised = base.changed(algorithm="supervised")
+    assert base.diff(supervised) == {"algorithm": "supervised"}
+    assert base.diff(base.changed(algorithm="pseudolabel", threshold=0.7))["algorithm.threshold"] == 0.7
 
 
 def test_a_setting_has_an_owner():

@@ -10,6 +10,7 @@ from debiaspl.augment import Hide
 from debiaspl.data import ImageSet, Task, Vectors
 from debiaspl.models import Scaling
 from debiaspl.training.loop import fit
+from debiaspl.training.settings import parse_settings
 from debiaspl.training.vectors import LINEAR, FittedVectors, enough_steps, fit_vectors, probabilities
 from tests.training.clusters import clusters
 
@@ -62,7 +63,7 @@ def test_training_is_the_papers_step_written_by_hand():
     labeled = images.select(known.nonzero().flatten())
     sizes = f"steps={steps}", f"labeled_batch={len(labeled)}", f"unlabeled_batch={len(images)}"
     chosen = f"strength={strength}", f"momentum={momentum}", f"threshold={threshold}", f"learning_rate={rate}"
-    recipe = LINEAR.with_settings(["strong=fixmatch", "weight_decay=0.01", "average_decay=0", *sizes, *chosen])
+    recipe = parse_settings(LINEAR, ["strong=fixmatch", "weight_decay=0.01", "average_decay=0", *sizes, *chosen])
     step = fit(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
 
     weight, bias, prior = torch.zeros(3, 5), torch.zeros(3), torch.full((3,), 1 / 3)
@@ -105,7 +106,7 @@ def test_given_views_are_drawn_from_and_others_are_made():
         views = torch.stack([features, features + 0.1, features - 0.5, last * features], 1)
         images = ImageSet(Vectors(views, strong=2), labels, ("a", "b", "c"))
         labeled = images.select((labels >= 0).nonzero().flatten())
-        recipe = LINEAR.with_settings([f"strong={strong}", "steps=30", "threshold=0.5"])
+        recipe = LINEAR.changed(strong=strong, steps=30, threshold=0.5)
         step = fit(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
         heads[name] = step.finished().head.weight
     assert not torch.equal(heads["given"], heads["other"])  # the last view is drawn too
@@ -155,11 +156,11 @@ def test_what_is_for_pictures_alone_is_refused_for_vectors_and_the_other_way_rou
         "algorithm=contrastmatch": "it trains the features themselves",
     }.items():
         with pytest.raises(ValueError, match=message):
-            fit(LINEAR.with_settings([setting]), task, cpu)
+            fit(parse_settings(LINEAR, [setting]), task, cpu)
     pictures = ImageSet(torch.zeros(4, 1, 8, 8, dtype=torch.uint8), torch.tensor([0, 1, 0, 1]), ("a", "b"))
     with pytest.raises(ValueError, match="network is linear, which is for vectors, but these are images"):
         fit(LINEAR, Task(pictures, pictures, pictures), cpu)
-    small = LINEAR.with_settings(["network=small"])
+    small = LINEAR.changed(network="small")
     with pytest.raises(ValueError, match="strong is hide, which is for vectors of a frozen encoder"):
         fit(small, Task(pictures, pictures, pictures), cpu)
 

@@ -12,6 +12,7 @@ from debiaspl.data import load
 from debiaspl.recipes.digits import ONE_LABEL
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.results import about
+from debiaspl.training.settings import parse_settings
 
 TINY = replace(
     ONE_LABEL,
@@ -29,7 +30,7 @@ EAGER = replace(TINY, algorithm=Choice("fixmatch", {"joint": False, "threshold":
 
 
 def changed(recipe: Recipe, *settings: str) -> Recipe:
-    return recipe.with_settings(settings)
+    return parse_settings(recipe, settings)
 
 
 def results(folder: Path) -> dict[str, Any]:

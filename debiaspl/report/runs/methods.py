@@ -14,6 +14,7 @@ from debiaspl.report.intervals import mean_interval
 from debiaspl.report.over_seeds import summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
+from debiaspl.training.settings import as_text, parse_settings
 
 # Where the class is not called as people call the method.
 TITLES = {
@@ -195,18 +196,12 @@ def command_of(values: Mapping[str, Any], known: Mapping[str, Recipe]) -> str | 
     base, own = flat(known[name].to_json()), flat(values)
     changed = [key for key, value in own.items() if key not in WORDS and (key not in base or base[key] != value)]
     # Whole parts before their settings.
-    settings = [f"{key}={_written(own[key])}" for key in sorted(changed, key=lambda key: "." in key)]
+    settings = [f"{key}={as_text(own[key])}" for key in sorted(changed, key=lambda key: "." in key)]
     try:
-        wanted, made = Recipe.from_json(values), known[name].with_settings(settings)
+        wanted, made = Recipe.from_json(values), parse_settings(known[name], settings)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
     # Settings are written as text and some cannot be taken back: only a command that was tried is told.
     if replace(made, **{word: getattr(wanted, word) for word in WORDS}) != wanted:
         return None
     return shlex.join(["debiaspl", "train", "--recipe", name, *(part for one in settings for part in ("--set", one))])
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
