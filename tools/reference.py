@@ -11,11 +11,10 @@ import typer
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.cli import app
-from debiaspl.cli.lists import as_typed
 from debiaspl.debias import CORRECTIONS
 from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, settings_of
-from debiaspl.training.settings import help_texts, settings
+from debiaspl.training.settings import as_text, help_texts, settings
 from tools.marks import ROOT
 
 FOLDER = ROOT / "docs" / "reference"
@@ -44,7 +43,7 @@ def code(text: str) -> str:
 def defaults(kind: str, name: str, made: Any) -> str:
     """The settings of a part as a table; a sentence where it has none."""
     texts = help_texts(made)
-    rows = [(code(key), code(as_typed(value)), texts.get(key, "")) for key, value in settings_of(kind, name).items()]
+    rows = [(code(key), code(as_text(value)), texts.get(key, "")) for key, value in settings_of(kind, name).items()]
     return table(("setting", "default", "what it does"), rows) if rows else "It has no settings.\n"
 
 
@@ -58,7 +57,7 @@ def catalogue(kind: str, groups: Mapping[str, Parts]) -> Iterator[str]:
 
 def settings_page() -> str:
     listed = [one for one in settings(Recipe("default")) if one.part == "recipe"]
-    rows = [(code(one.name), code(as_typed(one.default)), one.help) for one in listed]
+    rows = [(code(one.name), code(as_text(one.default)), one.help) for one in listed]
     groups = {
         "Protocols (`protocol=`): which images are labeled": ("protocol", PARTS["protocol"]),
         "Networks (`network=`)": ("network", PARTS["network"]),
@@ -126,7 +125,7 @@ def option_row(option: Any) -> tuple[str, str, str]:
     else:
         name = option.metavar or option.name.upper()
     silent = option.default is None or option.default is False or callable(option.default)
-    shown = code("" if silent else as_typed(option.default))
+    shown = code("" if silent else as_text(option.default))
     if isinstance(option.show_default, str):  # in words, where the default depends on something
         shown = option.show_default
     return code(name), "required" if option.required else shown, " ".join((option.help or "").split())
