@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.results import FINEST, RESULTS, recorded_recipe, rows, start_recipe
 from debiaspl.report.intervals import next_interval
 from debiaspl.training import Recipe, train
+from debiaspl.training.settings import parse_settings
 
 
 def planned(values: Mapping[str, Any], folds: Sequence[int], out: Path) -> Iterator[tuple[int | None, Path, Recipe]]:
@@ -73,7 +74,7 @@ def main() -> None:
     values = json.loads(options.file.read_text())
     recorded, now = recorded_accuracy(values), dict[int, float]()
     for fold, folder, recipe in planned(values, options.fold or list(recorded), options.out / options.file.stem):
-        changed = recipe.with_settings(options.set)
+        changed = parse_settings(recipe, options.set)
         accuracy = train(changed, folder, resume=True, device=options.device)["accuracy"]
         if fold is not None:
             now[fold] = 100 * accuracy

@@ -17,6 +17,7 @@ from typing import Any
 from debiaspl.recipes import RECIPES, cifar10, long_tail
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.parts import PARTS, settings_of
+from debiaspl.training.settings import parse_settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -174,14 +175,14 @@ def start_recipe(values: Mapping[str, Any]) -> Recipe | None:
     typed = shlex.split(values["start_command"])
     if typed[:3] != ["debiaspl", "train", "--recipe"] or set(typed[4::2]) - {"--set"}:
         raise ValueError(f"start_command is {values['start_command']!r}")
-    return named(typed[3]).with_settings(typed[5::2])
+    return parse_settings(named(typed[3]), typed[5::2])
 
 
 def same_correction(now: Recipe, recorded: Recipe) -> Recipe:
     """Today's recipe with the algorithm and correction that were recorded, which the method's name says."""
     for part in ("algorithm", "correction"):
         if getattr(now, part).name != getattr(recorded, part).name:
-            now = now.with_settings([f"{part}={getattr(recorded, part).name}"])
+            now = parse_settings(now, [f"{part}={getattr(recorded, part).name}"])
     return now
 
 

@@ -31,6 +31,7 @@ from benchmarks.results_figure import minutes_figure
 from benchmarks.results_page import difference, text
 from debiaspl.recipes import RECIPES
 from debiaspl.report.intervals import sign_flip
+from debiaspl.training.settings import parse_settings
 from tests.training.tiny import TINY
 
 CELL = "cifar10-40"
@@ -42,7 +43,7 @@ def found() -> list[Row]:
 
 
 def measured(root: Path, name: str, accuracy: list[float], *settings: str, **more: object) -> Row:
-    recipe = named(name).with_settings(settings)
+    recipe = parse_settings(named(name), settings)
     values = {
         "recipe": recipe.to_json(),
         "together": 2,
@@ -66,13 +67,13 @@ def test_every_file_has_a_row_and_a_command_that_makes_it(found):
     for row in found:
         values = json.loads((RESULTS / row.file).read_text())
         typed = shlex.split(row.commands[-1])
-        made = RECIPES[typed[3]].with_settings(typed[5::2])
+        made = parse_settings(RECIPES[typed[3]], typed[5::2])
         assert differences(made, recorded_recipe(values["recipe"])) == [], row.file
         assert made.seed == row.folds[0]
         assert (len(row.commands) == 2) == bool(made.start)
         if made.start:
             typed = shlex.split(row.commands[0])
-            assert differences(RECIPES[typed[3]].with_settings(typed[5::2]), start_recipe(values)) == []
+            assert differences(parse_settings(RECIPES[typed[3]], typed[5::2]), start_recipe(values)) == []
         assert ("minutes" in row.length) == (row.minutes < 9 and "gain/" in row.file)
 
 
@@ -108,7 +109,7 @@ def test_names_up_to_583f46c_are_a_cell_a_length_and_a_method(name, parts):
     ],
 )
 def test_a_row_is_called_what_ran(name, settings, method):
-    assert title(named(name).with_settings(settings)) == method
+    assert title(parse_settings(named(name), settings)) == method
 
 
 def test_a_row_says_how_it_differs_from_the_recipe_of_today(tmp_path):
