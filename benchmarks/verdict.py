@@ -24,6 +24,7 @@ from zeroshot import EUROSAT
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task, Vectors, load
 from debiaspl.data.folder import read_folder
+from debiaspl.encoders import features_of
 from debiaspl.graph import directions, nearest
 from debiaspl.models import Scaling
 from debiaspl.training.evaluate import evaluate
@@ -33,9 +34,9 @@ from debiaspl.training.vectors import LINEAR, enough_steps
 from debiaspl.zeroshot.check import CheckedMethod, decide, is_clear
 from debiaspl.zeroshot.conse import ConseTeacher
 from debiaspl.zeroshot.folds import cross_checked, folds
-from debiaspl.zeroshot.looking import Looking
+from debiaspl.zeroshot.photos import lite0_size
 from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.student import HINTED, lite0_size
+from debiaspl.zeroshot.student import HINTED
 from debiaspl.zeroshot.verdict import judge
 
 KEPT = ROOT / "runs" / "verdict"
@@ -69,23 +70,17 @@ def named(images: ImageSet, classes: Sequence[str]) -> ImageSet:
     return ImageSet(images.images, images.labels, tuple(classes), images.ids, images.truth)
 
 
-class Kept(Looking):
-    """ConSE, with the vectors of one set, plain and mirrored, computed once for all draws of its classes."""
+class Kept(ConseTeacher):
+    """ConSE, with the vectors of one set, computed once for all draws of its classes."""
 
-    def __init__(self, images: ImageSet, name: str) -> None:
-        self.teacher = ConseTeacher(lite0_size(min(images.images.shape[2:])), KEPT / "features")
+    def __init__(self, images: ImageSet) -> None:
+        super().__init__(lite0_size(min(images.images.shape[2:])), KEPT / "features", torch.device("cpu"))
         self.place = {identity: number for number, identity in enumerate(images.ids)}
-        path = KEPT / f"{name.replace(' ', '-')}.pt"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            torch.save([self.teacher.look(images, mirrored=turned)[0] for turned in (False, True)], path)
-        self.plain, self.turned = torch.load(path)
+        self.whole = features_of(images, self.encoder, self.folder).values
 
-    def look(self, images: ImageSet, progress: Any = None, mirrored: bool = False) -> tuple[Tensor, dict[int, str]]:
-        return (self.turned if mirrored else self.plain)[[self.place[name] for name in images.ids]], {}
-
-    def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
-        return self.teacher.read(vectors, classes, templates)
+    def look(self, images: ImageSet) -> Tensor:
+        self.vectors = self.whole[[self.place[name] for name in images.ids]]
+        return self.vectors
 
 
 def draws(images: ImageSet) -> Iterator[tuple[str, ImageSet]]:
@@ -121,18 +116,18 @@ def neighbours(vectors: Tensor, label: Tensor, classes: int) -> float:
 
 def judged(images: ImageSet, teacher: Kept) -> dict[str, Any]:
     blind = ImageSet(images.images, torch.full_like(images.labels, UNLABELED), images.classes, images.ids)
-    probabilities, _ = teacher.predict(blind, images.classes, ("{}",))
+    probabilities = teacher.read(teacher.look(blind), images.classes, ("{}",))
     said = Predictions(probabilities, images.classes, images.ids, "ConSE")
     verdict = judge(teacher, blind, said, ("{}",))
     assert verdict is not None
-    near = neighbours(teacher.look(blind)[0], said.label, len(images.classes))
+    near = neighbours(teacher.look(blind), said.label, len(images.classes))
     return {**above_chance(said.label, images), **verdict.to_json(), "neighbours": round(near, 3)}
 
 
 def students(images: ImageSet, teacher: Kept) -> dict[str, Any]:
     """FixMatch and DebiasPL on frozen features, by what the classifier begins with: from ConSE's confident labels, and
     from five true labels a class."""
-    vectors = teacher.look(images)[0]
+    vectors = teacher.look(images)
     confidence, label = teacher.read(vectors, images.classes, ("{}",)).max(-1)
     sure = torch.where(confidence >= CONFIDENCE, label, UNLABELED)
     found: dict[str, Any] = {}
@@ -186,7 +181,7 @@ def trained(
 def choices(images: ImageSet, teacher: Kept) -> list[dict[str, Any]]:
     """Five true labels a class: how right the teacher and both students are on the other images, and who of them the
     cross-check of the labels hands out."""
-    vectors = teacher.look(images)[0]
+    vectors = teacher.look(images)
     confidence, said = teacher.read(vectors, images.classes, ("{}",)).max(-1)
     found = []
     for seed in range(DRAWS):
@@ -222,7 +217,7 @@ def main() -> None:
     if arguments.choices:
         written = json.loads(arguments.out.read_text()) | {"choices": {}}
     for name, images in sets(arguments.root):
-        teacher = Kept(images, name)
+        teacher = Kept(images)
         if "pixels" not in name:
             written["choices"][name] = choices(images, teacher)
         if arguments.choices:

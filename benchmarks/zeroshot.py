@@ -23,7 +23,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, ImageSet, Task, load
 from debiaspl.debias import Debiaser
-from debiaspl.encoders import cached_features, load_encoder
+from debiaspl.encoders import features_of, load_encoder
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
@@ -55,7 +55,7 @@ def teach(name: str, images: ImageSet, limit: int | None) -> Tensor:
         from debiaspl.zeroshot.conse import ConseTeacher
 
         classes = EUROSAT if name == "eurosat" else images.classes
-        probabilities, _ = ConseTeacher(SIZE, KEPT / "features").predict(images, classes, ("{}",))
+        probabilities, _ = ConseTeacher(SIZE, KEPT / "features", torch.device("cpu")).predict(images, classes, ("{}",))
         KEPT.mkdir(parents=True, exist_ok=True)
         save_file({"probabilities": probabilities}, path)
     return load_file(path)["probabilities"]
@@ -79,7 +79,7 @@ class Frozen:
         self.classes, self.steps = images.num_classes, steps
         encoder = load_encoder("efficientnet-lite0", image_size=SIZE)
         encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-        self.vectors = cached_features(encoder, images, KEPT / "features").plain
+        self.vectors = features_of(images, encoder, KEPT / "features").values
 
     def __call__(self, labels: Tensor, strength: float, seed: int) -> Tensor:
         chosen = {"strength": strength, "steps": self.steps, "seed": seed, "unit": True}

@@ -82,10 +82,6 @@ def zeroshot_command(
     label_column: LabelColumn = None,
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder for predictions of teachers.", show_default="in ~/.cache/debiaspl"),
-    ] = None,
     device: Device = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
@@ -99,11 +95,11 @@ def zeroshot_command(
         refuse_both(resume, overwrite)
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
+        from debiaspl.encoders.feature_folder import FEATURES
         from debiaspl.encoders.templates import read_templates
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
         from debiaspl.training.device import find_device
-        from debiaspl.training.frozen import FEATURES
         from debiaspl.zeroshot.experiment import Experiment
         from debiaspl.zeroshot.photos import open_photos
         from debiaspl.zeroshot.student import HINTED, Student
@@ -117,8 +113,8 @@ def zeroshot_command(
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, settings=tuple(settings or ()))
-        shape = open_photos(photos, names).images.shape
-        teacher = find_teacher(model, min(shape[2:]), out / FEATURES, learner.views(shape[0]), find_device(device))
+        side = min(open_photos(photos, names).images.shape[2:])
+        teacher = find_teacher(model, side, out.resolve().parent / FEATURES, find_device(device))
         if model is None:
             say(f"No --model: the teacher is {teacher.about}")
         experiment = Experiment(
@@ -130,7 +126,6 @@ def zeroshot_command(
             student=learner,
             labels=table,
             columns=columns,
-            cache=cache or Path.home() / ".cache" / "debiaspl" / "zeroshot",
         )
         note_new_run(resume, out, ".zeroshot")
         with progress_bar("images") as show:

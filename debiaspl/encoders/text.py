@@ -1,6 +1,7 @@
 """The text part of CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023): class names as directions."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import torch
@@ -24,44 +25,48 @@ class TextClassifier(NamedTuple):
     scale: float
 
 
-def load_both_sides(source: Pretrained, model_type: str) -> Any:
-    """The whole model, with the image and the text part."""
-    return source.model(getattr(source.transformers, KINDS[model_type]))
+class TextSide:
+    """The text part of a model for images and texts, which is loaded when it is first used."""
 
+    def __init__(self, name_or_folder: str) -> None:
+        """Raises an error for a model that cannot read text."""
+        self._source = Pretrained(name_or_folder)
+        self.config = self._source.config()
+        if self.config.model_type not in KINDS:
+            raise DataError(
+                f"{name_or_folder} is a model of type {self.config.model_type!r}, which cannot read text. Expected a "
+                f"model for images and texts, of type {' or '.join(KINDS)}."
+            )
+        self._tokenizer = self._source.tokenizer()
 
-@torch.no_grad()
-def class_directions(
-    model: Any, tokenizer: Any, config: Any, classes: Sequence[str], templates: Sequence[str]
-) -> Tensor:
-    """(C, D), on the device of the model: for each class, the mean of the normalised features of its templates,
-    normalised again."""
-    length, device = config.text_config.max_position_embeddings, next(model.parameters()).device
-    # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
-    padding: Any = "max_length" if config.model_type == "siglip" else True
-    features = []
-    for name in classes:
-        told = tokenizer(
-            filled(templates, name), padding=padding, truncation=True, max_length=length, return_tensors="pt"
-        )
-        ids = told["input_ids"].to(device)
-        if config.model_type == "clip":
-            mask = told["attention_mask"].to(device)
-            pooled = model.text_projection(model.text_model(input_ids=ids, attention_mask=mask).pooler_output)
-        else:
-            pooled = model.text_model(input_ids=ids).pooler_output
-        features.append(F.normalize(F.normalize(pooled.float(), dim=-1).mean(0), dim=-1))
-    return torch.stack(features)
+    @torch.no_grad()
+    def classifier(self, classes: Sequence[str], templates: Sequence[str] = TEMPLATES["general"]) -> TextClassifier:
+        """For each class, the mean of the normalised features of its templates, normalised again; ``snow_owl`` is read
+        as ``snow owl``."""
+        features = [self._features(filled(templates, name.replace("_", " "))) for name in classes]
+        directions = torch.stack([F.normalize(each.mean(0), dim=-1) for each in features])
+        return TextClassifier(directions, float(self._model.logit_scale.exp()))
+
+    @cached_property
+    def _model(self) -> Any:
+        return self._source.model(getattr(self._source.transformers, KINDS[self.config.model_type]))
+
+    def _features(self, texts: list[str]) -> Tensor:
+        # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
+        clip = self.config.model_type == "clip"
+        length, padding = self.config.text_config.max_position_embeddings, True if clip else "max_length"
+        tokens = self._tokenizer(texts, padding=padding, truncation=True, max_length=length, return_tensors="pt")
+        mask = {"attention_mask": tokens["attention_mask"]} if clip else {}
+        pooled = self._model.text_model(input_ids=tokens["input_ids"], **mask).pooler_output
+        return F.normalize((self._model.text_projection(pooled) if clip else pooled).float(), dim=-1)
 
 
 def has_text_side(name_or_folder: str) -> bool:
     """Whether this encoder belongs to a model for images and texts, with a tokenizer."""
     if name_or_folder == NAME:
         return False
-    source = Pretrained(name_or_folder)
-    if source.config().model_type not in KINDS:
-        return False
     try:
-        source.tokenizer()
+        TextSide(name_or_folder)
     except DataError:
         return False
     return True
@@ -75,14 +80,7 @@ def refuse_without_text(name_or_folder: str) -> None:
         )
 
 
-def text_classifier(
-    name_or_folder: str, classes: Sequence[str], templates: Sequence[str] = TEMPLATES["general"]
-) -> TextClassifier:
-    """A classifier from class names, by an encoder's text part; ``snow_owl`` is read as ``snow owl``."""
+def text_classifier(name_or_folder: str, classes: Sequence[str]) -> TextClassifier:
+    """A classifier from class names, by an encoder's text part."""
     refuse_without_text(name_or_folder)
-    source = Pretrained(name_or_folder)
-    config, tokenizer = source.config(), source.tokenizer()
-    model = load_both_sides(source, config.model_type)
-    names = [name.replace("_", " ") for name in classes]
-    directions = class_directions(model, tokenizer, config, names, templates)
-    return TextClassifier(directions, float(model.logit_scale.exp()))
+    return TextSide(name_or_folder).classifier(classes)

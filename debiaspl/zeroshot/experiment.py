@@ -17,17 +17,15 @@ from debiaspl.data import DataError, ImageSet
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
+from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.files import exists_already, replacing, write_bytes, write_json, write_text
 from debiaspl.predictions import read_predictions
 from debiaspl.training import Recipe, RunError
-from debiaspl.training.frozen import FEATURES
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.run import OTHER_OUT
 from debiaspl.zeroshot import photos as folder_of_photos
-from debiaspl.zeroshot.cache import predict_once
 from debiaspl.zeroshot.check import ENOUGH_TO_TEST, LabelCheck, against_labels
 from debiaspl.zeroshot.folds import check_with_labels, folds
-from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions, shown_counts
 from debiaspl.zeroshot.student import (
     Student,
@@ -38,7 +36,7 @@ from debiaspl.zeroshot.student import (
     taught_by,
 )
 from debiaspl.zeroshot.table import Row, columns_told, to_json, to_markdown
-from debiaspl.zeroshot.teacher import Progress, Teacher, no_progress
+from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress
 from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
 
 
@@ -67,17 +65,14 @@ class Experiment:
     confidence: float
     """Minimum confidence of a teacher's prediction that becomes a label."""
     student: Student
-    cache: Path | None
-    """Folder for predictions of teachers."""
     labels: Path | None = None
     """A few labels from a person; then the teacher only helps where the student is not confident."""
     columns: Columns = USUAL
     """Names of the columns in tables of labels."""
 
     def predictions(self, images: ImageSet, progress: Progress = no_progress) -> Predictions:
-        """The teacher's predictions for every readable image, and whether they were stored before."""
-        asked = self.teacher, images, self.classes, self.templates, self.cache, progress
-        probabilities, bad, _ = predict_once(*asked)
+        """The teacher's predictions for every readable image."""
+        probabilities, bad = self.teacher.predict(images, self.classes, self.templates, progress)
         kept = [position for position in range(len(images)) if position not in bad]
         ids = tuple(images.ids[position] for position in kept)
         skipped = {images.ids[position]: reason for position, reason in bad.items()}
@@ -127,7 +122,7 @@ class Experiment:
         del truth
         verdict = None
         if given is None or len(given) < ENOUGH_TO_TEST:
-            verdict = self._verdict(images, predictions, progress)
+            verdict = self._verdict(images, predictions)
         if verdict is not None:
             say(verdict.line(self.teacher.name, self.photos, self.classes, given is not None))
         if given is None:
@@ -144,7 +139,7 @@ class Experiment:
         places = self._places(out, recipes)
         whose = TEACHER if self.labels is None else PERSON
         # Whether a run exists was already checked with the folder; features are stored once for all students.
-        features = out.resolve() / FEATURES
+        features = out.resolve().parent / FEATURES
         options = RunOptions(True, device, go_on=go_on, end=partial(on_every_image, whose), features=features)
         own = student_images(recipes["DebiasPL"], images, predictions)
 
@@ -173,7 +168,7 @@ class Experiment:
 
     def _replacing(self, out: Path, evaluate: Path | None, overwrite: bool) -> AbstractContextManager[None]:
         """With ``overwrite``, an earlier zero-shot run is renamed before."""
-        given = self.labels, evaluate, self.photos, self.cache, getattr(self.teacher, "path", None)
+        given = self.labels, evaluate, self.photos, getattr(self.teacher, "path", None)
         student = (
             self.student.name,
             list(self.student.settings),
@@ -189,13 +184,11 @@ class Experiment:
         taught = taught_by(recipes["DebiasPL"], self.confidence)
         return found | {f"DebiasPL, labels + {self.teacher.name}": (taught, out / "taught")}
 
-    def _verdict(self, images: ImageSet, predictions: Predictions, progress: Progress) -> TeacherVerdict | None:
+    def _verdict(self, images: ImageSet, predictions: Predictions) -> TeacherVerdict | None:
         """The verdict about the teacher without labels; None for a teacher that does not use the photos."""
-        if not isinstance(self.teacher, Looking):
+        if not isinstance(self.teacher, EncodingTeacher):
             return None
-        found = judge(self.teacher, images, predictions, self.templates, progress)
-        self.teacher.forget()
-        return found
+        return judge(self.teacher, images, predictions, self.templates)
 
     def _given_labels(self) -> dict[str, int] | None:
         if self.labels is None:

@@ -11,23 +11,19 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, DataError, Hints, ImageSet, Task, loaded
 from debiaspl.data.csv_text import cell
 from debiaspl.deploy.labeled import TEACHER
-from debiaspl.encoders import EncodedViews, load_encoder
+from debiaspl.encoders import load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
-from debiaspl.encoders.encode import STRONG, WEAK
 from debiaspl.models import MODELS
-from debiaspl.recipes.frozen import VIEWED, frozen
+from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.results import Ending, Predict
 from debiaspl.training.settings import parse_settings
-from debiaspl.zeroshot.photos import sized
+from debiaspl.zeroshot.photos import lite0_size, sized
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
 
 HINTED = 0.4
 """Minimum confidence of a zero-shot model beside a few labels, from the authors' scripts; lower than for the initial
 labels of a training without any."""
-SMALL = 128
-"""Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
-
 
 GIVEN = {
     "data": "a student learns from the photos",
@@ -76,12 +72,6 @@ class Student:
     @property
     def is_frozen(self) -> bool:
         return self.is_encoder and not self.fine_tune
-
-    def views(self, images: int) -> EncodedViews | None:
-        """Views that a frozen efficientnet-lite0 needs; ConSE, which has the same encoder, computes them too."""
-        if not self.is_frozen or self.name != LITE0:
-            return None
-        return EncodedViews(WEAK, STRONG) if images <= VIEWED else EncodedViews()
 
     def recipes(self, photos: Path, table: Path, images: int, side: int) -> dict[str, Recipe]:
         """A recipe for each method; they only differ in the correction. ``side`` is that of the photos, and ``table``
@@ -132,10 +122,6 @@ class Student:
         if self.fine_tune:
             return replace(recipe, learning_rate=0.003, weight_decay=1e-4, unlabeled_batch=320)
         return recipe
-
-
-def lite0_size(side: int) -> int:
-    return SMALL if side <= SMALL else 224
 
 
 def taught_by(recipe: Recipe, confidence: float) -> Recipe:

@@ -1,14 +1,13 @@
-"""Does the teacher recognise anything in these photos? A verdict without labels, from four measures.
+"""Does the teacher recognise anything in these photos? A verdict without labels, from three measures.
 
 * clusters: similar photos get the same class, and different photos get different ones.
 * decided: it is confident for each photo, and predicts different classes for different photos.
 * prompts: its predictions stay the same with other templates for the class names.
-* views: its predictions stay the same for mirrored photos.
 
 The mean of the first two, ``clarity``, correlates with the accuracy where true labels are known. A teacher that guesses
-can agree with itself over prompts and views, but one that recognises the classes always does
-(results/zeroshot/verdict.json). None of them can detect a teacher that makes the same error every time, for example
-because a class name has another meaning; labels can: ``zeroshot/check.py``.
+can agree with itself over prompts, but one that recognises the classes always does (results/zeroshot/verdict.json,
+where mirrored photos were tried too: they changed no verdict). None of them can detect a teacher that makes the same
+error every time, for example because a class name has another meaning; labels can: ``zeroshot/check.py``.
 """
 
 import math
@@ -25,18 +24,17 @@ from debiaspl.data import ImageSet
 from debiaspl.encoders.templates import TEMPLATES
 from debiaspl.graph import directions
 from debiaspl.graph.clusters import clusters
-from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.teacher import Progress, no_progress
+from debiaspl.zeroshot.teacher import EncodingTeacher
 
-SAMPLE, MIRRORED = 2000, 400
-"""Number of images used, evenly spaced; and how many of them are mirrored, which costs a second pass."""
+SAMPLE = 2000
+"""Number of images used, evenly spaced."""
 LEAST_IMAGES = 50
 """Smallest number of images for a verdict."""
 PROMPTS = ("name", "general", "satellite", "texture")
 """Sets of templates for the comparison, without the one that the predictions use."""
 GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
-NEEDED = {"clarity": 0.33, "prompts": 0.6, "views": 0.68}
+NEEDED = {"clarity": 0.33, "prompts": 0.6}
 """Values of a good teacher: they were reached in every draw where the teacher was far better than chance."""
 LEAST = {"clarity": 0.17, "prompts": 0.3}
 """Below one of these, the teacher was at chance or little above, in all draws but one."""
@@ -52,7 +50,6 @@ class TeacherVerdict:
     clusters: float
     decided: float
     prompts: float
-    views: float
     never: tuple[str, ...]
     """Classes that are never predicted."""
     images: int
@@ -70,7 +67,7 @@ class TeacherVerdict:
         return GOOD if enough and not self.never else DOUBTFUL
 
     def to_json(self) -> dict[str, Any]:
-        names = ("clarity", "clusters", "decided", "prompts", "views")
+        names = ("clarity", "clusters", "decided", "prompts")
         signs = {name: round(getattr(self, name), 4) for name in names}
         return {"verdict": self.word, **signs, "never": list(self.never), "images": self.images}
 
@@ -96,32 +93,24 @@ class TeacherVerdict:
 
 @torch.no_grad()
 def judge(
-    teacher: Looking,
-    images: ImageSet,
-    predictions: Predictions,
-    templates: Sequence[str],
-    progress: Progress = no_progress,
+    teacher: EncodingTeacher, images: ImageSet, predictions: Predictions, templates: Sequence[str]
 ) -> TeacherVerdict | None:
-    """The verdict on the teacher's ``predictions`` for ``images`` with these templates; None if there are too few
-    images."""
+    """The verdict on the teacher's ``predictions`` for ``images``, which it has just made with these templates; None if
+    there are too few images."""
     read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
     if len(read) < LEAST_IMAGES:
         return None
     rows, classes, count = evenly(read, SAMPLE), predictions.classes, len(predictions.classes)
-    vectors = teacher.vectors_of(images, rows, progress)
+    vectors = teacher.vectors[rows]
     probabilities = teacher.read(vectors, classes, templates)
     labels = probabilities.argmax(-1)
     others = [TEMPLATES[name] for name in PROMPTS if tuple(templates) != TEMPLATES[name]]
     prompts = [agreement(labels, teacher.read(vectors, classes, other).argmax(-1), count) for other in others]
-    some = evenly(torch.arange(len(rows)), MIRRORED)
-    turned, _ = teacher.look(images.select(rows[some]), progress, mirrored=True)
-    mirrored = teacher.read(turned, classes, templates).argmax(-1)
-    never = tuple(name for name, found in zip(classes, predictions.counts(), strict=True) if not found)
+    never = tuple(name for name, total in zip(classes, predictions.counts(), strict=True) if not total)
     return TeacherVerdict(
         cluster_agreement(vectors, labels, count),
         decidedness(probabilities),
         sum(prompts) / len(prompts),
-        agreement(labels[some], mirrored, count),
         never if len(predictions) >= EXPECTED * count else (),
         len(rows),
     )

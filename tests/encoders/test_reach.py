@@ -4,6 +4,7 @@ import socket
 import time
 
 import pytest
+import torch
 
 pytest.importorskip("transformers")
 
@@ -35,13 +36,13 @@ def nobody(monkeypatch, tmp_path):
     return port
 
 
-def test_a_hub_that_cannot_be_reached_is_told_within_seconds(nobody):
+def test_a_hub_that_cannot_be_reached_is_told_within_seconds(nobody, tmp_path):
     started = time.monotonic()
     told = r"some/name could not be loaded: 127\.0\.0\.1 cannot be reached \(Connection refused\), and the model is not"
     with pytest.raises(ValueError, match=rf"the encoder {told} cached on this machine\. Expected efficientnet-lite0"):
         load_encoder("some/name")
     with pytest.raises(DataError, match=r"cannot be loaded from the hub .*: 127\.0\.0\.1 cannot be reached"):
-        ClipTeacher("some/name")
+        ClipTeacher("some/name", tmp_path, torch.device("cpu"))
     assert time.monotonic() - started < 5
 
 

@@ -88,9 +88,9 @@ def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is
         network = made.whole(Step(recipe, made.task, CPU, vectors=made).student)
     else:
         network = Step(recipe, task, CPU).student.eval()
-    teacher, names = ClipTeacher(str(model), CPU), ("china temple", "red flower")
+    teacher, names = ClipTeacher(str(model), tmp_path / "features", CPU), ("china temple", "red flower")
     images = open_photos(photos / "photos", names)
-    own = teacher.read(teacher.look(images)[0], names, TEMPLATES["general"]).log()
+    own = teacher.predict(images, names, TEMPLATES["general"])[0].log()
     pictures = torch.stack([load_picture(photos / "photos" / name) for name in images.ids])
     with torch.no_grad():
         found = network(pictures).log_softmax(-1)

@@ -32,7 +32,7 @@ def wrong(tmp_path: Path) -> Experiment:
     said = (np.arange(COUNT) + (np.arange(COUNT) >= 2)) % 2
     np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[said])
     student, teacher = Student("small", steps=2, image_size=8), ArraysTeacher(tmp_path / "teacher.npz")
-    return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, None, labels=tmp_path / "few.csv")
+    return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, labels=tmp_path / "few.csv")
 
 
 def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path, monkeypatch):

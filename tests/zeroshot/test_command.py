@@ -51,7 +51,7 @@ def truth(folder: Path, count: int = COUNT) -> Path:
 @needs_pieces
 def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predicts(photos, tmp_path):
     out = tmp_path / "run"
-    options = ("--classes", "temple,flower", "--out", out, "--cache", tmp_path / "cache", "--confidence", 0.5)
+    options = ("--classes", "temple,flower", "--out", out, "--confidence", 0.5)
     said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "No --model: the teacher is ConSE: an ImageNet classifier" in said
     assert "weak and biased" in said
@@ -67,14 +67,12 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     pictures = torch.stack([model.read(photos / row["file_name"]) for row in rows])
     labels = [model.classes[number] for number in model.probabilities(pictures).argmax(-1).tolist()]
     assert labels == [row["label"] for row in rows]
-    assert len(list((out / ".features").iterdir())) == 1  # the teacher's look served both students
-    assert len(list((tmp_path / "cache").iterdir())) == 1
 
     # A few labels beside the same teacher, whose predictions are kept.
     few = tmp_path / "few.csv"
     few.write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
     second = tmp_path / "second"
-    options = ("--classes", "temple,flower", "--out", second, "--cache", tmp_path / "cache", "--labels", few)
+    options = ("--classes", "temple,flower", "--out", second, "--labels", few)
     said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "DebiasPL, labels + ConSE" in said
     assert load_model(second / "taught").classes == ("temple", "flower")
@@ -82,7 +80,6 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
         "0.jpg",
         "1.jpg",
     }
-    assert len(list((tmp_path / "cache").iterdir())) == 1
     assert json.loads((second / "results.json").read_text())["confidence"] == 0.4
 
 
@@ -93,7 +90,7 @@ def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
     (tmp_path / "few.csv").write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n2.jpg,temple\n")
     options = ("--classes", "temple,flower", "--model", tmp_path / "teacher.npz", "--labels", tmp_path / "few.csv")
     options += ("--student", "small", "--set", "steps=2", "--device", "cpu", "--out", tmp_path / "out")
-    said = run(photos, *options, "--cache", tmp_path / "cache", "--evaluate", truth(tmp_path))
+    said = run(photos, *options, "--evaluate", truth(tmp_path))
     assert "DebiasPL, labels + teacher.npz" in said
     assert "teacher.npz is right on 3 of 3 true labels" in said
     assert "Each label was predicted by a student that did not learn from it." in said
@@ -115,7 +112,7 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     pytest.importorskip("transformers", reason="zero-shot models need transformers")
     model = save_model(tmp_path / f"tiny-{kind}", kind)
     photos = write_folder(tmp_path / "photos", per_class=6)
-    options = ("--model", model, "--student", "small", "--set", "steps=2", "--cache", tmp_path / "cache")
+    options = ("--model", model, "--student", "small", "--set", "steps=2")
     options += ("--classes", "china,flower,temple,picture,red", "--confidence", 0.1, "--device", "cpu")
     said = run(photos, *options, "--out", tmp_path / "out")
     assert f"tiny-{kind} alone" in said
@@ -129,7 +126,6 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     picks = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert "12 of 12 images, 0 with a label left out" in picks.output
     assert "labels of its teacher, which nobody has checked" in picks.output
-    assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
 def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch):
@@ -161,10 +157,10 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
     ]
     before = sorted(path.name for path in tmp_path.iterdir())
     for options, message in rows:
-        said = run(photos, *options, "--cache", "cache", code=1)
+        said = run(photos, *options, code=1)
         assert "error: " in said, options
         assert message in said, (options, said)
-        assert sorted(path.name for path in tmp_path.iterdir() if path.name != "cache") == before, options
+        assert sorted(path.name for path in tmp_path.iterdir()) == before, options
     assert "does not exist. Expected a folder of images" in run("nowhere", *two, code=1)
 
 

