@@ -64,8 +64,8 @@ def audit_command(
         from debiaspl.files import refuse_existing, write_text
         from debiaspl.predictions import Names, parse_classes, read_predictions
         from debiaspl.report.audit import audit, audit_page
-        from debiaspl.report.audit.findings import findings
-        from debiaspl.report.audit.thumbnails import images_in, images_of_run
+        from debiaspl.report.findings.audit import findings
+        from debiaspl.report.pictures import images_in, images_of_run
 
         names = Names(label_column, truth_column, confidence_column, file_column, probabilities, logits, embeddings)
         if images is not None and not images.is_dir():

@@ -104,7 +104,7 @@ def predict_command(
         say(f"Their labels are in {out}")
         if page is not None:
             from debiaspl.files import write_text
-            from debiaspl.report.sheet import sheet_page
+            from debiaspl.report.photo_pages import sheet_page
 
             write_text(page, sheet_page(rows, model.classes, run, photos))
             say(f"The page is {page}")
@@ -178,7 +178,7 @@ def next_command(
         if known is None:
             say("It is not known which images have a label already. Give their table: --labels FILE.", err=True)
         if page is not None:
-            from debiaspl.report.next_page import next_page
+            from debiaspl.report.photo_pages import next_page
 
             write_text(page, next_page(found, run, photos, out, None if known is None else len(known)))
             say(f"The page is {page}")

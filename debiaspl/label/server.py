@@ -9,8 +9,8 @@ from typing import Any, TypeGuard
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.files import FileError
+from debiaspl.label.serve import LocalHandler, LocalServer, Refused
 from debiaspl.label.session import Session, Stale
-from debiaspl.report.pages.serve import LocalHandler, LocalServer, Refused
 from debiaspl.training.errors import RunError
 
 PARTS = {

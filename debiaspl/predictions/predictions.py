@@ -31,6 +31,8 @@ class Predictions:
     """Probabilities or logits of every class."""
     embeddings: NDArray[Any] | None = None
     """A vector per image."""
+    label_counts: NDArray[np.int64] | None = None
+    """Of a run: the labels of each class that it learned from."""
 
     def __len__(self) -> int:
         return len(self.label)

@@ -66,7 +66,17 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
             )
     if embeddings is not None:
         raw = replace(raw, matrices={**raw.matrices, "embeddings": load_npy(Path(embeddings), "embeddings")})
-    return predictions_from(raw, names, classes)
+    predictions = predictions_from(raw, names, classes)
+    return replace(predictions, label_counts=_labels_of_run(path, len(predictions.classes)))
+
+
+def _labels_of_run(folder: Path, classes: int) -> NDArray[np.int64] | None:
+    try:
+        results = parse_json((folder / "results.json").read_text())
+        counts = np.asarray(results["labels"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return counts if counts.shape == (classes,) and counts.dtype.kind == "i" and counts.sum() > 0 else None
 
 
 def _read_file(path: Path, names: Names) -> Raw:

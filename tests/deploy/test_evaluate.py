@@ -12,7 +12,7 @@ from debiaspl.cli import app
 from debiaspl.deploy.learned import trained_with
 from debiaspl.deploy.tables import Prediction
 from debiaspl.report import evaluation
-from debiaspl.report.sheet import sheet_page
+from debiaspl.report.photo_pages import sheet_page
 from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
 

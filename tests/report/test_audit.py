@@ -9,10 +9,10 @@ import pytest
 
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
-from debiaspl.report.audit.findings import findings
 from debiaspl.report.audit.page import audit_values
 from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells, confusion_order, matrix_of
+from debiaspl.report.findings.audit import findings
 from tests.reference.shares import nearly_empty, total_variation
 from tests.report import slow
 from tests.report.made import Made, made
@@ -203,7 +203,7 @@ def test_parts_that_need_what_is_not_there_are_left_out():
     }
     assert (found.thresholds, found.agreement, found.calibration, found.alike, found.change) == (None,) * 5
     words = " ".join(finding.fact for finding in findings(found))
-    assert "What debiasing would change cannot be computed" in words
+    assert "what debiasing would change cannot be computed" in words
 
 
 def test_truth_that_is_known_of_some_images_only():

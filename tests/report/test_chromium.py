@@ -2,7 +2,6 @@
 
 import json
 import math
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,9 @@ from debiaspl.predictions import Raw, predictions_from
 from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit, audit_page
 from debiaspl.report.confusion import confusion_order
-from debiaspl.report.runs import WatchServer, read_run, runs_in, runs_page
+from debiaspl.report.runs import read_run, runs_in, runs_page
 from tests.report import slow
-from tests.report.chromium import Chromium, Page, needs_chromium
+from tests.report.chromium import Page, needs_chromium
 from tests.report.made import HOSTILE, Made, made
 from tests.report.test_runs import LOG, begun, start_without_labels
 
@@ -320,22 +319,3 @@ def test_two_methods_stand_side_by_side_in_one_order(chromium, pages, runs):
     assert "Pseudo-labels of DebiasPL, seed 0: a row is a class" in titles
     assert page.errors() == []
     page.close()
-
-
-def test_a_watched_page_follows_the_run(chromium: Chromium, tmp_path):
-    folder = begun(tmp_path / "run", LOG[:2])
-    with WatchServer(folder, RECIPES) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
-            page = chromium.page(server.url)
-            assert "step 20 of 90" in page.evaluate("document.getElementById('state').textContent")
-            with (folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps(LOG[2]) + "\n")
-            page.wait_for("document.getElementById('state').textContent.includes('step 30 of 90')", seconds=30)
-            assert page.errors() == []
-            assert set(page.requests()) == {server.url, f"{server.url}values.json"}
-            page.close()
-        finally:
-            server.shutdown()
-            thread.join()

@@ -113,7 +113,7 @@ def test_the_page_has_pictures_of_images_at_hand(tmp_path):
     said = typed("audit", path, "--images", photos, "--out", tmp_path / "page.html")
     assert said.exit_code == 0, said.output
     page = (tmp_path / "page.html").read_text()
-    values = json.loads(page.partition('id="values" data-live="false">')[2].partition("</script>")[0])
+    values = json.loads(page.partition('id="values">')[2].partition("</script>")[0])
     assert len(values["pictures"]) > 20
     assert set(values["pictures"]) <= set(DATA.names[:150])
     assert all(uri.startswith("data:image/webp;base64,") for uri in values["pictures"].values())
@@ -128,7 +128,7 @@ def test_a_run_is_audited_with_pictures_of_its_own_data(runs, tmp_path):
     assert said.exit_code == 0, said.output
     assert "500 predictions of 10 classes" in said.stdout
     page = (tmp_path / "page.html").read_text()
-    values = json.loads(page.partition('id="values" data-live="false">')[2].partition("</script>")[0])
+    values = json.loads(page.partition('id="values">')[2].partition("</script>")[0])
     results = json.loads((runs / "fixmatch-seed0" / "results.json").read_text())
     assert values["facts"]["accuracy"] == results["accuracy"]
     assert len(values["pictures"]) >= 20

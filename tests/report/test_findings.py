@@ -5,74 +5,102 @@ import math
 import numpy as np
 import pytest
 
-from debiaspl.predictions import Raw, predictions_from
+from debiaspl.predictions import Raw, predictions_from, read_predictions
 from debiaspl.report.audit import audit
-from debiaspl.report.audit.findings import Finding, findings
+from debiaspl.report.findings.audit import EVEN, LABELS, TRUTH, Finding, favoured, findings
 from tests.report import slow
+from tests.report.made import write_csv
 from tests.report.test_audit import AUDITS, SIZES, audited
 
 
+def of(fields, classes=None, **matrices):
+    arrays = {name: np.asarray(values) for name, values in fields.items()}
+    return audit(predictions_from(Raw("here", arrays, matrices, classes)))
+
+
 def test_three_findings_each_with_something_to_do():
-    found = findings(AUDITS[10])
-    assert len(found) == 3
+    results = findings(AUDITS[10])
     data = SIZES[10]
     predicted, true = (slow.counts(values.tolist(), 10) for values in (data.label, data.truth))
-    assert f"'class 0' is predicted {predicted[0] / true[0]:.1f} times as often as it occurs" in found[0].fact
-    assert "Label a few of its 20 least certain images, shown below." in found[0].todo
+    assert f"'class 0' is predicted {predicted[0] / true[0]:.1f} times as often as it occurs" in results[0].fact
     recalls = [slow.recall(data.truth.tolist(), data.label.tolist(), number) or 0 for number in range(10)]
-    assert f"'class {recalls.index(min(recalls))}' is recognised least: {100 * min(recalls):.0f} %" in found[1].fact
+    assert f"'class {recalls.index(min(recalls))}' is recognised least: {100 * min(recalls):.0f} %" in results[1].fact
     after = AUDITS[10].to_json()["debiased"]
-    assert f"would change {100 * after['changed'] / 700:.1f} % of the labels" in found[2].fact
-    assert all(finding.todo for finding in found)
+    assert f"would change {after['changed']} of the 700 labels" in results[2].fact
+    assert [finding.part for finding in results] == ["uncertain", "confusion", "change"]
+    assert all(finding.todo for finding in results)
 
 
-def test_findings_when_nothing_is_wrong_and_when_debiasing_hurts():
+def test_nothing_is_favoured_where_each_class_is_predicted_as_often_as_it_occurs():
     labels = np.arange(40) % 4
-    fair = audit(predictions_from(Raw("here", {"label": labels, "truth": labels})))
-    told = findings(fair)
-    assert told[0].fact == "No class is favoured: each is predicted as often as it occurs."
-    assert told[1].fact == "Every image with a known class is predicted right."
-    even = findings(audit(predictions_from(Raw("here", {"label": labels}))))
-    assert [finding.fact for finding in even[:2]] == [
-        "No class is favoured: all are predicted equally often.",
-        "No class is neglected: all are predicted equally often.",
-    ]
+    for fields in ({"label": labels, "truth": labels}, {"label": labels}):
+        first, second, _ = findings(of(fields))
+        assert (first.chance, second.chance) == (None, None)
+
+
+def test_debiasing_that_hurts_is_not_recommended():
     # The images themselves are imbalanced and the model is right: evening it out makes it worse.
     truth = np.array([0] * 90 + [1] * 10)
     logits = np.where(truth[:, None] == [0, 1], 0.3, 0.0).astype(np.float32) + np.array([0.2, 0.0], np.float32)
     worse = audit(predictions_from(Raw("here", {"truth": truth}, {"logits": logits})), strength=5.0)
-    assert "debiasing makes them worse" in findings(worse)[2].todo
+    assert findings(worse)[2].todo.startswith("Keep these labels")
 
 
-def test_classes_that_are_never_predicted_are_told_with_what_is_known_of_them():
-    labels = np.array([0, 1, 0, 1])
+@pytest.mark.parametrize(
+    ("truth", "words"), [(None, "chance"), ([0, 1, 2, 3], "2 images of 4"), ([0, 1, 0, 1], "no image")]
+)
+def test_classes_that_are_never_predicted(truth, words):
+    fields = {"label": [0, 1, 0, 1]} | ({} if truth is None else {"truth": truth})
+    fact = findings(of(fields, ("a", "b", "c", "d")))[1].fact
+    assert "2 of 4 classes" in fact
+    assert "'c', 'd'" in fact
+    assert words in fact
 
-    def told(truth: list[int] | None) -> str:
-        fields = {"label": labels} | ({} if truth is None else {"truth": np.array(truth)})
-        return findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c", "d")))))[1].fact
 
-    assert told(None) == "2 of 4 classes are never predicted: 'c', 'd'; not significant, 1 in 3 by chance."
-    assert told([0, 1, 2, 3]).endswith("'c', 'd', although 2 images are of them; not significant.")
-    assert told([0, 1, 0, 1]).endswith("; no image with a known class is of them.")
+def uneven(**fields):
+    """Predictions of two classes, 150 to 50, and what else is known."""
+    return of({"label": [0] * 150 + [1] * 50} | fields, ("petunia", "rose"))
+
+
+def test_even_shares_are_an_assumption_and_so_nothing_is_called_a_bias():
+    found = uneven()
+    assert (favoured(found).by, favoured(found).times) == (EVEN, 1.5)
+    assert favoured(found).chance < 1e-6
+    first, second, _ = findings(found)
+    for finding in (first, second):
+        assert "bias only if the images are evenly spread" in finding.fact
+        assert "favoured" not in finding.fact + finding.todo
+        assert "--truth-column" in finding.todo
+
+
+def test_the_shares_of_labels_are_what_predictions_are_compared_with(tmp_path):
+    """Petunias are half of the images; the labels of the run show that."""
+    write_csv(tmp_path / "predictions.csv", {"label": ["petunia"] * 150 + ["rose"] * 50})
+    (tmp_path / "config.json").write_text("{}")
+    for counts, by, times in (([30, 10], LABELS, 1.0), ([10, 30], LABELS, 3.0), ([20, 20], EVEN, 1.5)):
+        (tmp_path / "results.json").write_text(f'{{"labels": {counts}}}')
+        found = audit(read_predictions(tmp_path))
+        most = favoured(found)
+        assert most.by == by
+        assert most.times == pytest.approx(times) or not most.holds
+    (tmp_path / "results.json").write_text('{"labels": [10, 30]}')
+    # Fisher's test by counting
+    exact = sum(math.comb(160, k) * math.comb(80, 200 - k) for k in range(150, 161)) / math.comb(240, 200)
+    assert favoured(audit(read_predictions(tmp_path))).chance == pytest.approx(2 * exact, rel=1e-6)
+    assert "label" in findings(audit(read_predictions(tmp_path)))[0].fact
+
+
+def test_a_few_true_classes_are_labels_to_compare_with():
+    truth = np.full(200, -1)
+    truth[:10], truth[150:] = 0, 1  # 1 to 5
+    assert favoured(uneven(truth=truth)).by == LABELS
+    truth[150:198] = -1  # too few to show anything
+    assert favoured(uneven(truth=truth)).by == EVEN
+    assert favoured(uneven(truth=[0, 1] * 100)).by == TRUTH
 
 
 def of_threshold(label, confidence, classes: int) -> Finding:
-    fields = {"label": np.asarray(label), "confidence": np.asarray(confidence)}
-    raw = Raw("here", fields, classes=tuple(str(number) for number in range(classes)))
-    return findings(audit(predictions_from(raw)))[2]
-
-
-def test_a_threshold_that_makes_it_worse_is_told():
-    label = np.array([0] * 150 + [1] * 150)
-    confidence = np.where(label == 0, 0.99, np.linspace(0.5, 0.96, 300))
-    kept = slow.counts([one for one, sure in zip(label.tolist(), confidence, strict=True) if sure >= 0.95], 2)
-    told = of_threshold(label, confidence, 2)
-    assert told.fact.startswith(f"A threshold of 0.95 keeps {sum(kept)} of 300 images. ")
-    assert (
-        f"has {2 * max(kept) / sum(kept):.2f} times an even share of these, and 1.00 times of all images;" in told.fact
-    )
-    assert f"effective classes: {slow.effective_classes(kept):.1f} and 2.0; significant, " in told.fact
-    assert "A threshold does not remove the bias" in told.todo
+    return findings(of({"label": label, "confidence": confidence}, tuple(str(number) for number in range(classes))))[2]
 
 
 def test_a_threshold_is_told_by_the_class_it_keeps_most_and_its_own_share_before():
@@ -80,42 +108,38 @@ def test_a_threshold_is_told_by_the_class_it_keeps_most_and_its_own_share_before
     sure = [
         0.99 if number < most else 0.5 for most, all_of in zip(kept, before, strict=True) for number in range(all_of)
     ]
-    told = of_threshold(np.repeat(np.arange(3), before), sure, 3)
-    assert f"'1', the class kept most, has {3 * 90 / 185:.2f} times an even share of these, and 1.12" in told.fact
+    finding = of_threshold(np.repeat(np.arange(3), before), sure, 3)
+    assert f"'1', the class kept most, has {3 * 90 / 185:.2f} times an even share of these, and 1.12" in finding.fact
     as_many = sum(math.comb(150, one) * math.comb(250, 185 - one) for one in range(90, 151)) / math.comb(400, 185)
-    assert told.chance == pytest.approx(3 * as_many)
-    assert "A threshold does not remove the bias" in told.todo
+    assert finding.chance == pytest.approx(3 * as_many)
+    assert "more uneven" in finding.todo
 
 
 def test_a_threshold_that_evens_out_is_not_blamed():
     label = np.array([0] * 400 + [1] * 100)
-    confidence = np.where(np.arange(500) < 300, 0.6, 0.99)
-    told = of_threshold(label, confidence, 2)
-    assert "'0', the class kept most, has 1.00 times an even share of these, and 1.60 times of all images;" in told.fact
-    assert "does not remove the bias" not in told.todo
+    finding = of_threshold(label, np.where(np.arange(500) < 300, 0.6, 0.99), 2)
+    assert "has 1.00 times an even share of these, and 1.60 times of all images" in finding.fact
+    assert finding.chance is None
 
 
 def test_of_few_images_a_threshold_keeps_nothing_is_claimed():
     """With a thousand classes the ratio would fall to 1 while the labels grow more imbalanced."""
     label = np.repeat(np.arange(1000), 9)
-    told = of_threshold(label, np.where(np.arange(9000) % 9 == 0, 0.99, 0.5), 1000)
-    assert told.fact == (
-        "A threshold of 0.95 keeps 1,000 of 9,000 images, too few to tell how evenly it keeps 1,000 classes."
-    )
+    many = of_threshold(label, np.where(np.arange(9000) % 9 == 0, 0.99, 0.5), 1000)
     few = of_threshold([0, 1] * 60, [0.99] * 99 + [0.5] * 21, 2)
-    assert few.fact.startswith("A threshold of 0.95 keeps 99 of 120 images, too few to tell")
     none = of_threshold([0, 1] * 60, [0.5] * 120, 2)
-    assert none.fact == "No prediction has a confidence of 0.95."
+    assert [one.chance for one in (many, few, none)] == [None] * 3
+    assert all("too few" in one.fact for one in (many, few, none))
 
 
-def test_a_correction_that_changes_nothing_is_told_as_that():
-    told = findings(audited(SIZES[10], strength=0))[2]
-    assert told.fact.startswith("Debiasing with strength 0 would change none of the 700 labels")
+def test_a_correction_that_changes_nothing():
+    zero = findings(audited(SIZES[10], strength=0))[2]
     sure = np.eye(4, dtype=np.float32)[np.arange(40) % 4] * 30
-    kept = findings(audit(predictions_from(Raw("here", {}, {"logits": sure}))))[2]
-    assert kept.fact.startswith("Debiasing with strength 0.5 would change none of the 40 labels")
+    kept = findings(of({}, logits=sure))[2]
+    assert "none of the 700 labels" in zero.fact
+    assert "none of the 40 labels" in kept.fact
+    assert "--strength 0.5" in zero.todo
     assert "--strength 1." in kept.todo
-    assert not any("images that change class" in one.todo for one in (told, kept))
 
 
 def test_where_some_truth_is_unknown_findings_say_of_how_many_images():
@@ -123,27 +147,7 @@ def test_where_some_truth_is_unknown_findings_say_of_how_many_images():
     truth = data.truth.copy()
     truth[::3] = -1
     known = int((truth >= 0).sum())
-    some = findings(audited(data, fields={"truth": truth}))
-    assert all(f"f the {known} images with a known class" in finding.fact for finding in some)
-    assert not any("with a known class" in finding.fact for finding in findings(AUDITS[10]))
-    fields = {"label": np.array([0, 1, 0, 1]), "truth": np.array([0, 2, 2, -1])}
-    never = findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))
-    assert never[1].fact.endswith("'c', although 2 of the 3 images with a known class are of it; not significant.")
-    fair = {"label": np.arange(200) % 2, "truth": np.where(np.arange(200) < 100, np.arange(200) % 2, -1)}
-    even = findings(audit(predictions_from(Raw("here", fair, classes=("a", "b")))))
-    assert even[0].fact.endswith("as often as it occurs, of the 100 images with a known class.")
-    fair["truth"][99] = -1  # too few to tell
-    even = findings(audit(predictions_from(Raw("here", fair, classes=("a", "b")))))
-    assert even[0].fact == "No class is favoured: all are predicted equally often."
-
-
-def test_one_is_told_as_one():
-    def told(label: list[int], truth: list[int]) -> list[str]:
-        fields = {"label": np.array(label), "truth": np.array(truth)}
-        return [one.fact for one in findings(audit(predictions_from(Raw("here", fields, classes=("a", "b", "c")))))]
-
-    assert told([0, 1], [0, 0])[0].startswith("'b' is predicted once, and no image is of it; ")
-    never = told([0, 1, 0], [2, -1, -1])[1]
-    assert never.endswith("'c', although the one image with a known class is of it; not significant.")
-    wrong = told([1, 0, 2], [0, -1, -1])[1]
-    assert wrong.startswith("Of the one image with a known class, 'a' is recognised least: 0 %")
+    assert all(
+        f"f {known} images with a known class" in one.fact for one in findings(audited(data, fields={"truth": truth}))
+    )
+    assert not any("with a known class" in one.fact for one in findings(AUDITS[10]))

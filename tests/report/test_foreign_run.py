@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
-from debiaspl.report.audit.thumbnails import images_of_run
+from debiaspl.report.pictures import images_of_run
 from debiaspl.report.runs import read_run, runs_values
 from debiaspl.training import RunError, train
 from tests.data.photos import write_folder

@@ -38,7 +38,6 @@ def test_the_policy_allows_this_script_and_this_style_and_nothing_else():
     for text in (script, style):
         assert "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert "<title>&lt;b&gt;&amp;</title>" in page
-    assert "connect-src 'self'" in html.unescape(build_page("t", {}, live=True))
 
 
 def test_marks_inside_values_are_left_alone():

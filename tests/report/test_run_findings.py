@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from debiaspl.recipes import RECIPES
+from debiaspl.report.findings.runs import _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs import RunRecord
-from debiaspl.report.runs.findings import _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs.methods import Method
 from tests.report.test_fairness import RESULTS
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.audit.findings import UNCERTAIN, favoured, findings
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.audit.thumbnails import Find, thumbnails
 from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
+from debiaspl.report.findings.audit import UNCERTAIN, favoured, findings
 from debiaspl.report.pages import build_page, rounded, short_name
+from debiaspl.report.pictures import Find, thumbnails
 
 MOST_PAIRS = 500
 """Rows of a table of confusions or moves; rarer ones are left out."""

@@ -2,6 +2,5 @@
 
 from debiaspl.report.runs.page import runs_page, runs_values, write_report
 from debiaspl.report.runs.record import RunRecord, read_run, runs_in
-from debiaspl.report.runs.watch import WatchServer
 
-__all__ = ["RunRecord", "WatchServer", "read_run", "runs_in", "runs_page", "runs_values", "write_report"]
+__all__ = ["RunRecord", "read_run", "runs_in", "runs_page", "runs_values", "write_report"]

@@ -11,10 +11,10 @@ import numpy as np
 from debiaspl._shares import pseudo_measures
 from debiaspl.files import write_text
 from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
+from debiaspl.report.findings.runs import run_findings
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.fairness import differences, place_of
-from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import APART, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
@@ -38,10 +38,10 @@ def write_report(folders: Sequence[Path], out: Path, known: Mapping[str, Recipe]
     return out
 
 
-def runs_page(runs: Sequence[RunRecord], known: Mapping[str, Recipe], live: bool = False) -> str:
-    """One self-contained HTML page; a ``live`` one is for ``debiaspl watch``."""
+def runs_page(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> str:
+    """One self-contained HTML page."""
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
-    return build_page(title, runs_values(runs, known), live)
+    return build_page(title, runs_values(runs, known))
 
 
 def runs_values(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> dict[str, Any]:

@@ -1,21 +1,45 @@
-"""Predictions of a folder as one page of small pictures, class by class."""
+"""Pages of small pictures: photos to label next, and the predictions of a folder, class by class."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from debiaspl.deploy.next import Suggestions
 from debiaspl.deploy.tables import Prediction
-from debiaspl.report.audit.thumbnails import thumbnails
-from debiaspl.report.next_page import path_text, photos_in
 from debiaspl.report.pages import build_page, rounded, short_name
+from debiaspl.report.pictures import images_in, thumbnails
 
-SIDE = 96
+NEXT_SIDE, SHEET_SIDE = 128, 96
+"""Pixels of a picture, so that a person can see the class."""
 EACH = 36
 """Photos of a class that are shown."""
 IN_ALL = 1_000
 """Photos that are shown; of many classes, fewer each."""
 MOST_BYTES = 5_000_000
-"""Of all pictures together, as text."""
+"""Of all pictures of a sheet together, as text."""
+
+
+def next_page(found: Suggestions, run: Path, photos: Path, table: Path, labeled: int | None) -> str:
+    """One self-contained HTML page; ``labeled`` is how many photos were left out, None where that is not known."""
+    values = {
+        "kind": "next",
+        "run": printable(run),
+        "folder": printable(photos),
+        "table": printable(table),
+        "unlabeled": found.unlabeled,
+        "labeled": labeled,
+        "picked": [
+            {
+                "name": one.file_name,
+                "predicted": short_name(one.predicted),
+                "confidence": rounded(one.confidence),
+                "why": one.why,
+            }
+            for one in found.picked
+        ],
+        "pictures": thumbnails((one.file_name for one in found.picked), images_in(photos, NEXT_SIDE, linked=True)),
+    }
+    return build_page(f"To label next in {photos}", values)
 
 
 def sheet_page(rows: Sequence[Prediction], names: Sequence[str], run: Path, photos: Path) -> str:
@@ -27,13 +51,14 @@ def sheet_page(rows: Sequence[Prediction], names: Sequence[str], run: Path, phot
     chosen = {name: _spread(classes[name], each) for name in sorted(classes)}
     folder = photos.parent if photos.is_file() else photos
     files = [row.file_name for shown in chosen.values() for row in shown]
+    pictures = thumbnails(files, images_in(folder, SHEET_SIDE, linked=True), MOST_BYTES)
     values: dict[str, Any] = {
         "kind": "sheet",
-        "run": path_text(run),
-        "folder": path_text(photos),
+        "run": printable(run),
+        "folder": printable(photos),
         "images": len(rows),
         "classes": [_of_class(name, classes[name], shown) for name, shown in chosen.items()],
-        "pictures": _known_by_text(thumbnails(files, photos_in(folder, SIDE), MOST_BYTES)),
+        "pictures": {printable(name): picture for name, picture in pictures.items()},
     }
     return build_page(f"Predictions of {photos}", values)
 
@@ -43,7 +68,7 @@ def _of_class(name: str, rows: Sequence[Prediction], shown: Sequence[Prediction]
         "name": short_name(name),
         "count": len(rows),
         "confidence": rounded(sum(row.confidence for row in rows) / len(rows)) if rows else None,
-        "shown": [{"name": _text(row.file_name), "confidence": rounded(row.confidence)} for row in shown],
+        "shown": [{"name": printable(row.file_name), "confidence": rounded(row.confidence)} for row in shown],
     }
 
 
@@ -56,10 +81,6 @@ def _spread(rows: Sequence[Prediction], most: int) -> list[Prediction]:
     return [ordered[round(place * last / max(most - 1, 1))] for place in range(most)]
 
 
-def _known_by_text(pictures: dict[str, str]) -> dict[str, str]:
-    return {_text(name): picture for name, picture in pictures.items()}
-
-
-def _text(name: str) -> str:
+def printable(name: object) -> str:
     """Bytes of a file name that are no UTF-8 cannot stand in a page."""
-    return name.encode(errors="replace").decode()
+    return str(name).encode(errors="replace").decode()

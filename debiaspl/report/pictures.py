@@ -35,18 +35,18 @@ def thumbnails(names: Iterable[str], find: Find, most_bytes: int = MOST_BYTES) -
     return made
 
 
-def images_in(folder: Path) -> Find:
-    """Finds images by their path in a folder. Names that leave the folder find nothing."""
+def images_in(folder: Path, side: int = SIDE, linked: bool = False) -> Find:
+    """Finds images by their path in a folder. Names that leave the folder find nothing, unless they are ``linked``."""
     from debiaspl.data.decode import BadImage, open_image
 
     home = folder.resolve()
 
     def find(name: str) -> "Image.Image | None":
         try:
-            path = (home / name).resolve()
-            if not path.is_relative_to(home) or not path.is_file():
+            path = home / name
+            if not path.is_file() or not (linked or path.resolve().is_relative_to(home)):
                 return None
-            return open_image(path, (SIDE, SIDE))
+            return open_image(path, (side, side))
         except (BadImage, OSError, ValueError):  # a name with a zero byte is a ValueError
             return None
 
