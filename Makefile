@@ -2,14 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.demo
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # Tests start a hundred processes, which would each compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check test torture docs format clean
 
-demo: $(STAMP)  ## Supervised, FixMatch and DebiasPL on real digits with ten labels
+demo: $(DEMO)  ## Supervised, FixMatch and DebiasPL on real digits with ten labels
 	$(BIN)/debiaspl demo --overwrite
 
 check: $(STAMP)  ## format, lint, types, layers and the fast tests: about 2 minutes on two cores
@@ -46,9 +48,13 @@ format: $(STAMP)  ## write the code the way `make test` wants it
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
-# Installed once; again only when what is to be installed has changed.
-$(STAMP): pyproject.toml constraints.txt
+# Installed once; again only when what is to be installed has changed. The demo needs a part of it.
+$(DEMO): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "debiaspl needs Python >= 3.11, but $(PYTHON) is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	touch $(STAMP)
+	$(PIP) --editable '.[demo]'
+	touch $@
+
+$(STAMP): $(DEMO)
+	$(PIP) --editable '.[dev]'
+	touch $@

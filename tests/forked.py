@@ -2,7 +2,7 @@
 
 Such a process has its own folder, environment, output and exit status, and knows nothing of the test or of other
 commands, but starts in a tenth of a second instead of two. That a command also starts from nothing is for
-``subprocess``: test_public.py, test_readme.py, the tests of signals and those of torchrun.
+``subprocess``: test_public.py, the tests of signals and those of torchrun.
 """
 
 import atexit

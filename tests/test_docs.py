@@ -1,75 +1,155 @@
-"""docs/add-an-algorithm.md, executed from its own text: its files are written, and its commands run with few steps."""
+"""README, docs and the examples' table: links lead somewhere, commands exist, generated parts are those of the code."""
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import typer
+from torch.distributed.run import get_args_parser
 
-from tests import forked
+from debiaspl.cli import app
+from debiaspl.recipes import recipe
+from debiaspl.training import train
+from tools import readme
+from tools.figures import COMMANDS as FIGURES
+from tools.reference import FOLDER, commands
+from tools.reference import PAGES as REFERENCE
+from tools.site import on_page_markdown
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "add-an-algorithm.md").read_text()
-FILES = dict(re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
-COMMANDS = [
-    line for block in re.findall(r"^```bash\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL) for line in block.splitlines()
-]
-FEW_STEPS = "--set steps=3 --set width=4 --set labeled_batch=8 --set unlabeled_batch=16"
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")])
+}
+KNOWN: dict[str, Any] = dict(commands(typer.main.get_command(app)))
 
 
-def lines_of_code(name: str) -> int:
-    return sum(bool(line.strip()) for line in FILES[name].splitlines())
+def blocks(page: str, *languages: str) -> list[str]:
+    return re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
-def test_the_page_shows_an_algorithm_in_under_20_lines_and_a_correction_in_fewer():
-    assert set(FILES) == {"mine.py", "centred.py", "test_mine.py"}
-    assert PAGE.count("```python") == len(FILES)
-    assert lines_of_code("mine.py") < 20
-    assert lines_of_code("centred.py") < 15
+def printed(page: str) -> list[str]:
+    """Commands in code, in a block or within a line; what comes before the word debiaspl is another program's."""
+    page = page.replace("\\\n", " ")
+    lines = [line for block in blocks(page, "bash", "shell", "") for line in block.splitlines()]
+    lines += re.findall(r"^    (.*)$", page, re.MULTILINE)
+    inline = [" ".join(text.split()) for text in re.findall(r"(?<!`)`([^`]+)`(?!`)", page)]
+    matches = [re.search(r"(?:^|-m |exec )(debiaspl [a-z].*)", text) for text in [*lines, *inline]]
+    return [match[1] for match in matches if match]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("user")
-    for name, text in FILES.items():
-        (made / name).write_text(text)
-    return made
+@pytest.mark.parametrize("page", [name for name in PAGES if name != "CHANGELOG.md"])
+def test_commands_and_their_options_exist(page):
+    for text in printed(PAGES[page]):
+        first, *rest = text.split()[1:]
+        name = f"debiaspl {first} {rest[0]}" if first == "data" and rest else f"debiaspl {first}"
+        if name == "debiaspl data":
+            continue
+        assert name in KNOWN, text
+        options = {name for parameter in KNOWN[name].params for name in [*parameter.opts, *parameter.secondary_opts]}
+        typed = {word.partition("=")[0] for word in re.findall(r"(?<=\s)--[a-z][\w-]*", text)}
+        assert typed <= options | {"--help"}, f"{text}: {sorted(typed - options)}"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_run_as_printed_but_for_the_number_of_steps(folder, command):
-    typed = command
-    environment = {**os.environ, "COLUMNS": "120"}
-    if command.startswith("debiaspl"):
-        assert set(re.findall(r"(\w+\.py):", command)) <= set(FILES)
-        typed += f" {FEW_STEPS}"
-        if command.startswith("debiaspl compare"):
-            typed += " --seeds 1"
-        ran = forked.command(*shlex.split(typed)[1:], folder=folder, environment=environment)
-    else:
-        environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        typed += " -p no:cacheprovider -W error"
-        ran = subprocess.run(typed, shell=True, cwd=folder, env=environment, text=True, capture_output=True)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    out = re.search(r"--out (\S+)", command)
-    if out is not None:
-        results = json.loads((folder / out[1] / "results.json").read_text())
-        assert "FallingThreshold" in json.dumps(results)
-    if "Centred" in command:
-        assert "centred.py:Centred" in ran.stdout
-        assert list((folder / out[1]).glob("mine.py-FallingThreshold-centred.py-Centred-seed0/results.json"))
+def test_commands_of_torchrun_exist():
+    text = "\n".join(block for page in PAGES.values() for block in blocks(page, "bash", "yaml"))
+    lines = [
+        line for line in text.replace("\\\n", " ").splitlines() if re.search(r"torchrun .*-m debiaspl train", line)
+    ]
+    assert len(lines) > 4
+    for line in lines:
+        words = shlex.split(line[line.index("torchrun") :].rstrip("'"))
+        parsed = get_args_parser().parse_args([*words[1 : words.index("-m")], "-m", "debiaspl"])
+        assert parsed.training_script == "debiaspl"
+        KNOWN["debiaspl train"].make_context("train", words[words.index("train") + 1 :])
 
 
-def test_the_page_has_a_command_for_each_of_its_files():
-    for name in FILES:
-        assert any(name in command for command in COMMANDS)
+def anchors(page: Path) -> set[str]:
+    """Of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_linked_files_exist():
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", PAGE):
-        assert (ROOT / "docs" / target).exists(), target
+@pytest.mark.parametrize("page", PAGES)
+def test_linked_files_and_headings_exist(page):
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)\)", PAGES[page]):
+        place = (ROOT / page).parent / target if target else ROOT / page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_the_reference_is_that_of_the_code(name):
+    assert (FOLDER / name).read_text() == REFERENCE[name](), "run python -m tools.reference"
+
+
+def test_tables_are_what_was_measured():
+    """Those that tools/readme.py fills in, and recorded ones, named by their folder in results/."""
+    for name, text in readme.texts().items():
+        assert PAGES[name] == text, "run python -m tools.readme"
+    marks = [(page, name) for page, text in PAGES.items() for name in re.findall(r"<!-- table ([\w-]+) -->", text)]
+    recorded = [(page, table) for page, name in marks if (table := ROOT / "results" / name / "table.md").is_file()]
+    assert recorded
+    assert [(page, table) for page, table in recorded if table.read_text() not in PAGES[page]] == []
+
+
+def test_every_figure_has_a_command_and_a_caption():
+    shown: dict[str, list[str]] = {}
+    for page, text in PAGES.items():
+        for target, after in re.findall(r"!\[[^]]+\]\((.+?)\)\n\n(.+(?:\n.+)*)", text):
+            file = ((ROOT / page).parent / target).resolve().relative_to(ROOT).as_posix()
+            shown.setdefault(file, []).append(after)
+    assert set(shown) == set(FIGURES)
+    assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.[ps][nv]g")} == set(FIGURES)
+    for file, captions in shown.items():
+        assert all(re.match(r"\*[^*]+\.\*", caption) for caption in captions), file
+        named = [word for word in FIGURES[file].split() if word.startswith(("results/", "benchmarks/"))]
+        assert [word for word in named if not (ROOT / word).exists()] == []
+
+
+def test_a_newcomer_finishes_the_readme():
+    assert len(PAGES["README.md"].split()) <= 900
+
+
+def test_the_index_names_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `(\w+)` \|", PAGES["docs/index.md"], re.MULTILINE)
+    assert set(rows) == set(extras) - {"all", "dev", "demo"}
+
+
+def test_files_and_their_keys_are_those_of_a_run(tmp_path):
+    def named(heading: str) -> set[str]:
+        """What the first column of the table below a heading names."""
+        section = PAGES["docs/reference/files.md"].split(f"{heading}\n")[1].split("\n## ")[0]
+        rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
+        return {name.rstrip("/") for row in rows for name in re.findall(r"`(.+?)`", row)}
+
+    assert {path.name for path in FOLDER.iterdir()} == {*REFERENCE, "files.md"}
+    few = recipe("digits-10").changed(steps=4, width=4, threshold=0.0, log_every=2, labeled_batch=8, unlabeled_batch=16)
+    train(few, out=tmp_path / "run")
+    written = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
+    assert written == named("# Files of a run") - {"report.html"}
+    assert set(json.loads((tmp_path / "run" / "results.json").read_text())) == named("## results.json")
+    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert {key for line in lines for key in line} == named("## log.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("repository", "shown"),
+    [
+        (None, "gain (`results/gain`)"),
+        ("https://git.example/x/", "[gain](https://git.example/x/blob/HEAD/results/gain)"),
+    ],
+)
+def test_links_that_leave_the_site(repository, shown):
+    config = {"docs_dir": str(ROOT / "docs"), "repo_url": repository}
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="lab/debiasing.md"))
+    assert on_page_markdown("[gain](../../results/gain)", page, config) == shown
+    assert on_page_markdown("[data](../data.md)", page, config) == "[data](../data.md)"
+    with pytest.raises(FileNotFoundError, match="results/none"):
+        on_page_markdown("[gain](../../results/none)", page, config)

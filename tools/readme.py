@@ -1,4 +1,4 @@
-"""README's two tables, from results/. After a new measurement: python -m tools.readme
+"""Tables of README and docs, from results/. After a new measurement: python -m tools.readme
 
 A row of results is one line of ``ROWS``: what was measured, its page, and the accuracies of FixMatch and of DebiasPL,
 seed by seed, as the files in results/ have them.
@@ -102,9 +102,41 @@ def speed() -> str:
     return over_seeds.markdown(lines)
 
 
-def text() -> str:
-    return filled((ROOT / "README.md").read_text(), {"results": results(), "speed": speed()})
+def add_on() -> str:
+    """The matrix of digits: each algorithm alone, as published, with the Debiaser, and this against the published."""
+    measured = result("digits-matrix/results.json")
+    against = "Debiaser - own (95 % t)", "worst seed", "better on"
+    lines = [("algorithm", "seeds", "alone %", "own %", "Debiaser %", *against)]
+    for name, row in measured["algorithms"].items():
+        if not {"none", "own", "debiaser"} <= set(row["corrections"]):
+            continue
+        cells = [row["corrections"][key]["accuracy"]["per_seed"] for key in ("none", "own", "debiaser")]
+        alone, own, ours = ([{"accuracy": value, "worst_recall": 0.0} for value in cell] for cell in cells)
+        difference = over_seeds.measured(ours, own)["difference"]
+        means = [f"{100 * fmean(cell):.1f}" for cell in cells]
+        if own == alone:
+            means[1] = "= alone"
+        better = f"{difference['better_on']} of {len(measured['seeds'])}"
+        least = f"{100 * min(difference['per_seed']):+.1f}"
+        lines.append((name, str(len(measured["seeds"])), *means, over_seeds.with_interval(difference), least, better))
+    return over_seeds.markdown(lines)
+
+
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {"results": results, "speed": speed},
+    "docs/add-on.md": {"add-on": add_on},
+}
+"""Page -> its tables."""
+
+
+def texts() -> dict[str, str]:
+    """The pages with their tables."""
+    return {
+        page: filled((ROOT / page).read_text(), {name: made() for name, made in tables.items()})
+        for page, tables in TABLES.items()
+    }
 
 
 if __name__ == "__main__":
-    (ROOT / "README.md").write_text(text())
+    for page, text in texts().items():
+        (ROOT / page).write_text(text)

@@ -1,6 +1,6 @@
 """docs/reference: settings, algorithms, corrections and the command line, from the code. python -m tools.reference
 
-``files.md`` there is written by hand; tests/test_reference.py compares it with a run.
+``files.md`` there is written by hand; tests/test_docs.py compares it with a run.
 """
 
 import inspect

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+import debiaspl
 from debiaspl.cli import GROUPS, app
-from tests.messages import PACKAGE
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -76,7 +77,11 @@ def test_every_option_that_a_text_names_exists():
     """In messages and help texts, in pages, and in the examples of docstrings."""
     known = {"--help"} | FOREIGN
     known |= {name for command in EVERY.values() for one in command.params for name in (*one.opts, *one.secondary_opts)}
-    files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".js", ".html") and path.name != "usage.py"]
+    files = [
+        path
+        for path in Path(debiaspl.__file__).parent.rglob("*")
+        if path.suffix in (".py", ".js", ".html") and path.name != "usage.py"
+    ]
     named = [(path.name, name) for path in files for name in NAMED.findall(path.read_text(encoding="utf-8"))]
     assert len({name for _, name in named}) > 40
     assert [(file, name) for file, name in named if name not in known] == []
