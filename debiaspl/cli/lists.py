@@ -153,7 +153,9 @@ def _list_settings(recipes: list[str], settings: list[str], json_: bool) -> None
         if setting.part != part:
             part = setting.part
             say(f"\n{part} {getattr(chosen, part).name}")
-        value, default = as_text(setting.value), as_text(setting.default)
+        value, default = (
+            as_text(one).replace(",", ", ").replace(",  ", ", ") for one in (setting.value, setting.default)
+        )
         about = setting.help if value == default else f"{setting.help} Default: {default or 'none'}."
         _row((setting.name, value, about), widths)
 
