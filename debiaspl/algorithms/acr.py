@@ -6,8 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, hard_loss
 from debiaspl.algorithms.predict import predict_twice
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts
@@ -104,21 +103,25 @@ class ACR(Algorithm):
 
         # All labels use the correction's state before this batch; it learns with the last call.
         confidence, label = self.correction.probabilities(weak - tau * log_shares).max(-1)
-        second, balanced_label = self.correction.probabilities(weak - self.balanced_tau * log_shares).max(-1)
+        balanced_confidence, balanced_label = self.correction.probabilities(weak - self.balanced_tau * log_shares).max(
+            -1
+        )
         kept = (confidence >= self.threshold) | (self.correction(weak).amax(-1) >= self.threshold)
         sure, guess = at_least_float32(balanced.weak[0]).softmax(-1).max(-1)
-        balanced_kept = (second >= self.threshold) | (sure >= self.threshold)
+        balanced_kept = (balanced_confidence >= self.threshold) | (sure >= self.threshold)
         self._estimate(guess, sure >= self.threshold, batch.progress)
 
-        report_labels(self, weak, second, balanced_label, balanced_kept, tau=tau, standard_kept=kept.float().mean())
-        plain, adjusted = Correction(), at_least_float32(balanced.labeled) + self.balanced_tau * log_shares
-        first = [unlabeled_loss(self.correction, view, label, kept) for view in own.strong]
-        other = [unlabeled_loss(plain, view, balanced_label, balanced_kept) for view in balanced.strong]
+        self.report_labels(
+            weak, balanced_confidence, balanced_label, balanced_kept, tau=tau, standard_kept=kept.float().mean()
+        )
+        adjusted = at_least_float32(balanced.labeled) + self.balanced_tau * log_shares
+        first = [self.unlabeled_loss(view, label, kept) for view in own.strong]
+        second = [hard_loss(at_least_float32(view), balanced_label, balanced_kept) for view in balanced.strong]
         return {
-            "labeled": labeled_loss(self.correction, own.labeled, batch.labels),
+            "labeled": self.labeled_loss(own.labeled, batch.labels),
             "unlabeled": self.unlabeled_weight * torch.stack(first).mean(),
             "balanced_labeled": F.cross_entropy(adjusted, batch.labels),
-            "balanced_unlabeled": self.unlabeled_weight * torch.stack(other).mean(),
+            "balanced_unlabeled": self.unlabeled_weight * torch.stack(second).mean(),
         }
 
     def adapted(self, progress: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.func import functional_call
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.mixing import check_decay, check_ramp, ramp
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import PLUS, Composite, Correction, ranks
@@ -96,12 +95,12 @@ class AdaMatch(Algorithm):
         confidence, label = self.correction(logits_weak).max(-1)
         threshold = self.threshold * ranks.mean(known.amax(-1).mean())
         keep = confidence >= threshold
-        unlabeled = unlabeled_loss(self.correction, logits_strong, label, keep)
+        unlabeled = self.unlabeled_loss(logits_strong, label, keep)
         grown = 0.5 - 0.5 * torch.cos(math.pi * ramp(batch.progress, self.ramp_up))
 
-        report_labels(self, logits_weak, confidence, label, keep, threshold=threshold)
+        self.report_labels(logits_weak, confidence, label, keep, threshold=threshold)
         return {
-            "labeled": torch.stack([labeled_loss(self.correction, view, batch.labels) for view in views]).mean(),
+            "labeled": torch.stack([self.labeled_loss(view, batch.labels) for view in views]).mean(),
             "unlabeled": self.unlabeled_weight * grown * unlabeled,
         }
 

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.algorithms.pairs import check_pair
 from debiaspl.debias import Correction
+from debiaspl.debias.correction import at_least_float32
 from debiaspl.models import FurtherHead, Network
 
 
@@ -99,7 +100,7 @@ class Algorithm(nn.Module, ABC):
         super().__init__()
         self.correction = Correction() if correction is None else correction
         self.monitors: dict[str, Tensor] = {}
-        check_pair(self)
+        self._check_correction()
 
     @abstractmethod
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
@@ -126,11 +127,72 @@ class Algorithm(nn.Module, ABC):
         It is trained like every parameter of the algorithm; the training keeps its average."""
         return None
 
+    def labeled_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Mean cross-entropy of labeled images, with the correction's margin."""
+        return F.cross_entropy(self.correction.labeled_margin(logits, labels), labels)
+
+    def unlabeled_loss(self, logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
+        """Cross-entropy with hard pseudo-labels, with the correction's margin and a weight for each image; the sum is
+        divided by the size of the whole batch."""
+        return hard_loss(self.correction.margin(logits, label), label, weight)
+
+    def report_labels(
+        self,
+        logits_weak: Tensor,
+        confidence: Tensor,
+        label: Tensor,
+        kept: Tensor | None = None,
+        **others: Tensor,
+    ) -> None:
+        """Log which labels are kept (by default all), their confidence, and the predictions without a correction."""
+        marginal = at_least_float32(logits_weak).softmax(-1).mean(0)
+        kept = torch.ones_like(label, dtype=torch.bool) if kept is None else kept
+        self.report(kept=kept, confidence=confidence.mean(), pseudo_label=label, marginal=marginal, **others)
+
     def report(self, **monitors: Tensor) -> None:
         """Log these tensors: scalars are averaged over steps. Three names are special: ``kept`` and ``pseudo_label``,
         with one entry per unlabeled image, are compared with the true labels if known, outside the algorithm;
         ``marginal`` is the mean raw probability of each class."""
         self.monitors = {name: value.detach() for name, value in monitors.items()}
+
+    def _check_correction(self) -> None:
+        """Raise if the correction, or a part of it, would have no effect or makes no sense with this algorithm."""
+        name = type(self).__name__
+        for part in self.correction.each():
+            other = type(part).__name__
+            if not self.learns_labels and type(part) is not Correction:
+                raise ValueError(
+                    f"{name} learns without labels, so there is nothing for {other} to correct. Use correction=none."
+                )
+            if part.corrects_pseudo_labels_alone and not self.makes_pseudo_labels:
+                raise ValueError(
+                    f"{name} makes no pseudo-labels, and {other} corrects nothing else, so it would have no effect. "
+                    "Use correction=none, or a correction of the labeled loss or of the classifier."
+                )
+            if part.needs_hard_labels and not self.hard_labels:
+                raise ValueError(
+                    f"{name} learns from soft or mixed targets, but {other} needs one class per image for its margin. "
+                    f"Use {other} with an algorithm that has hard labels, such as fixmatch."
+                )
+
+
+class SelfSupervised(Algorithm):
+    """Learns features from two strong views, without labels, as a start for runs that learn from labels afterwards.
+
+    Args:
+        correction: none, since there are no labels to correct.
+        num_features: width of the network's features.
+    """
+
+    views = Views(strong=2)
+    makes_pseudo_labels = False
+    learns_labels = False
+    needs_pictures = "it trains the features themselves, and those of a frozen encoder do not change."
+
+
+def hard_loss(logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
+    """Cross-entropy with one class per image, times its weight; mean over all images."""
+    return (F.cross_entropy(logits, label, reduction="none") * weight).mean()
 
 
 def check_threshold(threshold: float) -> float:

@@ -7,7 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.contrast import write_over_oldest
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
@@ -92,9 +91,9 @@ class CoMatch(Algorithm):
         keep = confidence >= self.threshold
         unlabeled = F.cross_entropy(self.correction.margin(logits_strong), smoothed, reduction="none") * keep
         pair = self._embed(features_strong), self._embed(features_second)
-        report_labels(self, logits_weak, confidence, label, keep)
+        self.report_labels(logits_weak, confidence, label, keep)
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "labeled": self.labeled_loss(logits, batch.labels),
             "unlabeled": self.unlabeled_weight * unlabeled.mean(),
             "contrast": self.contrast_weight * contrast(*pair, smoothed, self.temperature, self.graph_threshold),
         }

@@ -4,10 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import report_labels, unlabeled_loss
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views, check_threshold
 from debiaspl.algorithms.contrast import Contrast
-from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
@@ -84,8 +82,8 @@ class ContrastMatch(Algorithm):
 
         confidence, label = self.correction(logits_weak).max(-1)
         keep = confidence >= self.threshold
-        report_labels(self, logits_weak, confidence, label, keep)
-        unlabeled = unlabeled_loss(self.correction, logits_strong, label, keep)
+        self.report_labels(logits_weak, confidence, label, keep)
+        unlabeled = self.unlabeled_loss(logits_strong, label, keep)
         weight = self.contrast_weight * (1 - batch.progress / self.contrast_until).clamp_min(0)
         learned = batch.progress >= self.labels_from
         known = torch.where(learned, self.correction.labeled_margin(logits, batch.labels), at_least_float32(logits))

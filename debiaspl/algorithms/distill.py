@@ -9,7 +9,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.mixing import check_temperature, sharpen
 from debiaspl.debias import Correction
 from debiaspl.encoders import NetworkFacts, load_trained
@@ -77,14 +76,14 @@ class Distill(Algorithm):
         logits_teacher = self.finished(weak)
         probabilities = self.correction(logits_teacher)
         confidence, label = probabilities.max(-1)
-        report_labels(self, logits_teacher, confidence, label, torch.ones_like(label, dtype=torch.bool))
+        self.report_labels(logits_teacher, confidence, label)
 
         count = len(batch.labels) if self.labeled_weight else 0
         logits, logits_student = models.student(torch.cat([batch.labeled[:count], weak])).tensor_split([count])
         predicted = self.correction.margin(logits_student) / self.temperature
         losses = {"unlabeled": F.cross_entropy(predicted, sharpen(probabilities, self.temperature))}
         if self.labeled_weight:
-            losses["labeled"] = self.labeled_weight * labeled_loss(self.correction, logits, batch.labels)
+            losses["labeled"] = self.labeled_weight * self.labeled_loss(logits, batch.labels)
         return losses
 
     def _check(self, facts: NetworkFacts) -> None:

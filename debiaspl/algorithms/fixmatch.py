@@ -1,15 +1,16 @@
 """FixMatch (Sohn et al., 2020); with a Debiaser as correction it is DebiasPL (Wang et al., 2022)."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.fixmatch_options import several_views, share_of_strong_views
-from debiaspl.algorithms.predict import Logits, predict
-from debiaspl.debias import Correction
+from debiaspl.algorithms.predict import Logits, predict, predict_own, predict_weak
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 VIEW_LABELS = ("three-sets", "paired")
+CLD_TEMPERATURE = 0.07
 
 
 class FixMatch(Algorithm):
@@ -69,30 +70,87 @@ class FixMatch(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         if self.strong_share < 1:
-            return share_of_strong_views(self, models, batch)
+            return self._losses_of_share(models, batch)
         return self.losses_of(predict(models, batch, self.joint), batch.labels)
 
     def losses_of(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
         """The losses from logits; ``labels`` are those of the labeled images."""
         if self.views.weak > 1 or self.cld_weight:
-            return several_views(self, predicted, labels)
+            return self._losses_of_views(predicted, labels)
         logits, (logits_weak,), (logits_strong,) = predicted
-        logits_weak = at_least_float32(logits_weak)
 
         # Debiased labels. The correction learns from the raw predictions, after it has been used.
-        probabilities = self.correction(logits_weak)
-        confidence, label = probabilities.max(-1)
+        confidence, label = self.correction(logits_weak).max(-1)
         kept = confidence >= self.threshold
 
         # The margin is wider where the bias is stronger; the mean is over the whole batch, kept or not.
-        unlabeled = F.cross_entropy(self.correction.margin(logits_strong, label), label, reduction="none")
-        self.report(
-            kept=kept,
-            confidence=confidence.mean(),
-            pseudo_label=label,
-            marginal=logits_weak.softmax(-1).mean(0),
-        )
+        self.report_labels(logits_weak, confidence, label, kept)
         return {
-            "labeled": F.cross_entropy(self.correction.labeled_margin(logits, labels), labels),
-            "unlabeled": self.unlabeled_weight * (unlabeled * kept).mean(),
+            "labeled": self.labeled_loss(logits, labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, kept),
         }
+
+    def _losses_of_views(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
+        """One label set from each weak view and one from the mean of their logits, each used for every strong view; or
+        each strong view with the labels of one weak view."""
+        logits, logits_weak, logits_strong = predicted
+        mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
+
+        # Every label set uses the correction's state before this batch; only then does it learn.
+        if self.paired:
+            views = self.correction(torch.cat(logits_weak)).chunk(len(logits_weak))
+            label_sets = [probabilities.max(-1) for probabilities in views]
+            targets = list(zip(label_sets, logits_strong, strict=True))
+        else:
+            several = len(logits_weak) > 1
+            label_sets = [self.correction.probabilities(view).max(-1) for view in logits_weak] if several else []
+            label_sets.insert(0, self.correction(mean_weak).max(-1))
+            targets = [(label_set, view) for label_set in label_sets for view in logits_strong]
+
+        terms = [
+            self.unlabeled_loss(view, label, confidence >= self.threshold) for (confidence, label), view in targets
+        ]
+        losses = {
+            "labeled": self.labeled_loss(logits, labels),
+            "unlabeled": self.unlabeled_weight * torch.stack(terms).mean(),
+        }
+        if self.cld_weight:
+            mean_strong = at_least_float32(torch.stack(logits_strong)).mean(0)
+            losses["cld"] = self.cld_weight * cld(mean_weak.softmax(-1), mean_strong.softmax(-1))
+        confidence, label = label_sets[0]
+        self.report_labels(mean_weak, confidence, label, confidence >= self.threshold)
+        return losses
+
+    def _losses_of_share(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        """Only the strong views with the most confident labels: a fixed number of them, so that shapes are static."""
+        (logits_weak,) = predict_weak(models, batch.weak)
+        confidence, label = self.correction(logits_weak).max(-1)
+        kept = confidence >= self.threshold
+        count = max(1, round(self.strong_share * len(label)))
+        rows = confidence.topk(count).indices
+        logits, (logits_strong,) = predict_own(models, batch.labeled, [batch.strong[0].index_select(0, rows)])
+        self.report_labels(logits_weak, confidence, label, kept)
+        unlabeled = self.unlabeled_loss(logits_strong, label[rows], kept[rows])
+        return {
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * (count / len(label)) * unlabeled,
+        }
+
+
+def cld(weak: Tensor, strong: Tensor, temperature: float = CLD_TEMPERATURE) -> Tensor:
+    """Cross-level instance-group discrimination (Wang et al., 2021): each strong view is classified into the group of
+    its weak view.
+
+    The weak probabilities, (N, C), are grouped by their **most** likely class; a group's centroid is the mean of its
+    members on all ranks. The strong probabilities are classified against the centroids of non-empty groups.
+    """
+    weak = weak.detach()
+    group = weak.argmax(-1)
+    members = F.one_hot(group, weak.shape[-1]).to(weak.dtype)
+    with torch.autocast(weak.device.type, enabled=False):  # a temperature of 0.07 amplifies rounding errors of bf16
+        # Sums and sizes over all ranks, in one message.
+        totals = ranks.summed(torch.cat([members.T @ weak, members.sum(0)[:, None]], 1))
+        sums, size = totals[:, :-1], totals[:, -1]
+        centroids = sums / size.clamp_min(1)[:, None]
+        similarity = strong @ centroids.T / temperature
+    return F.cross_entropy(similarity.masked_fill(size == 0, float("-inf")), group)

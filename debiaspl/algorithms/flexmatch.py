@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 
@@ -53,10 +52,10 @@ class FlexMatch(Algorithm):
         thresholds = self.thresholds()
         keep = confidence >= thresholds[label]
         self._remember(batch.positions, label, confidence >= self.threshold)
-        report_labels(self, logits_weak, confidence, label, keep, threshold=thresholds.mean())
+        self.report_labels(logits_weak, confidence, label, keep, threshold=thresholds.mean())
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),
         }
 
     def thresholds(self) -> Tensor:

@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.mixing import check_decay
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -61,10 +60,10 @@ class FreeMatch(Algorithm):
         confidence, label = probabilities.max(-1)
         self._follow(confidence, probabilities, label)
         keep = confidence >= self.thresholds()[label]
-        report_labels(self, logits_weak, confidence, label, keep, threshold=self.global_threshold)
+        self.report_labels(logits_weak, confidence, label, keep, threshold=self.global_threshold)
         losses = {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),
         }
         if self.fairness_weight:
             losses["fairness"] = self.fairness_weight * self._fairness(logits_strong, keep)

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.data import Hints
 from debiaspl.debias import Correction
@@ -54,8 +53,8 @@ class GraphLabels(Algorithm):
         label, confidence = self.taught[batch.positions], self.sureness[batch.positions]
         kept = (confidence >= self.threshold) & (label >= 0)  # another model's hints may have no label
         label = label.clamp_min(0)
-        report_labels(self, logits_weak, confidence, label, kept)
+        self.report_labels(logits_weak, confidence, label, kept)
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, kept),
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, kept),
         }

@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.mixing import check_ramp, ramp
 from debiaspl.debias import Correction
 
@@ -48,8 +47,8 @@ class MeanTeacher(Algorithm):
         growth = (-5 * (1 - ramp(batch.progress, self.ramp_up)).square()).exp()
 
         confidence, label = target.max(-1)
-        report_labels(self, logits_teacher, confidence, label, torch.ones_like(label, dtype=torch.bool))
+        self.report_labels(logits_teacher, confidence, label)
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
+            "labeled": self.labeled_loss(logits, batch.labels),
             "unlabeled": self.unlabeled_weight * growth * F.mse_loss(predicted, target),
         }

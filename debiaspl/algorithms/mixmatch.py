@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import report_labels
 from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
@@ -78,5 +77,5 @@ class MixMatch(Algorithm):
             self.correction.learn(mean_weak)
 
         confidence, label = probabilities.max(-1)
-        report_labels(self, mean_weak, confidence, label, torch.ones_like(label, dtype=torch.bool))
+        self.report_labels(mean_weak, confidence, label)
         return sharpen(probabilities, self.temperature)

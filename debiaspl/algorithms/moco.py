@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
 from debiaspl.algorithms.contrast import Contrast
-from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction, ranks
 
 

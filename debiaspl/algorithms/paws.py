@@ -4,12 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import labeled_loss, report_labels
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import check_temperature
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.algorithms.mixing import sharpen
-from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction, ranks
 
 
@@ -77,7 +75,7 @@ class PAWS(Algorithm):
         self._report(logits, probabilities)
         classifier = models.student.head(features[: len(batch.labels)].detach())
         losses = {
-            "labeled": labeled_loss(self.correction, classifier, batch.labels),
+            "labeled": self.labeled_loss(classifier, batch.labels),
             "unlabeled": F.cross_entropy(self.correction.margin(logits), target),
         }
         if self.entropy_weight:
@@ -105,4 +103,4 @@ class PAWS(Algorithm):
     def _report(self, logits: Tensor, probabilities: Tensor) -> None:
         """Log the mean prediction of each image's two views."""
         confidence, label = torch.stack(probabilities.chunk(2)).mean(0).max(-1)
-        report_labels(self, logits, confidence, label, torch.ones_like(label, dtype=torch.bool))
+        self.report_labels(logits, confidence, label)

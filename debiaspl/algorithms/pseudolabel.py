@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.debias import Correction
 
 
@@ -36,8 +35,8 @@ class PseudoLabel(Algorithm):
         confidence, label = self.correction(labeling).max(-1)
         keep = confidence >= self.threshold
 
-        report_labels(self, labeling, confidence, label, keep)
+        self.report_labels(labeling, confidence, label, keep)
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_weak, label, keep),
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_weak, label, keep),
         }

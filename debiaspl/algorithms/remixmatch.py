@@ -5,7 +5,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import report_labels
 from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -96,7 +95,7 @@ class ReMixMatch(Algorithm):
         logits_weak = models.teacher(batch.weak[0])
         probabilities = self.correction(logits_weak)
         confidence, label = probabilities.max(-1)
-        report_labels(self, logits_weak, confidence, label, torch.ones_like(label, dtype=torch.bool))
+        self.report_labels(logits_weak, confidence, label)
         return sharpen(probabilities, self.temperature)
 
 

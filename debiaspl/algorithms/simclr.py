@@ -4,10 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
 from debiaspl.algorithms.contrast import NONE, check_temperature
 from debiaspl.algorithms.heads import perceptron, unit
-from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction, ranks
 
 

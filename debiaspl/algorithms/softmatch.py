@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.mixing import check_decay
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -69,10 +68,10 @@ class SoftMatch(Algorithm):
         # B / (B - 1) times the variance in the batch; a single image has none.
         self.variance.lerp_(everyone.var(correction=min(1, len(everyone) - 1)), 1 - self.decay)
         weight = self.weights(confidence)
-        report_labels(self, logits_weak, confidence, label, confidence >= self.mean, weight=weight.mean())
+        self.report_labels(logits_weak, confidence, label, confidence >= self.mean, weight=weight.mean())
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, weight),
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, weight),
         }
 
     def weights(self, confidence: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models
-from debiaspl.algorithms.consistency import labeled_loss
 
 
 class Supervised(Algorithm):
@@ -15,4 +14,4 @@ class Supervised(Algorithm):
     makes_pseudo_labels = False
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        return {"labeled": labeled_loss(self.correction, models.student(batch.labeled), batch.labels)}
+        return {"labeled": self.labeled_loss(models.student(batch.labeled), batch.labels)}

@@ -4,10 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.algorithms.algorithm import Batch, Models, Views
+from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import COLDEST, check_temperature
 from debiaspl.algorithms.heads import perceptron, unit
-from debiaspl.algorithms.self_supervised import SelfSupervised
 from debiaspl.debias import Correction, ranks
 
 

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels, unlabeled_loss
 from debiaspl.algorithms.predict import predict
 from debiaspl.data import Hints
 from debiaspl.debias import Correction
@@ -55,8 +54,8 @@ class TaughtFixMatch(Algorithm):
         label = torch.where(~sure & (taught >= 0), taught, own)
         keep = sure | (taught >= 0)
 
-        report_labels(self, logits_weak, confidence, label, keep, taught=(keep & ~sure).float().mean())
+        self.report_labels(logits_weak, confidence, label, keep, taught=(keep & ~sure).float().mean())
         return {
-            "labeled": labeled_loss(self.correction, logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * unlabeled_loss(self.correction, logits_strong, label, keep),
+            "labeled": self.labeled_loss(logits, batch.labels),
+            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),
         }

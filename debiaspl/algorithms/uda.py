@@ -4,7 +4,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.consistency import labeled_loss, report_labels
 from debiaspl.algorithms.mixing import check_temperature, sharpen
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
@@ -56,7 +55,7 @@ class UDA(Algorithm):
         predicted = self.correction.margin(logits_strong).log_softmax(-1)
         divergence = F.kl_div(predicted, target, reduction="none").sum(-1)
 
-        report_labels(self, logits_weak, confidence, label, keep)
+        self.report_labels(logits_weak, confidence, label, keep)
         return {
             "labeled": self._labeled(logits, batch),
             "unlabeled": self.unlabeled_weight * (divergence * keep).mean(),
@@ -65,7 +64,7 @@ class UDA(Algorithm):
     def _labeled(self, logits: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy, averaged over the images of all ranks whose class is not yet predicted too confidently."""
         if self.annealing == "off":
-            return labeled_loss(self.correction, logits, batch.labels)
+            return self.labeled_loss(logits, batch.labels)
         right = at_least_float32(logits.detach()).softmax(-1).gather(1, batch.labels[:, None]).squeeze(1)
         use = right <= self.limit(batch.progress, logits.shape[-1])
         margin = self.correction.labeled_margin(logits, batch.labels)

@@ -13,6 +13,8 @@ PROBED = 16
 """Cells that a vector is compared with, including its own."""
 ROUNDS = 5
 """Iterations of k-means, which makes the cells."""
+POWER = 3.0
+"""Weight of an edge: this power of the cosine."""
 SAMPLED = 64
 """Vectors per cell that k-means uses."""
 MOST_SIMILARITIES = {"cpu": 2**24, "cuda": 2**28}
@@ -26,6 +28,14 @@ class Nearest(NamedTuple):
     """int64, (N, k)."""
     similarity: Tensor
     """Cosines, float32, (N, k)."""
+
+    def first(self, count: int) -> "Nearest":
+        """The ``count`` nearest of these, as a search for fewer would find them."""
+        return Nearest(self.places[:, :count], self.similarity[:, :count])
+
+    def weights(self, power: float = POWER) -> Tensor:
+        """Weights of the edges, not normalised: cosine ** power, 0 for negative cosines, float32, (N, k)."""
+        return self.similarity.clamp_min(0).pow(power)
 
 
 def directions(vectors: Tensor, mean: Tensor) -> Tensor:

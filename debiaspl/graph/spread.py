@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from debiaspl.graph.neighbours import directions, nearest
+from debiaspl.graph.neighbours import POWER, Nearest, directions, nearest
 
 COLUMNS = 16
 """Classes that are propagated at the same time."""
@@ -30,13 +30,16 @@ class Graph:
     """The vectors minus the mean, scaled to length 1, (N, D)."""
     weights: Any
     """Sparse symmetric scipy matrix, (N, N), divided by the square roots of its row and column sums."""
+    near: Nearest
+    """All neighbours that were searched, of which the graph uses the first ``neighbours``."""
     neighbours: int
     power: float
 
     @classmethod
     @torch.no_grad()
-    def of(cls, vectors: Tensor, neighbours: int = 10, power: float = 3.0) -> "Graph":
-        """The graph of the rows of ``vectors``, (N, D), on their device."""
+    def of(cls, vectors: Tensor, neighbours: int = 10, power: float = POWER, search: int = 0) -> "Graph":
+        """The graph of the rows of ``vectors``, (N, D), on their device. With a larger ``search``, so many neighbours
+        are searched and kept in ``near``, for whoever needs more of them than the graph."""
         from scipy import sparse
 
         if vectors.ndim != 2 or len(vectors) < 2:
@@ -44,14 +47,15 @@ class Graph:
         mean = vectors.float().mean(0)
         units = directions(vectors, mean)
         neighbours = min(neighbours, len(units) - 1)
-        found = nearest(units, neighbours)
-        weight = found.similarity.clamp_min(0).pow(power).double().flatten().cpu().numpy()
+        near = nearest(units, min(max(search, neighbours), len(units) - 1))
+        used = near.first(neighbours)
+        weight = used.weights(power).double().flatten().cpu().numpy()
         rows = np.repeat(np.arange(len(units)), neighbours)
-        edges = sparse.csr_array((weight, (rows, found.places.flatten().cpu().numpy())), shape=(len(units),) * 2)
+        edges = sparse.csr_array((weight, (rows, used.places.flatten().cpu().numpy())), shape=(len(units),) * 2)
         both = edges + edges.T
         degree = both.sum(axis=1)
         scale = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
-        return cls(mean, units, (scale @ both @ scale).tocsr(), neighbours, power)
+        return cls(mean, units, (scale @ both @ scale).tocsr(), near, neighbours, power)
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:
@@ -84,9 +88,8 @@ class Graph:
     @torch.no_grad()
     def carried(self, probabilities: Tensor, vectors: Tensor) -> Tensor:
         """Probabilities for other vectors, (M, C): weighted means over their nearest neighbours in the graph."""
-        found = nearest(directions(vectors.to(self.units.device), self.mean), self.neighbours, self.units)
-        weight = found.similarity.clamp_min(0).pow(self.power).cpu()
-        return _shares(torch.einsum("nk,nkc->nc", weight, probabilities[found.places.cpu()]))
+        near = nearest(directions(vectors.to(self.units.device), self.mean), self.neighbours, self.units)
+        return _shares(torch.einsum("nk,nkc->nc", near.weights(self.power).cpu(), probabilities[near.places.cpu()]))
 
 
 def _solved(weights: Any, given: Any, alpha: float) -> Any:

@@ -8,6 +8,7 @@ from debiaspl.algorithms import Algorithm
 from debiaspl.data import Task
 from debiaspl.models import first_heads
 from debiaspl.training.recipe import Recipe
+from debiaspl.training.returned import check_correction
 
 
 def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
@@ -23,6 +24,7 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
         "hints": task.hints,
     }
     correction = recipe.correction.build("correction", **known)
+    check_correction(correction, num_features, task.labeled.num_classes)
     with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
         algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.debias import ranks
 from debiaspl.training.errors import RunError
+from debiaspl.training.returned import check_losses
 
 
 class Losses(nn.Module):
@@ -33,6 +34,7 @@ class Losses(nn.Module):
         if correction.looks:
             correction.look(self._models.teacher, batch.labeled, batch.progress)
         losses = self.algorithm.losses(self._models, batch)
+        check_losses(self.algorithm, losses)
         if ranks.count() == 1:
             return losses
         if self._idle is None:

@@ -33,6 +33,7 @@ from debiaspl.training.monitor import Monitor, true_counts
 from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.recording import Recording
+from debiaspl.training.returned import check_adopted
 from debiaspl.training.schedule import rate
 from debiaspl.training.update import Update
 from debiaspl.training.views import refuse_for_vectors, view_maker
@@ -224,8 +225,9 @@ class Step:
         model = with_learned_head(self.average.model, self.algorithm)
         probabilities = predict_all(model, self.task.unlabeled, self.group)
         # Ranks on different hardware might round differently, so all use the labels of the first.
-        adopted = self.algorithm.adopt(probabilities, generation - 1).to(self.device)
-        self._adopt(ranks.of_first(adopted))
+        adopted = self.algorithm.adopt(probabilities, generation - 1)
+        check_adopted(self.algorithm, adopted, len(self.task.unlabeled))
+        self._adopt(ranks.of_first(adopted.to(self.device)))
         first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
         self.update.load_exact(self.student, first)
         self.average.model.load_state_dict(first)

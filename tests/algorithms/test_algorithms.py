@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models, PseudoLabel, Supervised
-from debiaspl.algorithms.cld import cld
+from debiaspl.algorithms.fixmatch import cld
 from debiaspl.debias import Correction, Debiaser
 from tests.reference import paper
 

@@ -17,7 +17,7 @@ from torch import nn
 from torch.distributed import _compute_bucket_assignment_by_size as torch_buckets
 
 from debiaspl import Debiaser
-from debiaspl.algorithms.cld import cld
+from debiaspl.algorithms.fixmatch import cld
 from debiaspl.augment import RandAugment, Weak
 from debiaspl.data.shards import TarShards
 from debiaspl.data.stream import IndexStream

@@ -25,6 +25,17 @@ def test_spread_labels_are_those_of_plain_loops(alpha):
     torch.testing.assert_close(found, torch.tensor(expected), rtol=0, atol=1e-4)
 
 
+def test_a_wider_search_leaves_the_graph_as_it_is_and_keeps_the_raw_weights():
+    vectors = drawn()
+    graph, wide = Graph.of(vectors, FEW), Graph.of(vectors, FEW, search=9)
+    assert (graph.weights != wide.weights).nnz == 0
+    near = slow.neighbours(vectors.tolist(), 9)
+    assert wide.near.places.tolist() == [[place for place, _ in row] for row in near]
+    expected = torch.tensor([[max(cosine, 0) ** 3 for _, cosine in row] for row in near])
+    torch.testing.assert_close(wide.near.weights(), expected, rtol=0, atol=1e-5)
+    assert Graph.of(vectors, FEW, search=99).near.places.shape == (24, 23)
+
+
 def test_a_vector_that_no_label_reaches_has_even_probabilities():
     near, far = (
         torch.tensor([[1.0, 0.1], [1.0, 0.2], [1.0, 0.3]]),

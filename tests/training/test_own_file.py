@@ -279,6 +279,59 @@ def test_the_command_takes_a_file(mine):
     assert "Traceback" not in wrong.stderr
 
 
+def in_file(folder: Path, base: str, method: str, body: str) -> str:
+    """A class of a file whose method returns ``body``; the method begins on line 7."""
+    (folder / "own.py").write_text(
+        "import torch\nfrom debiaspl.algorithms import Algorithm, CReST, Supervised\nfrom debiaspl.debias import "
+        f"Correction\n\n\nclass Own({base}):\n    def {method}:\n        return {body}\n"
+    )
+    return "own.py:Own"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("torch.zeros(())", "a tensor of shape \\(\\)"),
+        ("None", "nothing"),
+        ("{}", "a dict"),
+        ("{'one': 1.5}", "a float for 'one'"),
+        ("{'one': torch.ones((), dtype=torch.int64)}", "type int64 for 'one'"),
+        ("{'one': models.student(batch.labeled).mean(1)}", "shape \\(8,\\) .* for 'one', .* one.mean"),
+        ("{'one': models.student(batch.labeled).mean().detach()}", "without a gradient"),
+    ],
+)
+def test_losses_of_a_wrong_kind_name_the_file_and_the_line(mine, body, message):
+    recipe = replace(TINY, algorithm=Choice(in_file(mine, "Supervised", "losses(self, models, batch)", body)))
+    with pytest.raises(RunError, match=rf"own.py, line 7: Own.losses\(\) returned .*{message}"):
+        train(replace(recipe, correction=Choice("none")), mine / "run")
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "message"),
+    [
+        ("probabilities(self, weak_logits)", "weak_logits.softmax(-1).mean(0)", "shape \\(10,\\)"),
+        ("probabilities(self, weak_logits)", "weak_logits.softmax(-1).tolist()", "a list"),
+        ("probabilities(self, weak_logits)", "(weak_logits - 9).log()", "not finite"),
+        ("margin(self, strong_logits, labels=None)", "None", "nothing"),
+        ("labeled_margin(self, logits, labels=None)", "logits.argmax(-1)", "type int64"),
+        ("classifier(self, head, mean_features)", "head.weight", "expected a torch.nn.Linear"),
+    ],
+)
+def test_results_of_a_correction_of_a_wrong_kind_name_the_file_and_the_line(mine, method, body, message):
+    recipe = replace(TINY, correction=Choice(in_file(mine, "Correction", method, body)))
+    with pytest.raises(RunError, match=rf"own.py, line 7: Own.{method.partition('(')[0]}\(\) returned .*{message}"):
+        train(recipe, mine / "run")
+    assert not (mine / "run").exists()
+
+
+@pytest.mark.parametrize("body", ["probabilities", "None", "probabilities.argmax(-1)[1:]"])
+def test_adopted_labels_of_a_wrong_kind_name_the_file_and_the_line(mine, body):
+    name = in_file(mine, "CReST", "adopt(self, probabilities, generation)", body)
+    recipe = replace(TINY, algorithm=Choice(name, {"generations": 2}), correction=Choice("none"))
+    with pytest.raises(RunError, match=r"own.py, line 7: Own.adopt\(\) returned"):
+        train(recipe, mine / "run")
+
+
 BROKEN = """
 from debiaspl.algorithms import Supervised
 class Broken(Supervised):
