@@ -15,7 +15,7 @@ data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack imag
 
 @data_app.command("get", cls=PlainCommand)
 def get_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="cifar10, cifar100, eurosat, mnist or stl10.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="cifar10, cifar100, eurosat or mnist.")],
     root: Annotated[
         Path | None,
         typer.Option(help="Folder for the image set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
@@ -46,7 +46,6 @@ def pack_command(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The packed folder to write.")],
     size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0 takes that of the first image.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a packed folder that exists.")] = False,
     follow_links: FollowLinks = False,
 ) -> None:
     """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""
@@ -54,10 +53,10 @@ def pack_command(
         from debiaspl.data.open import read_place
         from debiaspl.data.packed import pack_files, refuse_packing_over
 
-        refuse_packing_over(out, overwrite)
+        refuse_packing_over(out)
         images = read_place(source, size)
         with progress_bar("images") as show:
-            count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)), overwrite)
+            count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)))
         say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
         for name, reason in list(skipped.items())[:10]:
             say(f"skipped {printable(name)}: {reason}", err=True)

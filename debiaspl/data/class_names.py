@@ -11,12 +11,19 @@ from debiaspl.data.errors import DataError
 UNLABELED_NAME = "unlabeled"
 """A class folder, or a label in a table, with this name (or another spelling of it) means: no label."""
 _ALSO_UNLABELED = frozenset(("unlabeled", "unlabelled", "nolabel", "notlabeled", "notlabelled"))
+_NO_VALUE = frozenset(("nan", "na", "n/a", "<na>", "none", "null", "nil", "?", "-1", "-", "#n/a"))
+"""What spreadsheets and programs write for a missing value, in lower case."""
 TYPED = "--classes"
 
 
 def means_no_label(name: str) -> bool:
     """Whether a name is another spelling of ``unlabeled``, such as ``Unlabelled`` or ``no_label``, and not a class."""
     return re.sub(r"[\W_]+", "", name.casefold()) in _ALSO_UNLABELED
+
+
+def means_no_value(name: str) -> bool:
+    """Whether a label is what programs write where there is none, such as ``NaN``, ``None`` or ``?``."""
+    return name.strip().casefold() in _NO_VALUE
 
 
 def read_class_names(text: str) -> tuple[str, ...]:

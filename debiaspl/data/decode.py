@@ -5,47 +5,26 @@ import os
 import re
 import threading
 import warnings
+from functools import cache
 from typing import IO
 
 import numpy as np
 import torch
-from PIL import (
-    BmpImagePlugin,
-    GifImagePlugin,
-    Image,
-    ImageFile,
-    JpegImagePlugin,
-    PngImagePlugin,
-    PpmImagePlugin,
-    TiffImagePlugin,
-    WebPImagePlugin,
-)
+from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin
 from torch import Tensor
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.file_names import TO_JPEG
+from debiaspl.data.file_names import NO_HEIC, reads_heic
 from debiaspl.data.room import room
 from debiaspl.files import memory
 
-PIXEL_LIMIT = 200_000_000
-"""Largest number of pixels in a header, however much memory is free."""
+PIXEL_LIMIT = 178_000_000
+"""Largest number of pixels in a header, however much memory is free; Pillow's own limit is as high."""
 BYTES_PER_PIXEL = 12
 """For an image with transparency: the original, on white, and as numbers."""
-
-# The content decides which decoder reads a file, and no other decoder of Pillow is used. Classes are called by name,
-# because Image.open has its own process-wide pixel limit, and reports it with Python warnings.
-_READERS: tuple[tuple[re.Pattern[bytes], type[ImageFile.ImageFile]], ...] = tuple(
-    (re.compile(signature, re.DOTALL), reader)
-    for signature, reader in (
-        (rb"\xff\xd8\xff", JpegImagePlugin.JpegImageFile),
-        (rb"\x89PNG\r\n\x1a\n", PngImagePlugin.PngImageFile),
-        (rb"RIFF....WEBP", WebPImagePlugin.WebPImageFile),
-        (rb"GIF8[79]a", GifImagePlugin.GifImageFile),
-        (rb"BM", BmpImagePlugin.BmpImageFile),
-        (rb"II[*+]\0|MM\0[*+]", TiffImagePlugin.TiffImageFile),
-        (rb"P[1-6]\s", PpmImagePlugin.PpmImageFile),
-    )
-)
+_WEBP, _TIFF = WebPImagePlugin.WebPImageFile.format, TiffImagePlugin.TiffImageFile.format  # Image.open knows both now
+FORMATS = ("JPEG", "PNG", _WEBP, "GIF", "BMP", _TIFF, "PPM")
+"""The content decides which of these decoders reads a file, and no other decoder of Pillow is used."""
 
 _HEIC = re.compile(rb"....ftyp(hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 _ORIENTATION_TAG = 0x0112
@@ -136,16 +115,29 @@ def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
     stream.seek(0)
     if not start:
         raise BadImage("the file is empty (zero bytes)")
-    reader = next((reader for signature, reader in _READERS if signature.match(start)), None)
-    if reader is None and _HEIC.match(start):
-        raise BadImage(f"its content is HEIC: {TO_JPEG}")
-    if reader is None:
-        raise BadImage("its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM")
-    image = reader(stream)
+    formats = FORMATS
+    if _HEIC.match(start):
+        if not reads_heic():
+            raise BadImage(NO_HEIC)
+        _register_heif()
+        formats = ("HEIF",)
+    try:
+        image = Image.open(stream, formats=formats)
+    except UnidentifiedImageError as error:
+        raise BadImage("its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM, or it is damaged") from error
+    except Image.DecompressionBombError as error:
+        raise BadImage("its header claims more pixels than Pillow's limit") from error
     width, height = image.size
     if width * height > pixel_limit:
         raise BadImage(f"its header claims {width:,} x {height:,} pixels, more than the limit of {pixel_limit:,}")
     return image
+
+
+@cache
+def _register_heif() -> None:
+    import pillow_heif
+
+    pillow_heif.register_heif_opener()
 
 
 def _upright(image: ImageFile.ImageFile, size: tuple[int, int] | None, mode: str) -> Image.Image:

@@ -3,7 +3,8 @@
 import os
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote
 
@@ -13,8 +14,8 @@ EXTENSIONS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"),
     *(".tif", ".tiff", ".ppm", ".pgm", ".pbm", ".pnm"),
 )
-TO_JPEG = "photos of iPhones; convert them to JPEG: magick mogrify -format jpg *.heic, or sips -s format jpeg on a Mac"
-"""What to do about HEIC, which Pillow cannot read."""
+HEIC = (".heic", ".heif")
+NO_HEIC = "HEIC, the format of iPhones, needs pillow-heif: pip install 'debiaspl[heic]'"
 _UPLOADED = re.compile(r"(?:https?://[^/]+)?/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 _SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-9+.-]*://[^/]*/(.+)", re.IGNORECASE)
 
@@ -28,6 +29,16 @@ def leads_out(root: Path, path: Path) -> bool:
     if os.environ.get(FOLLOW_LINKS) == "1":
         return False
     return not PurePath(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+@cache
+def reads_heic() -> bool:
+    return find_spec("pillow_heif") is not None
+
+
+def is_image_name(name: str) -> bool:
+    extension = PurePath(name).suffix.lower()
+    return extension in EXTENSIONS or (extension in HEIC and reads_heic())
 
 
 class FileNames:

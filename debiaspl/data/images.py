@@ -1,5 +1,6 @@
 """ImageSet: images with labels, for the whole package."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
@@ -11,6 +12,8 @@ from torch import Tensor
 from debiaspl.data.vectors import Vectors
 
 UNLABELED = -1
+DIGESTED = 2**28
+"""In bytes: of more numbers than that, every second, third, ... of each image is read for a digest."""
 
 
 class StoredImages(Protocol):
@@ -27,6 +30,8 @@ class StoredImages(Protocol):
     def joined(self, other: Self) -> Self: ...
 
     def is_same(self, other: Self) -> bool: ...
+
+    def digest(self) -> bytes: ...
 
     def __getitem__(self, positions: Tensor) -> Tensor: ...
 
@@ -179,6 +184,17 @@ def same_images(one: ImageSet, other: ImageSet) -> bool:
     if isinstance(first, Tensor) and isinstance(second, Tensor):
         return torch.equal(first.cpu(), second.cpu())
     return type(first) is type(second) and bool(first.is_same(second))
+
+
+def content_digest(images: Tensor | StoredImages | Vectors) -> bytes:
+    """A quick digest that changes when images change or swap places: of the numbers in memory, and of the sizes and
+    parts of files. Copies of the same files have the same digest."""
+    if not isinstance(images, Tensor | Vectors):
+        return images.digest()
+    values = images if isinstance(images, Tensor) else images.values
+    every = max(1, values.numel() * values.dtype.itemsize // DIGESTED)
+    part = values.flatten(1)[:, ::every].contiguous().cpu() if values.numel() else values.cpu()
+    return hashlib.blake2b(part.view(torch.uint8).numpy().data, digest_size=16).digest()
 
 
 def _fits(images: Tensor | Vectors, device: torch.device) -> bool:

@@ -11,11 +11,10 @@ from debiaspl.data.formats.digits import digits
 from debiaspl.data.formats.eurosat import EUROSAT
 from debiaspl.data.formats.imagenet import IMAGENET
 from debiaspl.data.formats.mnist import MNIST
-from debiaspl.data.formats.stl10 import STL10
 
 __all__ = ["SETS", "TrainTest", "data_folders", "digits", "find", "known_set", "load", "unknown"]
 
-SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, EUROSAT, IMAGENET, MNIST, STL10)}
+SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, EUROSAT, IMAGENET, MNIST)}
 
 
 def load(name: str, root: Path | str | None = None) -> TrainTest:

@@ -16,7 +16,7 @@ from debiaspl.data.table_form import USUAL, Columns, Form, form_of, refuse_form
 from debiaspl.files import unguarded
 
 _log = logging.getLogger("debiaspl")
-_TOLD: set[tuple[str, str]] = set()
+_TOLD: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,14 @@ def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelR
 
 def tell_assumed(table: Path, assumed: Iterable[str]) -> None:
     """Log in one line how a table was read, once, not in every process."""
-    line = "; ".join(assumed)
-    if line and (str(table), line) not in _TOLD and parent_process() is None:
-        _TOLD.add((str(table), line))
-        _log.warning("%s was read like this: %s.", table, line)
+    if line := "; ".join(assumed):
+        tell_once(f"{table} was read like this: {line}.")
+
+
+def tell_once(line: str) -> None:
+    if line not in _TOLD and parent_process() is None:
+        _TOLD.add(line)
+        _log.warning("%s", line)
 
 
 def _assumed_unlabeled(labels: Iterable[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
@@ -10,10 +11,11 @@ from torch import Tensor
 
 from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
 from debiaspl.data.errors import DataError, counted, no_labels, shown
-from debiaspl.data.file_names import EXTENSIONS, TO_JPEG, FileNames, leads_out
+from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_image_name, leads_out, reads_heic
 from debiaspl.data.images import UNLABELED
-from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed
+from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed, tell_once
 from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.files import digest_if_there
 
 Skipped = tuple[tuple[str, str], ...]
 
@@ -24,6 +26,8 @@ _PARTS = frozenset(
 )
 TABLE = "labels.csv"
 """The folder's own table of labels."""
+MOST_COMPARED = 2_000
+"""Files of equal size and different labels that are compared."""
 _FOLDER, _IMAGE = "a folder", "an image"
 _LEAVES = "a link that leaves the folder; --follow-links reads it"
 
@@ -89,9 +93,28 @@ def list_folder(
     if not needs_classes and len(found) < 2:
         return Listing(root, files, torch.full((len(files),), UNLABELED), (), skipped, absent)
     order = _class_order(root, found, classes)
+    _tell_of_twins(root, {file: name for file, name in named.items() if name is not None})
     number: dict[str | None, int] = {name: position for position, name in enumerate(order)}
     numbers = torch.tensor([number.get(named[file], UNLABELED) for file in files], dtype=torch.int64)
     return Listing(root, files, numbers, order, skipped, absent, passed_over)
+
+
+def _tell_of_twins(root: Path, labels: dict[str, str]) -> None:
+    """Log in one line identical photos that have different labels. Only files of equal size are read."""
+    sizes: dict[int, list[str]] = {}
+    for file in labels:
+        with suppress(OSError):
+            sizes.setdefault(os.path.getsize(root / file), []).append(file)
+    alike = [files for files in sizes.values() if len({labels[file] for file in files}) > 1]
+    if sum(map(len, alike)) > MOST_COMPARED:
+        return
+    contents: dict[str, list[str]] = {}
+    for file in (file for files in alike for file in files):
+        contents.setdefault(digest_if_there(root / file) or file, []).append(file)
+    twins = [files for files in contents.values() if len({labels[file] for file in files}) > 1]
+    if twins:
+        named = shown([" and ".join(f"{file} ({labels[file]})" for file in sorted(files)) for files in twins], limit=3)
+        tell_once(f"{root} has the same photo with different labels: {named}. Keep one label of each.")
 
 
 def _passed_over(named: dict[str, str | None], given: dict[str, str | None]) -> tuple[str, ...]:
@@ -159,9 +182,9 @@ def _kind(entry: os.DirEntry[str]) -> str:
             return _FOLDER
         if entry.is_file():
             extension = PurePath(entry.name).suffix
-            if extension.lower() in (".heic", ".heif"):
-                return f"{extension}: {TO_JPEG}"
-            return _IMAGE if extension.lower() in EXTENSIONS else f"not an image: {extension or 'no extension'}"
+            if extension.lower() in HEIC and not reads_heic():
+                return NO_HEIC
+            return _IMAGE if is_image_name(entry.name) else f"not an image: {extension or 'no extension'}"
     except OSError as error:
         return f"cannot be reached: {error.strerror}"
     # Pipes and devices are not opened: opening a pipe would wait forever.
@@ -172,8 +195,7 @@ def _no_image(root: Path, others: Skipped) -> DataError:
     found = f"{counted(others, 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
     links = sum(reason == _LEAVES for _, reason in others)
     hint = f" {links:,} of them are links out of the folder: --follow-links reads them." if links else ""
-    heic = sum(reason.endswith(TO_JPEG) for _, reason in others)
-    hint += f" HEIC files are {TO_JPEG}." if heic else ""
+    hint += f" {NO_HEIC}." if any(reason == NO_HEIC for _, reason in others) else ""
     return DataError(f"{root} contains no image and {found}. Images end in {' '.join(EXTENSIONS)}.{hint}")
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import EXTENSIONS
+from debiaspl.data.lazy import PART
 from debiaspl.data.tar import DAMAGED, members
 
 LABEL_EXTENSIONS = (".cls", ".txt")
@@ -51,6 +52,10 @@ class TarShards:
         if len(content) != self.size[position]:
             raise DataError(f"{path} has become shorter since it was first read. Was it replaced? Start a new run.")
         return content
+
+    def mark(self, position: int, content: bool) -> bytes:
+        size = b"%d " % self.size[position]
+        return size + self.read(position)[:PART] if content else size
 
 
 @dataclass(frozen=True, eq=False)

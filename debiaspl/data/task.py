@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.given import GivenLabels
-from debiaspl.data.images import ImageSet, same_images
+from debiaspl.data.images import ImageSet, content_digest, same_images
 from debiaspl.data.splits import Split, few_labels, hold_out_labels, label_share, long_tail, mismatch, two_tails
 from debiaspl.data.unlabeled import NoLabels, without_classes
 
@@ -228,11 +228,12 @@ class Task:
 
 
 def digest(task: Task) -> str:
-    """A digest of which images are labeled, unlabeled and tested, and of their labels. Pixels are too many."""
+    """A digest of which images are labeled, unlabeled and tested, of their labels, and of their content."""
     found = hashlib.sha256()
     for images in (task.labeled, task.unlabeled, task.test, *([] if task.validation is None else [task.validation])):
         found.update("\0".join([*images.classes, *images.ids]).encode(errors="surrogateescape"))
         found.update(images.labels.cpu().numpy().tobytes())
+        found.update(content_digest(images.images))
     for hint in task.hints or ():
         found.update(hint.cpu().numpy().tobytes())
     return found.hexdigest()

@@ -7,11 +7,20 @@ stand-in stores its arguments, has no attribute that a file could set, and check
 
 import io
 import pickle
+import pickletools
 from typing import Any, NoReturn
 
 import numpy as np
 
 from debiaspl.data.errors import DataError
+
+MOST_CONTAINERS = 1000
+"""Lists, tuples, dictionaries and calls in a file; the official ones have fewer than 30. Python crashes on objects that
+are nested a hundred thousand deep."""
+_CONTAINERS = {
+    *("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "EMPTY_LIST", "DICT", "EMPTY_DICT", "EMPTY_SET", "FROZENSET"),
+    *("REDUCE", "BUILD", "NEWOBJ", "NEWOBJ_EX", "OBJ", "INST"),
+}
 
 
 class _StandIn:
@@ -99,6 +108,8 @@ def unpickle(content: bytes, file: object) -> dict[bytes, Any]:
     Values are numbers, bytes, strings, lists, dictionaries and arrays of bytes.
     """
     try:
+        if sum(operation.name in _CONTAINERS for operation, _, _ in pickletools.genops(content)) > MOST_CONTAINERS:
+            raise DataError(f"it contains more than {MOST_CONTAINERS:,} lists, tuples and dictionaries")
         found = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     except DataError as error:
         raise DataError(f"{file} was not read: {error}.") from None

@@ -165,7 +165,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 raise ValueError(f"X has shape {rows.shape}, expected {kinds[fitted_with_images]}, as in fit.")
         if rows.ndim == 2 and rows.dtype not in (np.float32, np.float64):
             rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
-        return rows
+        return np.ascontiguousarray(rows)  # torch takes no reversed arrays
 
     def _fit_features(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
         if self.network not in ("auto", "linear"):

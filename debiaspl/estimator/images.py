@@ -45,6 +45,11 @@ class Pictures:
         if 0 in images.shape:
             raise ValueError(f"X has shape {images.shape}, expected images of at least one pixel.")
         low, high = (0.0, 255.0) if images.dtype == np.uint8 else (float(images.min()), float(images.max()))
+        if images.dtype.kind == "f" and not high - low <= float(np.finfo(images.dtype).max):
+            raise ValueError(
+                f"images in X run from {low:g} to {high:g}, too wide a range for {images.dtype}. Scale them, for "
+                "example to 0..1."
+            )
         return cls(images.shape[1:], low, high)
 
     def __call__(self, images: NDArray[Any]) -> Tensor:

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from debiaspl.data.class_names import means_no_label, means_no_value
+
 UNLABELED_TEXT = ("", "-1")
 """NumPy turns ``["cat", -1]`` into strings."""
 
@@ -29,7 +31,8 @@ class Labels:
         missing = unlabeled(given)
         if _is_binary(given):
             missing = np.zeros_like(missing)
-        known = given[~missing]
+        known = _of_one_type(given[~missing])
+        _refuse_no_value(known)
         try:
             if len(known):
                 check_classification_targets(known)
@@ -60,6 +63,26 @@ def unlabeled(y: Any) -> NDArray[np.bool_]:
             raise ValueError("Input y contains infinity, expected labels, and -1 or NaN for no label.")
         return np.asarray(np.isnan(y) | (y == -1), dtype=np.bool_)
     return np.asarray(y == -1, dtype=np.bool_)
+
+
+def _of_one_type(known: NDArray[Any]) -> NDArray[Any]:
+    """Objects as an array of their own type: None among numbers makes all of them objects."""
+    if known.dtype.kind == "O":
+        for kinds in ((str,), (bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)):
+            if all(isinstance(label, kinds) and (bool in kinds or not isinstance(label, bool)) for label in known):
+                return np.array(known.tolist())
+    return known
+
+
+def _refuse_no_value(known: NDArray[Any]) -> None:
+    """Raise for strings that usually mean "no label": each would be learned as a class."""
+    if known.dtype.kind in "US":
+        named = sorted({name for name in known.astype(str).tolist() if means_no_value(name) or means_no_label(name)})
+        if named:
+            raise ValueError(
+                f"y contains {', '.join(map(repr, named))}, expected classes, and -1 or None for no label. If it is a "
+                "class, give it another name."
+            )
 
 
 def _is_missing(label: Any) -> bool:

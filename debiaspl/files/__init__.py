@@ -3,7 +3,7 @@
 from debiaspl.files.digest import digest_if_there, digest_of_file
 from debiaspl.files.formulas import guarded, unguarded
 from debiaspl.files.json_text import parse_json
-from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own
+from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own, try_lock
 from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.overwrite import replacing
 from debiaspl.files.whole import (
@@ -39,6 +39,7 @@ __all__ = [
     "refuse_missing_folder",
     "remove_leftovers",
     "replacing",
+    "try_lock",
     "unguarded",
     "write_bytes",
     "write_json",

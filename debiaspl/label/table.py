@@ -3,7 +3,8 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import FileNames, leaves
 from debiaspl.data.label_table import LabelText, match_files, read_text, split_table, tell_assumed
 from debiaspl.data.table_form import USUAL, Columns
-from debiaspl.files import unguarded, write_whole
+from debiaspl.files import try_lock, unguarded, write_whole
 
 
 @dataclass(frozen=True)
@@ -68,27 +69,40 @@ class Table:
 
     def answer_all(self, answers: Mapping[str, str | None]) -> None:
         """Add rows at the end. Earlier rows of the same files are removed; their other columns are kept."""
-        self.refresh()
-        old = {entry.file: entry for entry in self._entries if entry.file in answers}
-        kept = [entry for entry in self._entries if entry.file not in answers]
-        made = [self._made(file, label, old.get(file)) for file, label in answers.items()]
-        self._write([*kept, *made])
+        with self._alone():
+            old = {entry.file: entry for entry in self._entries if entry.file in answers}
+            kept = [entry for entry in self._entries if entry.file not in answers]
+            made = [self._made(file, label, old.get(file)) for file, label in answers.items()]
+            self._write([*kept, *made])
 
     def undo(self) -> tuple[str, str | None] | None:
         """Undo the last answer; returns its file and label, or None if there is no answer."""
-        self.refresh()
-        last = self.last
-        if last is None:
-            return None
-        file = last[0]
-        others = [cell for entry in self._entries if entry.file == file for cell in entry.others if cell]
-        if others:
-            raise DataError(
-                f"the last row, of {shown([file])}, has other columns too ({shown(others)}), which would be lost. "
-                f"Change it in {self.path} itself."
-            )
-        self._write([entry for entry in self._entries if entry.file != file])
-        return last
+        with self._alone():
+            last = self.last
+            if last is None:
+                return None
+            file = last[0]
+            others = [cell for entry in self._entries if entry.file == file for cell in entry.others if cell]
+            if others:
+                raise DataError(
+                    f"the last row, of {shown([file])}, has other columns too ({shown(others)}), which would be lost. "
+                    f"Change it in {self.path} itself."
+                )
+            self._write([entry for entry in self._entries if entry.file != file])
+            return last
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Read the table again, and keep other processes from writing it: one that was started after the lock file of
+        this one was deleted has it open too."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            try_lock(descriptor, wait=True)
+            self.refresh()
+            yield
+        finally:
+            os.close(descriptor)
 
     def _made(self, file: str, label: str | None, old: Entry | None) -> Entry:
         kept = old.others if old is not None else ()

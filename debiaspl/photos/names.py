@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from debiaspl.data import DataError
+from debiaspl.data.class_names import means_no_value
 from debiaspl.data.errors import counted, shown
 from debiaspl.photos.survey import Photos
 
@@ -50,7 +51,9 @@ def refuse_doubtful(photos: Photos, python: bool = False) -> None:
             "learned as a class of its own. Keep one class for each photo, or leave it without a label. If it is a "
             f"class, allow it: {allow}."
         )
-    waiting = [name for name in photos.classes if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET]
+    waiting = [
+        name for name in photos.classes if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
+    ]
     if waiting:
         told = shown([f"{name!r} ({_photos(counts[name])})" for name in waiting], limit=NAMED)
         how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"

@@ -297,16 +297,13 @@ def good_parquet() -> bytes:
 
 # Packed sets
 INDEX = {
-    "format": 1,
+    "format": 2,
     "picture": [3, 2, 2],
-    "per_shard": 2,
     "classes": ["a", "b"],
     "labels": [0, 1, -1],
     "ids": ["x", "y", "z"],
 }
-packed = altered(INDEX).map(
-    lambda index: {"index.json": as_json(index), "images-00000.bin": bytes(24), "images-00001.bin": bytes(12)}
-)
+packed = altered(INDEX).map(lambda index: {"index.json": as_json(index), "images.bin": bytes(36)})
 
 
 def _read_packed(folder: Path) -> None:

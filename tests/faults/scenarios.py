@@ -49,7 +49,7 @@ def _check_text(folder: Path) -> None:
 
 def _pack(folder: Path) -> None:
     images = torch.arange(6 * 48, dtype=torch.int64).to(torch.uint8).view(6, 3, 4, 4)
-    pack([(images, [0, 1] * 3, list("abcdef"))], ("x", "y"), folder / "set", shard_bytes=96)
+    pack([(images, [0, 1] * 3, list("abcdef"))], ("x", "y"), folder / "set")
 
 
 def _check_packed(folder: Path) -> None:

@@ -179,7 +179,7 @@ def test_images_come_as_a_browser_shows_them(tmp_path):
         status, body, _ = client.raw(client.base + "image/3")
         assert (status, json.loads(body)) == (
             415,
-            {"error": "its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM"},
+            {"error": "its content is not JPEG, PNG, WebP, GIF, BMP, TIFF or PPM, or it is damaged"},
         )
         state = client.get("state")
         assert state["unreadable_named"] == [{"name": "zbroken.png", "reason": json.loads(body)["error"]}]

@@ -1,0 +1,160 @@
+"""What a second attack found, and that it holds now; --overwrite is in tests/files/test_overwrite.py."""
+
+import os
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from debiaspl.data import DataError, ImageSet, Task
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.folder import left_in_files, read_folder
+from debiaspl.data.listing import list_folder
+from debiaspl.data.task import digest
+from debiaspl.data.unpickle import unpickle
+from debiaspl.deploy.chosen import CHOSEN, LARGEST, chosen_folder
+from debiaspl.estimator import DebiasedClassifier
+from debiaspl.files import guarded
+from debiaspl.label.table import Table
+from debiaspl.photos.names import Allowed
+from debiaspl.photos.survey import survey
+from debiaspl.training import RunError, train
+from tests.data.photos import jpeg, patch, write_folder
+from tests.training.tiny import TINY
+
+
+def test_a_pickle_nested_deeply_is_refused():
+    deep = b"\x80\x02}U\x01a)" + b"\x85" * 300_000 + b"s."  # a tuple in a tuple in ...
+    with pytest.raises(DataError, match="tuples"):
+        unpickle(deep, "batch")
+    assert unpickle(pickle.dumps({"labels": list(range(50_000))}, 2), "batch")[b"labels"][-1] == 49_999
+
+
+@pytest.mark.parametrize("label", ["nan", "NA", "None", "null", "?", "-1"])
+def test_a_missing_value_is_not_a_class(tmp_path, label):
+    write_folder(tmp_path)
+    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*"))
+    rows = [f"{file},{('cat', 'dog', label)[number % 3]}" for number, file in enumerate(files)]
+    (tmp_path / "labels.csv").write_text("\n".join(["file_name,label", *rows]))
+    photos = survey(tmp_path, None)
+    with pytest.raises(DataError, match=f"{label!r}".replace("?", r"\?")):
+        Allowed(folders="ignore").check(photos)
+    Allowed(doubtful=True, folders="ignore").check(photos)
+    y = np.array(["cat", "dog", label] * 10, dtype=object if label == "-1" else None)
+    if label != "-1":  # NumPy turns ["cat", -1] into strings: that is no label
+        with pytest.raises(ValueError, match="no label"):
+            DebiasedClassifier(max_iter=2).fit(np.eye(30), y)
+
+
+def test_unlabeled_is_not_a_class_of_the_estimator():
+    with pytest.raises(ValueError, match="unlabeled"):
+        DebiasedClassifier(max_iter=2).fit(np.eye(4), ["a", "b", "unlabeled", "a"])
+
+
+def test_labels_of_any_kind_may_be_missing():
+    pandas = pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(6, 3))  # noqa: N806
+    for y, expected in (
+        ([0, 1, None] * 2, [0, 1]),
+        (pandas.Series([0, 1, None] * 2, dtype="Int64"), [0, 1]),
+        (np.array([True, False, None] * 2, dtype=object), [False, True]),
+        (pandas.Series([True, False, None] * 2, dtype="boolean"), [False, True]),
+        (np.array([0.5, 1.5, np.nan] * 2), None),
+    ):
+        if expected is not None:
+            assert DebiasedClassifier(max_iter=2).fit(X, y).classes_.tolist() == expected
+    backwards = DebiasedClassifier(max_iter=2).fit(X[::-1, ::-1], np.array([0, 1, -1] * 2)[::-1])
+    assert backwards.predict(X[::-1]).shape == (6,)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_numbers_that_overflow_are_refused_with_their_range(dtype):
+    images = np.zeros((8, 8, 8), dtype)
+    images[0], images[1] = 0.9 * np.finfo(dtype).max, -0.9 * np.finfo(dtype).max
+    with pytest.raises(ValueError, match="range"):
+        DebiasedClassifier(max_iter=2).fit(images, [0, 1] * 4)
+
+
+def given(folder: Path, stream: bool) -> Task:
+    images = left_in_files(list_folder(folder), 16) if stream else read_folder(folder, (16, 16))[0]
+    return Task.of_given(images)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_other_photos_of_the_same_names_are_noticed(tmp_path, stream):
+    folder = write_folder(tmp_path)
+    first, second = sorted(folder.glob("*/*.jpg"))[:2]
+    before = digest(given(folder, stream))
+    assert digest(given(folder, stream)) == before
+    for file in (first, second):
+        os.utime(file, (1, 1))  # a copy of the folder is the same folder
+    assert digest(given(folder, stream)) == before
+    one, other = first.read_bytes(), second.read_bytes()
+    first.write_bytes(other)
+    second.write_bytes(one)
+    swapped = digest(given(folder, stream))
+    first.write_bytes(jpeg(patch(0, 77)))
+    assert len({before, swapped, digest(given(folder, stream))}) == 3
+
+
+def test_a_run_does_not_go_on_with_other_pixels(tmp_path):
+    images = ImageSet.of(np.random.default_rng(0).integers(0, 255, (40, 8, 8), np.uint8), [0, 1] * 20)
+    recipe = TINY.changed(steps=4) if hasattr(TINY, "changed") else replace(TINY, steps=4)
+    task = Task(images.select(range(4)), images.select(range(4, 30)).without_labels(), images.select(range(30, 40)))
+    train(replace(recipe, checkpoint_every=2), tmp_path / "run", data=task)
+    (tmp_path / "run" / "results.json").unlink()
+    pixels = task.unlabeled.images
+    assert isinstance(pixels, torch.Tensor)
+    other = replace(task, unlabeled=replace(task.unlabeled, images=255 - pixels))
+    with pytest.raises(RunError, match="images"):
+        train(replace(recipe, checkpoint_every=2), tmp_path / "run", resume=True, data=other)
+
+
+def test_the_same_photo_in_two_classes_is_named(tmp_path, caplog):
+    folder = write_folder(tmp_path)
+    first, *_, last = sorted(folder.glob("*/*.jpg"))
+    last.write_bytes(first.read_bytes())
+    list_folder(folder)
+    assert f"{first.parent.name}/{first.name} ({first.parent.name}) and {last.parent.name}/{last.name}" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["\t=1+1", "\r=1", " =1", "+1\n", "'\t@x", "+1_0"])
+def test_formulas_after_spaces_are_guarded(text):
+    assert guarded(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("number", ["-1", "+1.5e-3", "-.5", "-inf", "0"])
+def test_numbers_are_not(number):
+    assert guarded(number) == number
+
+
+def test_chosen_json_is_a_small_regular_file(tmp_path):
+    (tmp_path / "taught").mkdir()
+    chosen = tmp_path / CHOSEN
+    chosen.write_text('{"folder": "taught"}')
+    assert chosen_folder(tmp_path) == tmp_path / "taught"
+    (tmp_path / "taught" / "model.safetensors").symlink_to("/etc/hostname")
+    with pytest.raises(RunError, match="damaged"):
+        chosen_folder(tmp_path)
+    (tmp_path / "taught" / "model.safetensors").unlink()
+    chosen.write_text('{"folder": "taught"}' + " " * LARGEST)
+    with pytest.raises(RunError, match="damaged"):
+        chosen_folder(tmp_path)
+    chosen.unlink()
+    os.mkfifo(chosen)
+    with pytest.raises(RunError, match="damaged"):
+        chosen_folder(tmp_path)
+
+
+def test_two_label_tables_that_are_open_at_once_lose_no_answer(tmp_path):
+    names = tuple(f"{number}.jpg" for number in range(4))
+    for name in names:
+        (tmp_path / name).touch()
+    one, other = (Table(tmp_path / "labels.csv", FileNames(tmp_path, names), ("x", "y")) for _ in range(2))
+    for number, name in enumerate(names):
+        (one, other)[number % 2].answer(name, "xy"[number % 2])
+    one.refresh()
+    assert dict(one.answers) == dict(zip(names, "xyxy", strict=True))
