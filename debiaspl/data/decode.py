@@ -115,7 +115,7 @@ def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
     stream.seek(0)
     if not start:
         raise BadImage("the file is empty (zero bytes)")
-    formats = FORMATS
+    formats: tuple[str, ...] = FORMATS
     if _HEIC.match(start):
         if not reads_heic():
             raise BadImage(NO_HEIC)

@@ -49,7 +49,8 @@ def open_session(
         if not path.exists():
             _take_over_class_folders(table, files, classes)
         guide = RunGuide(model, photos, files, table.answers) if model else None
-        session = Session(photos, files, classes, table, guide)
+        encoder = getattr(model.network, "source", "none") if model else None
+        session = Session(photos, files, classes, table, guide, encoder)
         session.start()
         try:
             yield session

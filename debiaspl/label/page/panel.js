@@ -52,6 +52,7 @@ function showNotes(state) {
   if (state.labeled && empty) lines.push(el("p", {}, empty === 1 ? "One class has no label yet." : `${count(empty)} classes have no label yet.`));
   // Of two labels of a class one can be learned from and the other held back.
   if (state.counts.every((labels) => labels > 1)) lines.push(el("p", {}, "Enough labels to start training: ", el("code", {}, about.train)));
+  if (state.labeled && about.install) lines.push(el("p", {}, "With a pretrained network it learns more from few labels: ", el("code", {}, about.install)));
   const open = by("notes").querySelector("details[open]") !== null;
   if (state.unreadable) {
     const named = state.unreadable_named.map((file) => el("li", {}, `${file.name}: ${file.reason}`));
