@@ -68,7 +68,8 @@ def _images(
     labels: list[int] = []
     ids: list[str] = []
     for name, count in batches.items():
-        data, own, files = (pickles[name].get(key) for key in (b"data", layout.labels_key, b"filenames"))
+        batch: dict[bytes, Any] = pickles[name]
+        data, own, files = batch.get(b"data"), batch.get(layout.labels_key) or [], batch.get(b"filenames") or []
         if not isinstance(data, np.ndarray) or data.shape != (count, 3 * SIDE * SIDE):
             shape = getattr(data, "shape", type(data).__name__)
             expected = f"an array of shape {(count, 3 * SIDE * SIDE)}"
