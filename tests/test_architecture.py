@@ -53,6 +53,7 @@ DONE_ONLY_IN = {
     "FolderFiles": {"data/folder.py", "deploy/saved.py"},
     "LazyImages": {"data/folder.py", "data/open.py", "deploy/saved.py"},  # photos; tar shards; files that are named
     "in_order": {
+        "data/packed.py",
         "data/feed.py",
         "models/predict.py",
         "encoders/cache.py",  # views of every image
