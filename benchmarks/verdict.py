@@ -25,12 +25,12 @@ from zeroshot import EUROSAT
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task, Vectors, load
 from debiaspl.data.folder import read_folder
 from debiaspl.encoders import features_of
+from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.graph import directions, nearest
 from debiaspl.models import Scaling
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
 from debiaspl.training.settings import parse_settings
-from debiaspl.training.vectors import LINEAR, enough_steps
 from debiaspl.zeroshot.check import CheckedMethod, decide, is_clear
 from debiaspl.zeroshot.conse import ConseTeacher
 from debiaspl.zeroshot.folds import cross_checked, folds

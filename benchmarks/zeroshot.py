@@ -24,10 +24,10 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, ImageSet, Task, load
 from debiaspl.debias import Debiaser
 from debiaspl.encoders import features_of, load_encoder
+from debiaspl.features import fit as fit_features
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
-from debiaspl.training.vectors import fit_vectors, probabilities
 from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.table import Row
@@ -83,8 +83,8 @@ class Frozen:
 
     def __call__(self, labels: Tensor, strength: float, seed: int) -> Tensor:
         chosen = {"strength": strength, "steps": self.steps, "seed": seed, "unit": True}
-        fitted = fit_vectors(self.vectors, labels, self.classes, **chosen)
-        return probabilities(fitted.network, self.vectors).argmax(-1)
+        fitted = fit_features(self.vectors, labels, self.classes, first_classifier="random", **chosen)
+        return fitted.probabilities(self.vectors).argmax(-1)
 
 
 class Trained:

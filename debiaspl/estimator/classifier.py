@@ -18,11 +18,8 @@ except ImportError as error:
 from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
-from debiaspl.models import LinearNetwork, Network, predict_set
-from debiaspl.training.vectors import fit_vectors, probabilities
-
-UNIT_FROM = 64
-"""From this number of columns on, features are treated as an embedding or pixels, whose columns have one unit."""
+from debiaspl.features import fit
+from debiaspl.models import Network, predict_set
 
 
 class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -172,7 +169,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise ValueError(
                 f"network is {self.network!r}, expected 'auto' or 'linear' for features; X has shape {rows.shape}."
             )
-        fitted = fit_vectors(
+        fitted = fit(
             torch.tensor(rows),
             torch.from_numpy(labels.codes),
             len(labels.classes),
@@ -182,12 +179,12 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             steps=self._steps(),
             seed=seed,
             device=self._device(),
-            unit=self._unit(rows.shape[1]),
-            graph=True,
+            unit=self._unit(),
         )
         self._pictures: Pictures | None = None
+        self._fitted = fitted
         self.model_: Network = fitted.network
-        self.prior_ = fitted.prior.numpy()
+        self.prior_ = np.asarray(fitted.prior)
         self.n_iter_: int = fitted.steps
 
     def _fit_images(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
@@ -200,18 +197,17 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _probabilities(self, rows: NDArray[Any]) -> NDArray[Any]:
         if self._pictures is None:
-            assert isinstance(self.model_, LinearNetwork)
-            return np.asarray(probabilities(self.model_, torch.tensor(rows)))
+            return np.asarray(self._fitted.probabilities(torch.tensor(rows)))
         where = self._device()
         network = self.model_ if where.type == "cpu" else deepcopy(self.model_).to(where)
         pixels, names = self._pictures(rows), tuple(map(str, range(len(self.classes_))))
         images = ImageSet(pixels, torch.full((len(pixels),), UNLABELED), names)
         return torch.cat([seen.probabilities.cpu() for seen in predict_set(network, images)]).numpy()
 
-    def _unit(self, columns: int) -> bool:
+    def _unit(self) -> bool | None:
         if self.scaling not in ("auto", "unit", "standard"):
             raise ValueError(f"scaling is {self.scaling!r}, expected 'auto', 'unit' or 'standard'.")
-        return columns >= UNIT_FROM if self.scaling == "auto" else self.scaling == "unit"
+        return None if self.scaling == "auto" else self.scaling == "unit"
 
     def _steps(self) -> int | None:
         if self.max_iter is None:

@@ -29,6 +29,14 @@ def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float =
     if present == 0:
         raise ValueError("no row has a label, expected at least one.")
     share = len(rows) / (present * counts.clamp_min(1))
+    if len(rows) <= units.shape[1]:  # an equation for each row is less work than one for each column
+        root = share[label[rows]].sqrt()[:, None].double()
+        own = units[rows].double() * root
+        kernel = own @ own.T
+        kernel.diagonal().add_(decay * len(rows))
+        target = (F.one_hot(label[rows], num_classes) - 1 / num_classes) * root
+        weights: Tensor = own.T @ torch.cholesky_solve(target, torch.linalg.cholesky(kernel))
+        return weights.T.float().contiguous()
     square = torch.zeros((units.shape[1],) * 2, dtype=torch.float64, device=units.device)
     target = torch.zeros((units.shape[1], num_classes), dtype=torch.float64, device=units.device)
     for part in torch.split(rows, CHUNK):
@@ -37,5 +45,5 @@ def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float =
         square += (weighed.T @ own).double()
         target += (weighed.T @ (F.one_hot(label[part], num_classes) - 1 / num_classes).to(own.dtype)).double()
     square.diagonal().add_(decay * len(rows))
-    weights: Tensor = torch.linalg.solve(square, target)
+    weights = torch.linalg.solve(square, target)
     return weights.T.float().contiguous()

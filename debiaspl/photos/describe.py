@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from debiaspl.photos.evidence import Candidate, paired
+from debiaspl.features.chance import wilson
+from debiaspl.photos.evidence import TrainedCandidate, paired
 from debiaspl.photos.run import Outcome
-from debiaspl.report.chance import wilson
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
 UNEVEN = 3
@@ -83,7 +83,7 @@ def handed_out(outcome: Outcome, place: Path) -> str:
     )
 
 
-def _row(one: Candidate) -> tuple[str, ...]:
+def _row(one: TrainedCandidate) -> tuple[str, ...]:
     low, high = wilson(one.right, one.checked)
     return (
         one.name,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from debiaspl.report.chance import either_way
+from debiaspl.features.chance import mcnemar
 
 SUPERVISED, GRAPH, DEBIASPL = "supervised", "graph", "DebiasPL"
 SIGNIFICANT = 0.05
@@ -12,7 +12,7 @@ SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TrainedCandidate:
     """One of the models that were trained on the photos."""
 
     name: str
@@ -37,7 +37,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedCandidates:
     """Two models on the same labels."""
 
     more: int
@@ -48,22 +48,22 @@ class Paired:
     @property
     def chance(self) -> float:
         """How often two equally good models would differ as much, either way (McNemar's exact test)."""
-        return either_way(self.more, self.less) if self.more + self.less else 1.0
+        return mcnemar(self.more, self.less) if self.more + self.less else 1.0
 
     @property
     def significant(self) -> bool:
         return self.chance < SIGNIFICANT
 
 
-def paired(first: Candidate, second: Candidate) -> Paired | None:
+def paired(first: TrainedCandidate, second: TrainedCandidate) -> PairedCandidates | None:
     """How two models differ, label by label; None where that was not recorded."""
     ours, theirs = first.right_files, second.right_files
     if ours is None or theirs is None:
         return None
-    return Paired(len(ours - theirs), len(theirs - ours))
+    return PairedCandidates(len(ours - theirs), len(theirs - ours))
 
 
-def choose_by_evidence(candidates: Sequence[Candidate], checked: bool) -> Candidate:
+def choose_by_evidence(candidates: Sequence[TrainedCandidate], checked: bool) -> TrainedCandidate:
     """The model that is used: the last of the candidates, which was the best on average over many sets of photos
     (results/photos), unless another one is significantly better on these labels."""
     preferred = candidates[-1]
@@ -71,6 +71,6 @@ def choose_by_evidence(candidates: Sequence[Candidate], checked: bool) -> Candid
     return max(better, key=lambda one: one.right, default=preferred)
 
 
-def _beats(one: Candidate, other: Candidate) -> bool:
+def _beats(one: TrainedCandidate, other: TrainedCandidate) -> bool:
     found = paired(one, other)
     return found is not None and found.more > found.less and found.significant

@@ -14,7 +14,7 @@ from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
 from debiaspl.photos.check import Check, cross_check
 from debiaspl.photos.choose import graph_labels, supervised
-from debiaspl.photos.evidence import DEBIASPL, GRAPH, SUPERVISED, Candidate, choose_by_evidence
+from debiaspl.photos.evidence import DEBIASPL, GRAPH, SUPERVISED, TrainedCandidate, choose_by_evidence
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.first_classifier import refuse_random_features
@@ -33,10 +33,10 @@ NAMES = {"supervised": SUPERVISED, "graph": GRAPH, "fixmatch": "FixMatch"}
 class Outcome:
     """What the runs measured."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[TrainedCandidate, ...]
     """The models to compare with, and, last, the run itself."""
     check: Check
-    chosen: Candidate
+    chosen: TrainedCandidate
     """The one that is used."""
 
     @property
@@ -45,7 +45,7 @@ class Outcome:
         return self.candidates[-1].results
 
     @property
-    def baseline(self) -> Candidate | None:
+    def baseline(self) -> TrainedCandidate | None:
         """The supervised model; None where the run itself is supervised."""
         return self.candidates[0] if len(self.candidates) > 1 else None
 
@@ -89,7 +89,7 @@ def train_photos(
         results = [_trained(each, out, options, check, images, numbered, folder) for folder, each in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {go_on}", signal.SIGINT) from None
-    found = tuple(Candidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True))
+    found = tuple(TrainedCandidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True))
     chosen = choose_by_evidence(found, check.folds > 0)
     hand_out(out, chosen.folder)
     return Outcome(found, check, chosen)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.vectors import LINEAR, enough_steps
 
 VIEWED = 2000
 """Up to this many images, strong views are computed by the encoder from the images. For larger sets they are made from

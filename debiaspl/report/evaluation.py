@@ -13,7 +13,7 @@ from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.learned import trained_with
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.report.chance import wilson
+from debiaspl.features.chance import wilson
 from debiaspl.report.confusion import Cells
 
 HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")

@@ -78,6 +78,9 @@ def exchange_later(losses: nn.Module, later: bool) -> AbstractContextManager[Non
 
 def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Tensor]]:
     """``count`` equal parts of a batch, with the true labels of their unlabeled images."""
+    if count == 1:
+        yield batch, truth
+        return
     for number in range(count):
 
         def part(rows: Tensor, number: int = number) -> Tensor:

@@ -4,7 +4,7 @@ labels propagated over the graph."""
 from copy import deepcopy
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
@@ -43,7 +43,12 @@ def first_classifier(recipe: Recipe, network: Network, task: Task, vectors: Enco
         label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
         head = as_classifier(network.head, weights, known_and_not - graph.mean, graph.mean)
-    # A class without labels has no chance at first, but with a bias of minus infinity it would never get one.
+    return with_finite_bias(head)
+
+
+def with_finite_bias(head: nn.Linear) -> dict[str, Tensor]:
+    """The weights of a classifier, by name. A class without labels has no chance at first, but with a bias of minus
+    infinity it would never get one."""
     bias = torch.where(head.bias.isfinite(), head.bias, head.bias[head.bias.isfinite()].min())
     return {"head.weight": ranks.of_first(head.weight), "head.bias": ranks.of_first(bias)}
 

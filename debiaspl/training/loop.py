@@ -1,6 +1,7 @@
 """The training loop. Read it from top to bottom: nothing is hidden."""
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from debiaspl._shares import distance
 from debiaspl.data import Task, digest
@@ -127,9 +129,10 @@ def _claim(claimed: ExitStack, run: Run, recipe: Recipe, group: Group) -> None:
         claimed.enter_context(run.begin(recipe))
 
 
-def fit(recipe: Recipe, task: Task, device: torch.device) -> Step:
-    """Train in memory, without a folder. Returns the step after the last one; its ``finished()`` is the model."""
-    step = Step(recipe, task, device)
+def fit(recipe: Recipe, task: Task, device: torch.device, begin: Mapping[str, Tensor] | None = None) -> Step:
+    """Train in memory, without a folder or a log. Returns the step after the last one; its ``finished()`` is the model.
+    ``begin`` is the first classifier, instead of the one that the recipe names."""
+    step = Step(recipe, task, device, begin=begin, monitored=False)
     for number in range(recipe.steps):
         step(number)
     bad = int(step.first_bad_step)

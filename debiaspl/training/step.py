@@ -1,7 +1,7 @@
 """One training step, and all state that it changes."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -53,7 +53,8 @@ class Step:
 
     A step that is not ``fresh`` gets its weights from ``load``, and reads no initial weights from files. The ranks of
     its ``group`` share work on whole sets; without a group, each rank does all of it. ``vectors`` is the source of the
-    task's vectors, if a frozen encoder has made them.
+    task's vectors, if a frozen encoder has made them. ``begin`` are the weights of the first classifier, by name,
+    instead of those that the recipe names. A step that is not ``monitored`` sums up nothing for a log.
     """
 
     def __init__(
@@ -66,9 +67,11 @@ class Step:
         fresh: bool = True,
         group: Group = ALONE,
         vectors: Encoded | None = None,
+        begin: Mapping[str, Tensor] | None = None,
+        monitored: bool = True,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
-        self.group = group
+        self.group, self.monitored = group, monitored
         if task.has_labels and int(task.labeled.labels.min()) < 0:
             raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
         batches = recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch
@@ -79,7 +82,7 @@ class Step:
         self._begin_with(self.start)
         self.student.to(device)
         if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(first_classifier(recipe, self.student, self.task, vectors))
+            self._begin_with(first_classifier(recipe, self.student, self.task, vectors) if begin is None else begin)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         hinted = self._with_hints(fresh)
         self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)
@@ -166,13 +169,15 @@ class Step:
         if count > 1:
             correction.hold()
         # Convolutions must add in a fixed order, or a resumed run would end with other bits; this costs nothing.
-        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+        on_gpu = self.device.type == "cuda"
+        exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
+        with exact if on_gpu else nullcontext():
             for number, (piece, known) in enumerate(pieces(batch, truth, count)):
                 with exchange_later(self.losses, number + 1 < count):
                     self._take(piece, known, count, add=number > 0)
             if count > 1:
                 correction.release()
-            self.update.move(self.inputs.rate if self.device.type == "cuda" else self.learning_rate)
+            self.update.move(self.inputs.rate if on_gpu else self.learning_rate)
 
     def _take(self, batch: Batch, truth: Tensor, count: int, add: bool) -> None:
         """Take the gradient of one of ``count`` pieces, and update the monitors."""
@@ -180,7 +185,8 @@ class Step:
             losses: dict[str, Tensor] = self.losses(batch)
         total = torch.stack(list(losses.values())).sum()
         self.update.take(total if count == 1 else total / count, add)
-        self.monitor.add(losses, self.algorithm.monitors, truth, self.task.labeled.num_classes)
+        if self.monitored:
+            self.monitor.add(losses, self.algorithm.monitors, truth, self.task.labeled.num_classes)
         bad = (self.first_bad_step < 0) & ~total.detach().isfinite()
         self.first_bad_step.copy_(torch.where(bad, self.inputs.number, self.first_bad_step))
 

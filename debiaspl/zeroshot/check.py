@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.report.chance import LEVEL, at_least, either_way, wilson
+from debiaspl.features.chance import LEVEL, at_least, mcnemar, wilson
 from debiaspl.zeroshot.table import markdown
 
 TOLD_APART = 0.05
@@ -73,7 +73,7 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
     thirds of the labels, and the selected one with all of them.
     """
     more, less = _apart(taught, alone)
-    sure = either_way(more, less) <= TOLD_APART if more + less else False
+    sure = mcnemar(more, less) <= TOLD_APART if more + less else False
     if sure:
         student, other = (taught, alone) if more > less else (alone, taught)
         why = f"it is right more often than {other.method!r} on {_of(alone)}"
@@ -97,7 +97,7 @@ def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, 
             "the one with the teacher"
         )
     more, less = _apart(teacher, student)
-    if more > less and either_way(more, less) <= TOLD_APART:
+    if more > less and mcnemar(more, less) <= TOLD_APART:
         return Decision(teacher.method, f"it is right more often than {student.method!r} on {_of(alone)}")
     return Decision(student.method, why)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.debias import Debiaser
-from debiaspl.training.vectors import FittedVectors, fit_vectors, probabilities
+from debiaspl.features import Fitted, fit
 from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logits
 
 BATCH = 1024
@@ -47,7 +47,7 @@ class ZeroShot:
     prior_: Tensor
     transduction_: Tensor
     confidence_: Tensor
-    head_: FittedVectors | None
+    head_: Fitted | None
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class ZeroShot:
         self.debiased_ = self.probabilities_ = debiaser.eval()(logits)
         self.head_ = self._fitted(images) if self.head else None
         if self.head_ is not None:
-            self.probabilities_ = probabilities(self.head_.network, images)
+            self.probabilities_ = self.head_.probabilities(images)
         self.confidence_, self.transduction_ = self.probabilities_.max(-1)
         return self
 
@@ -100,7 +100,7 @@ class ZeroShot:
             raise DataError("this ZeroShot is not fitted yet. Call fit(image_embeddings) first.")
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
         if self.head_ is not None:
-            return probabilities(self.head_.network, images)
+            return self.head_.probabilities(images)
         debiaser = self._debiaser().eval()
         debiaser.prior.copy_(self.prior_)
         return debiaser.probabilities(self._logits(images))
@@ -114,7 +114,7 @@ class ZeroShot:
     def _debiaser(self) -> Debiaser:
         return Debiaser(self.classes, self.strength, self.momentum)
 
-    def _fitted(self, images: Tensor) -> FittedVectors:
+    def _fitted(self, images: Tensor) -> Fitted:
         confidence, label = self.zero_shot_.max(-1)
         labels = torch.where(confidence >= self.confidence, label, UNLABELED)
         if int((torch.bincount(label[labels >= 0], minlength=self.classes) > 0).sum()) < 2:
@@ -123,7 +123,7 @@ class ZeroShot:
                 f"fewer than two classes; the highest is {float(confidence.max()):.2f}. Lower confidence or "
                 "temperature, or use head=False."
             )
-        return fit_vectors(
+        return fit(
             images,
             labels,
             self.classes,
@@ -134,4 +134,5 @@ class ZeroShot:
             seed=self.seed,
             device=torch.device("cpu"),
             unit=True,
+            first_classifier="random",
         )

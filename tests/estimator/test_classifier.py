@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 import debiaspl.estimator.classifier
 from debiaspl import DebiasedClassifier
 from debiaspl.estimator.labels import Labels
-from debiaspl.training.settings import parse_settings
 
 
 @pytest.fixture(scope="module")
@@ -88,24 +87,17 @@ def test_the_prior_is_an_estimate_of_the_bias(iris):
     assert fitted.prior_[0] > even.prior_[0] + 0.2
 
 
-def test_strength_0_is_fixmatch(iris, digits):
+def test_it_is_a_fit_of_its_features(iris):
     import torch
 
-    from debiaspl.data import ImageSet, Task, Vectors
-    from debiaspl.models import Scaling
-    from debiaspl.training.loop import fit
-    from debiaspl.training.vectors import LINEAR
+    from debiaspl.features import fit
 
     rows, labels, _ = iris
     seed = int(np.random.RandomState(3).randint(2**31 - 1))
-    vectors, known = torch.tensor(rows), (torch.tensor(labels) >= 0).nonzero().flatten()
-    images = ImageSet(Vectors(Scaling.of(vectors)(vectors)[:, None]), torch.tensor(labels), ("a", "b", "c"))
-    task = Task(images.select(known), images.without_labels(), images.select(known))
-    sizes = f"labeled_batch={len(known)}", f"unlabeled_batch={len(rows)}", "steps=60", f"seed={seed}"
-    settings = ["correction=none", "threshold=0.7", "first_classifier=graph", *sizes]
-    plain = fit(parse_settings(LINEAR, settings), task, torch.device("cpu"))
-    zero = few(strength=0, random_state=3).fit(rows, labels)
-    assert torch.equal(zero.model_.head.weight, plain.finished().head.weight)
+    cpu = torch.device("cpu")
+    plain = fit(torch.tensor(rows), torch.tensor(labels), 3, method="fixmatch", steps=60, seed=seed, device=cpu)
+    zero = few(strength=0, random_state=3, device="cpu").fit(rows, labels)
+    assert torch.equal(zero.model_.head.weight, plain.network.head.weight)
     debiased = few(strength=2.0, random_state=3, threshold=0.5).fit(rows, labels)
     fixmatch = few(strength=0, random_state=3, threshold=0.5).fit(rows, labels)
     assert not np.array_equal(debiased.predict_proba(rows), fixmatch.predict_proba(rows))

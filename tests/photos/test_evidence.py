@@ -9,13 +9,13 @@ import torch
 
 from debiaspl import load_model
 from debiaspl.deploy.chosen import CHOSEN, chosen_folder, hand_out
-from debiaspl.photos.evidence import Candidate, choose_by_evidence, paired
+from debiaspl.photos.evidence import TrainedCandidate, choose_by_evidence, paired
 from debiaspl.training import RunError
 
 
 def candidate(name, right, folder="", total=40):
     results = {"confusion": [[len(right), total - len(right)], [0, 0]], "test": total, "check": {"right": list(right)}}
-    return Candidate(name, results, folder)
+    return TrainedCandidate(name, results, folder)
 
 
 def photos(first, last):
@@ -50,7 +50,7 @@ def test_the_run_is_handed_out_unless_another_is_significantly_better(supervised
 
 
 def test_results_of_an_earlier_version_tell_nothing():
-    old = Candidate("supervised", {"confusion": [[40, 0], [0, 0]], "test": 40, "check": {"kind": "cross-check"}}, "s")
+    old = TrainedCandidate("supervised", {"confusion": [[40, 0], [0, 0]], "test": 40, "check": {"kind": "cross-check"}}, "s")
     assert choose_by_evidence([old, candidate("DebiasPL", photos(0, 20))], checked=True).name == "DebiasPL"
 
 

@@ -21,7 +21,7 @@ from debiaspl.photos import survey as survey_module
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose
 from debiaspl.photos.describe import caption
-from debiaspl.photos.evidence import Candidate
+from debiaspl.photos.evidence import TrainedCandidate
 from debiaspl.photos.run import Outcome
 from debiaspl.photos.survey import survey
 from debiaspl.recipes import frozen
@@ -213,7 +213,7 @@ def test_a_label_of_a_photo_that_cannot_be_read_checks_nothing(lost, folds, plac
     assert results["check"].items() >= {"kind": kind, "folds": folds, "labels": folds}.items()
     assert results["test"] == 2  # never a label that the run of its fold has learned from, unless it is said
     assert len(list(tmp_path.glob("run/check/debiaspl-*"))) == folds
-    run = Candidate("DebiasPL", {})
+    run = TrainedCandidate("DebiasPL", {})
     assert caption(Outcome((run,), Check(folds, True, folds), run)) in ran.output
     again = debiaspl("train", *asked, "--set", "steps=2", "--resume")
     assert again.output.splitlines()[-4:] == ran.output.splitlines()[-4:]

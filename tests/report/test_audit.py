@@ -7,10 +7,10 @@ import statistics
 import numpy as np
 import pytest
 
+from debiaspl.features.chance import wilson
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
 from debiaspl.report.audit.page import audit_values
-from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells, confusion_order, matrix_of
 from debiaspl.report.findings.audit import findings
 from tests.reference.shares import nearly_empty, total_variation

@@ -8,7 +8,7 @@ import pytest
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.measures import Shares
-from debiaspl.report.chance import LEVEL
+from debiaspl.features.chance import LEVEL
 from debiaspl.report.findings.audit import Finding, chance_of_imbalance, findings
 
 

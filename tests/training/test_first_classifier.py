@@ -10,11 +10,11 @@ from safetensors.torch import load_file, save_file
 from debiaspl import load_model
 from debiaspl.data import FewLabels, LongTail, Task, load
 from debiaspl.data.tensor_file import read_tensor_file
+from debiaspl.features.fit import LINEAR
 from debiaspl.models import LinearNetwork
 from debiaspl.training import Recipe, train
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
-from debiaspl.training.vectors import LINEAR
 from tests.ranks import on_ranks
 from tests.training.tiny import TINY, changed, outcome
 

@@ -13,6 +13,7 @@ from debiaspl.cli import app
 from debiaspl.data import ImageSet, Task, Vectors
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.text import TextClassifier
+from debiaspl.features.fit import LINEAR
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe, train
 from debiaspl.training.first_classifier import text_head
@@ -20,7 +21,6 @@ from debiaspl.training.frozen import encoded
 from debiaspl.training.group import ALONE
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
-from debiaspl.training.vectors import LINEAR
 from tests.data.photos import jpeg, patch
 from tests.zeroshot.models import save_model
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from debiaspl.report.audit.change import Change
 from debiaspl.report.audit.measures import Agreement, Shares
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.chance import (
+from debiaspl.features.chance import (
     LEVEL,
     Finding,
     any_at_least,
@@ -21,8 +21,7 @@ from debiaspl.report.chance import (
     at_most,
     drawn_at_least,
     drawn_at_most,
-    either_way,
-    flipped,
+    mcnemar,
     told,
 )
 
@@ -115,7 +114,7 @@ def _against_truth(agreement: Agreement, tests: int) -> Favoured:
     tested = max(sum(one + other > 2 * both for one, other, both in zip(predicted, true, right, strict=True)), 1)
 
     def favoured_by(number: int) -> Favoured:
-        chance = tests * tested * flipped(predicted[number] - right[number], true[number] - right[number])
+        chance = tests * tested * mcnemar(predicted[number] - right[number], true[number] - right[number], sides=1)
         times = predicted[number] / true[number] if true[number] else float("inf") if predicted[number] else 0.0
         return Favoured(number, times, min(1.0, chance), TRUTH)
 
@@ -279,7 +278,7 @@ def _by_accuracy(audit: Audit, after: Change, fact: str, look: str) -> Finding:
     assert after.accuracy is not None
     right, was_right = after.label == truth, audit.predictions.label == truth
     better, worse = int(np.count_nonzero(right & ~was_right)), int(np.count_nonzero(was_right & ~right))
-    chance = either_way(better, worse)
+    chance = mcnemar(better, worse)
     among = "" if agreement.known == len(audit.predictions) else f", of {_images(agreement.known)} with a known class"
     fact += (
         f"; accuracy from {_percent(agreement.accuracy, 1)} to {_percent(after.accuracy, 1)}{among} "

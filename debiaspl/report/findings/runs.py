@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from debiaspl._shares import EVEN
-from debiaspl.report.chance import LEVEL, Finding, told
+from debiaspl.features.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
 from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested

@@ -9,7 +9,7 @@ from typing import Any
 
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.report.chance import paired, wilson
+from debiaspl.features.chance import paired, wilson
 from debiaspl.report.intervals import mean_interval
 from debiaspl.report.over_seeds import summary
 from debiaspl.report.runs.record import RunRecord

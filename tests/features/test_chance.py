@@ -11,20 +11,24 @@ import pytest
 from scipy import stats
 
 import debiaspl
-from debiaspl.report.chance import (
+from debiaspl.features.chance import (
     LEVEL,
     any_at_least,
     at_least,
     at_most,
     drawn_at_least,
     drawn_at_most,
-    either_way,
-    flipped,
+    mcnemar,
     paired,
     student,
     told,
     wilson,
 )
+from debiaspl.predictions import Raw, predictions_from
+from debiaspl.report.audit import audit
+from debiaspl.report.audit.correcting import chance_of_imbalance
+from debiaspl.report.audit.findings import Finding, findings
+from debiaspl.report.audit.measures import Shares
 
 
 def binomial(count: int, trials: int, share: float) -> float:
@@ -91,10 +95,10 @@ def test_things_that_happen_by_themselves_are_counted_case_by_case():
 
 
 def test_coins():
-    assert flipped(5, 0) == 1 / 32
-    assert flipped(0, 0) == 1
-    assert either_way(0, 5) == either_way(5, 0) == 1 / 16
-    assert either_way(3, 3) == 1
+    assert mcnemar(5, 0, sides=1) == 1 / 32
+    assert mcnemar(0, 0, sides=1) == 1
+    assert mcnemar(0, 5) == mcnemar(5, 0) == 1 / 16
+    assert mcnemar(3, 3) == 1
 
 
 def test_student_is_the_area_under_its_curve():

@@ -1,6 +1,7 @@
 """A linear classifier of vectors: it learns, it is DebiasPL step by step, and bad input is refused in words."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -8,15 +9,16 @@ import torch.nn.functional as F
 
 from debiaspl.augment import Hide
 from debiaspl.data import ImageSet, Task, Vectors
+from debiaspl.features import Fitted, Table, fit
+from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.models import Scaling
-from debiaspl.training.loop import fit
+from debiaspl.training.loop import fit as fit_task
 from debiaspl.training.settings import parse_settings
-from debiaspl.training.vectors import LINEAR, FittedVectors, enough_steps, fit_vectors, probabilities
 from tests.training.clusters import clusters
 
 
-def accuracy(fitted: FittedVectors, features: torch.Tensor, truth: torch.Tensor) -> float:
-    return float((probabilities(fitted.network, features).argmax(-1) == truth).float().mean())
+def accuracy(fitted: Fitted, features: torch.Tensor, truth: torch.Tensor) -> float:
+    return float((fitted.probabilities(features).argmax(-1) == truth).float().mean())
 
 
 def test_it_learns_from_vectors_without_labels():
@@ -24,8 +26,8 @@ def test_it_learns_from_vectors_without_labels():
     for seed in range(3):
         features, labels, truth = clusters(width=32, labels=2, gap=0.6, seed=seed)
         known = {"steps": 150, "seed": seed}
-        plain.append(accuracy(fit_vectors(features, labels, 3, threshold=1.0, **known), features, truth))
-        debiased.append(accuracy(fit_vectors(features, labels, 3, **known), features, truth))
+        plain.append(accuracy(fit(features, labels, 3, method="supervised", **known), features, truth))
+        debiased.append(accuracy(fit(features, labels, 3, **known), features, truth))
     assert sum(debiased) > sum(plain)
     assert min(plain) > 1 / 3
 
@@ -34,19 +36,19 @@ def test_units_offsets_and_a_feature_that_never_changes_do_not_matter():
     features, labels, truth = clusters()
     odd = features * torch.logspace(-3, 3, 16) + torch.linspace(-100, 100, 16)
     odd = torch.cat([odd.double(), torch.full((len(odd), 1), 7.0)], 1)
-    plain, other = fit_vectors(features, labels, 3, steps=50), fit_vectors(odd, labels, 3, steps=50)
+    plain, other = fit(features, labels, 3, steps=50), fit(odd, labels, 3, steps=50)
     assert other.network.head.weight[:, -1].abs().max() == 0
     assert accuracy(other, odd, truth) == pytest.approx(accuracy(plain, features, truth), abs=0.05)
-    far = fit_vectors(odd + 1e7, labels, 3, steps=50)
-    found = probabilities(far.network, odd + 1e7)
-    torch.testing.assert_close(found, probabilities(other.network, odd), atol=1e-3, rtol=0)
+    far = fit(odd + 1e7, labels, 3, steps=50)
+    found = far.probabilities(odd + 1e7)
+    torch.testing.assert_close(found, other.probabilities(odd), atol=1e-3, rtol=0)
 
 
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_users_generator_alone():
     features, labels, _ = clusters()
     before = torch.get_rng_state()
-    first, second = (fit_vectors(features, labels, 3, steps=30, seed=4) for _ in range(2))
-    other = fit_vectors(features, labels, 3, steps=30, seed=5)
+    first, second = (fit(features, labels, 3, steps=30, seed=4) for _ in range(2))
+    other = fit(features, labels, 3, steps=30, seed=5)
     assert torch.equal(first.network.head.weight, second.network.head.weight)
     assert torch.equal(first.prior, second.prior)
     assert not torch.equal(first.network.head.weight, other.network.head.weight)
@@ -64,7 +66,7 @@ def test_training_is_the_papers_step_written_by_hand():
     sizes = f"steps={steps}", f"labeled_batch={len(labeled)}", f"unlabeled_batch={len(images)}"
     chosen = f"strength={strength}", f"momentum={momentum}", f"threshold={threshold}", f"learning_rate={rate}"
     recipe = parse_settings(LINEAR, ["strong=fixmatch", "weight_decay=0.01", "average_decay=0", *sizes, *chosen])
-    step = fit(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
+    step = fit_task(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
 
     weight, bias, prior = torch.zeros(3, 5), torch.zeros(3), torch.full((3,), 1 / 3)
     speed = [torch.zeros(3, 5), torch.zeros(3)]
@@ -93,7 +95,7 @@ def test_training_is_the_papers_step_written_by_hand():
 
 def test_the_prior_is_how_often_each_class_is_predicted():
     features, labels, truth = clusters((160, 30, 20), gap=2.0)
-    fitted = fit_vectors(features, labels, 3, steps=200, momentum=0.95)
+    fitted = fit(features, labels, 3, steps=200, momentum=0.95)
     shares = torch.bincount(truth, minlength=3) / len(truth)
     torch.testing.assert_close(fitted.prior, shares, atol=0.08, rtol=0)
     assert float(fitted.prior.sum()) == pytest.approx(1)
@@ -107,7 +109,7 @@ def test_given_views_are_drawn_from_and_others_are_made():
         images = ImageSet(Vectors(views, strong=2), labels, ("a", "b", "c"))
         labeled = images.select((labels >= 0).nonzero().flatten())
         recipe = LINEAR.changed(strong=strong, steps=30, threshold=0.5)
-        step = fit(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
+        step = fit_task(recipe, Task(labeled, images.without_labels(), labeled), torch.device("cpu"))
         heads[name] = step.finished().head.weight
     assert not torch.equal(heads["given"], heads["other"])  # the last view is drawn too
     assert not torch.equal(heads["given"], heads["made"])
@@ -115,9 +117,9 @@ def test_given_views_are_drawn_from_and_others_are_made():
 
 def test_half_precision_and_a_class_without_labels():
     features, labels, _ = clusters()
-    assert fit_vectors(features.half(), labels, 4, steps=5).network.head.weight.dtype == torch.float32
-    fitted = fit_vectors(features, labels, 4, steps=50)
-    assert probabilities(fitted.network, features)[:, 3].max() < 0.5
+    assert fit(features.half(), labels, 4, steps=5).network.head.weight.dtype == torch.float32
+    fitted = fit(features, labels, 4, steps=50)
+    assert fitted.probabilities(features)[:, 3].max() < 0.5
 
 
 def test_hidden_features_are_as_many_as_they_should_be_and_noise_as_long():
@@ -156,13 +158,13 @@ def test_what_is_for_pictures_alone_is_refused_for_vectors_and_the_other_way_rou
         "algorithm=contrastmatch": "it trains the features themselves",
     }.items():
         with pytest.raises(ValueError, match=message):
-            fit(parse_settings(LINEAR, [setting]), task, cpu)
+            fit_task(parse_settings(LINEAR, [setting]), task, cpu)
     pictures = ImageSet(torch.zeros(4, 1, 8, 8, dtype=torch.uint8), torch.tensor([0, 1, 0, 1]), ("a", "b"))
     with pytest.raises(ValueError, match="network is linear, which is for vectors, but these are images"):
-        fit(LINEAR, Task(pictures, pictures, pictures), cpu)
+        fit_task(LINEAR, Task(pictures, pictures, pictures), cpu)
     small = LINEAR.changed(network="small")
     with pytest.raises(ValueError, match="strong is hide, which is for vectors of a frozen encoder"):
-        fit(small, Task(pictures, pictures, pictures), cpu)
+        fit_task(small, Task(pictures, pictures, pictures), cpu)
 
 
 @pytest.mark.parametrize(("hidden", "noise"), [(1.0, 0.0), (0.0, -1.0)])
@@ -172,4 +174,23 @@ def test_a_share_and_a_length(hidden, noise):
 
 
 def test_the_number_of_steps_is_bounded():
-    assert [enough_steps(rows) for rows in (2, 30_000, 10**9)] == [500, 600, 1000]
+    assert [enough_steps(rows) for rows in (2, 30_000, 10**9)] == [300, 1000, 1000]
+
+
+def test_methods_share_a_table_and_what_is_remembered_changes_nothing():
+    features, labels, _ = clusters()
+    table = Table(features, device=torch.device("cpu"))
+    for method in ("debiaspl", "graph", "supervised", "softmatch+debiaser", "freematch"):
+        shared, alone = (fit(one, labels, 3, method=method, steps=8) for one in (table, features))
+        assert torch.equal(shared.network.head.weight, alone.network.head.weight)
+        assert (shared.prior is not None) == ("debiaser" in method or method == "debiaspl")
+    with pytest.raises(ValueError, match="vectors"):
+        fit(features, labels, 3, method="contrastmatch", steps=8)
+
+
+def test_a_large_table_has_a_graph_of_some_rows_and_all_labels(monkeypatch):
+    features, labels, truth = clusters()
+    monkeypatch.setattr(sys.modules["debiaspl.features.fit"], "GRAPH_ROWS", len(features) // 3)
+    spread = Table(features, device=torch.device("cpu")).spread(labels, 3)
+    assert spread.shape == (len(features), 3)
+    assert float((spread.argmax(-1) == truth).float().mean()) > 0.8

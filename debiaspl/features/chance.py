@@ -80,14 +80,12 @@ def any_at_least(count: int, probabilities: Iterable[float]) -> float:
     return float(happened[-1]) if count > 0 else 1.0
 
 
-def flipped(more: int, less: int) -> float:
-    """The p-value, one-sided, of the exact test of pairs (McNemar's, and the sign test): a fair coin for each pair."""
-    return at_least(more, more + less, 0.5)
-
-
-def either_way(more: int, less: int) -> float:
-    """The same, two-sided."""
-    return min(1.0, 2 * flipped(max(more, less), min(more, less)))
+def mcnemar(more: int, less: int, sides: int = 2) -> float:
+    """The p-value of the exact test of pairs (McNemar's, and the sign test): a fair coin for each pair. With one side,
+    only an excess of ``more`` counts."""
+    if sides == 1:
+        return at_least(more, more + less, 0.5)
+    return min(1.0, 2 * at_least(max(more, less), more + less, 0.5))
 
 
 def wilson(right: int, total: int) -> tuple[float, float]:

@@ -1,0 +1,120 @@
+"""Checks classifiers on labels that they did not learn from, and chooses between them by a paired test."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import UNLABELED
+from debiaspl.data.given import fold_of
+from debiaspl.features.chance import mcnemar
+from debiaspl.features.fit import Table, fit_recipe
+from debiaspl.training.recipe import Recipe
+
+SUPERVISED, GRAPH, DEBIASPL = "supervised", "graph", "DebiasPL"
+SIGNIFICANT = 0.05
+"""Two models differ significantly where chance alone would show as much less often than this."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models that learned from the same labels, as it was checked."""
+
+    name: str
+    confusion: list[list[int]]
+    """Of the checked labels. Rows: true class. Columns: predicted class."""
+    right_files: frozenset[str]
+    """Which of them it predicts right."""
+    folder: str = ""
+    """Its folder below that of the run; empty for the run itself."""
+
+    @property
+    def right(self) -> int:
+        """Checked labels that it predicts right."""
+        return sum(row[number] for number, row in enumerate(self.confusion))
+
+    @property
+    def checked(self) -> int:
+        return sum(map(sum, self.confusion))
+
+    @property
+    def recall(self) -> list[float | None]:
+        """Recall of each class; None without a checked label."""
+        return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
+
+    @property
+    def worst_recall(self) -> float:
+        return min(recall for recall in self.recall if recall is not None)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two models on the same labels."""
+
+    more: int
+    """Labels that only the first predicts right."""
+    less: int
+    """Labels that only the second does."""
+
+    @property
+    def chance(self) -> float:
+        """How often two equally good models would differ as much, either way."""
+        return mcnemar(self.more, self.less) if self.more + self.less else 1.0
+
+    @property
+    def significant(self) -> bool:
+        return self.chance < SIGNIFICANT
+
+
+def paired(first: Candidate, second: Candidate) -> Paired:
+    """How two models differ, label by label."""
+    ours, theirs = first.right_files, second.right_files
+    return Paired(len(ours - theirs), len(theirs - ours))
+
+
+def choose(candidates: Sequence[Candidate], checked: bool = True) -> Candidate:
+    """The model that is used: the last of the candidates, which was the best on average over many sets of photos
+    (results/photos), unless another one is significantly better on these labels."""
+    preferred = candidates[-1]
+    better = [one for one in candidates[:-1] if _beats(one, preferred)] if checked else []
+    return max(better, key=lambda one: one.right, default=preferred)
+
+
+def _beats(one: Candidate, other: Candidate) -> bool:
+    found = paired(one, other)
+    return found.more > found.less and found.significant
+
+
+def crosscheck(
+    recipes: Mapping[str, Recipe],
+    table: Table,
+    labels: Tensor,
+    classes: Sequence[str],
+    ids: Sequence[str],
+    folds: int,
+    begin: Mapping[str, Tensor] | None = None,
+) -> list[Candidate]:
+    """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
+    always learned from, and so is not checked. ``begin`` as in ``fit_recipe``, for all that start from class names."""
+    fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
+    predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
+    for number in range(folds):
+        held_out = fold == number
+        known = labels.masked_fill(held_out, UNLABELED)
+        for name, recipe in recipes.items():
+            own = begin if recipe.first_classifier == "text" else None
+            fitted = fit_recipe(recipe, table, known, classes, ids, begin=own)
+            predicted[name][held_out] = fitted.label_rows(table, held_out)
+    checked = (fold >= 0).nonzero().flatten()
+    return [compared(name, predicted[name], labels, checked, len(classes), ids) for name in recipes]
+
+
+def compared(
+    name: str, predicted: Tensor, labels: Tensor, checked: Tensor, num_classes: int, ids: Sequence[str]
+) -> Candidate:
+    """A model by its predictions of the rows ``checked``."""
+    cells = labels[checked] * num_classes + predicted[checked]
+    confusion = torch.bincount(cells, minlength=num_classes**2).reshape(num_classes, num_classes).tolist()
+    right = frozenset(ids[row] for row in checked[predicted[checked] == labels[checked]].tolist())
+    return Candidate(name, confusion, right)

@@ -1,0 +1,212 @@
+"""Fits a linear classifier to a table of features, in memory: any algorithm with any correction that works on vectors.
+
+    fitted = fit(features, labels, num_classes, method="debiaspl", seed=0)
+    fitted.probabilities(features)
+
+Photos with a frozen encoder, zero-shot students and ``DebiasedClassifier`` all end here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl.data import Hints, ImageSet, Task, Vectors
+from debiaspl.graph import Graph, ridge_weights
+from debiaspl.models import LinearNetwork, Scaling
+from debiaspl.training.classifier import as_classifier, class_means
+from debiaspl.training.first_classifier import MEANS, RANDOM, TEXT, with_finite_bias
+from debiaspl.training.loop import fit as fit_task
+from debiaspl.training.method import with_method
+from debiaspl.training.recipe import Choice, Recipe
+
+CHUNK = 8192
+UNIT_FROM = 64
+"""From this number of columns on, features are treated as an embedding or pixels, whose columns have one unit."""
+GRAPH_ROWS = 100_000
+"""Most rows in the graph; of a larger table, evenly spaced ones and those with a label."""
+LINEAR = Recipe(
+    "linear",
+    network=Choice("linear"),
+    algorithm=Choice("fixmatch", {"threshold": 0.7, "joint": False}),
+    correction=Choice("debiaser", {"strength": 0.5, "momentum": 0.99}),
+    strong=Choice("hide"),
+    flip=False,
+    unlabeled_batch=128,
+    learning_rate=1.0,
+    arc=1.0,
+    weight_decay=1e-4,
+    average_decay=0.9,
+)
+"""The settings of a fit: the learning rate falls to 0, so that the last weights need little averaging."""
+
+
+class Table:
+    """Features of all rows, and what every fit of them shares: their scaling, the graph, and labels spread over it."""
+
+    def __init__(self, features: Tensor, unit: bool | None = None, device: torch.device | None = None) -> None:
+        """``features`` are finite floats, (N, D). With ``unit`` rows are divided by their length, for features that
+        differ by their direction, as an encoder's; otherwise every column is divided by its deviation."""
+        device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.scaling = Scaling.of(features, features.shape[1] >= UNIT_FROM if unit is None else unit)
+        self.rows: Tensor = self.scaling(features).to(device)
+        """The scaled features, which a classifier is trained with."""
+        self._spread: tuple[Tensor, Tensor] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph of the nearest neighbours; the search is the same for all labels."""
+        return Graph.of(self.rows)
+
+    @torch.no_grad()
+    def spread(self, labels: Tensor, num_classes: int) -> Tensor:
+        """Class probabilities of every row, (N, C), by labels that spread over the graph; remembered for one set of
+        labels, as several methods are fitted to the same ones."""
+        if self._spread is None or not torch.equal(self._spread[0], labels):
+            self._spread = labels.clone(), self._propagate(labels, num_classes).to(self.rows.device)
+        return self._spread[1]
+
+    def _propagate(self, labels: Tensor, num_classes: int) -> Tensor:
+        if len(self) <= GRAPH_ROWS:
+            return self.graph.spread(labels, num_classes)
+        chosen = labels.cpu() >= 0
+        chosen[:: -(-len(self) // GRAPH_ROWS)] = True
+        graph = Graph.of(self.rows[chosen.to(self.rows.device)])
+        probabilities = graph.spread(labels[chosen.to(labels.device)], num_classes)
+        return torch.cat([graph.carried(probabilities, part) for part in torch.split(self.rows, CHUNK)])
+
+    @torch.no_grad()
+    def first_classifier(self, kind: str, labels: Tensor, num_classes: int) -> dict[str, Tensor]:
+        """The weights that training begins with, by name."""
+        if kind == RANDOM:
+            return {}
+        head = nn.Linear(self.rows.shape[1], num_classes, device="meta").to_empty(device=self.rows.device)
+        labels = labels.to(self.rows.device)
+        mean = self.rows.mean(0)
+        if kind == MEANS:
+            known = labels >= 0
+            return with_finite_bias(class_means(head, self.rows[known], labels[known], mean))
+        label = torch.where(labels >= 0, labels, self.spread(labels, num_classes).argmax(-1))
+        centred = self.rows - mean
+        weights = ridge_weights(nn.functional.normalize(centred, dim=-1), label, num_classes)
+        return with_finite_bias(as_classifier(head, weights, centred, mean))
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A classifier, on the CPU."""
+
+    network: LinearNetwork
+    """For raw features: their scaling is inside."""
+    prior: Tensor | None
+    """(C,): how often the model predicted each class during training, the bias that was removed; None without one."""
+    recipe: Recipe = field(repr=False)
+    """What was computed."""
+
+    @property
+    def steps(self) -> int:
+        return self.recipe.steps
+
+    @torch.no_grad()
+    def probabilities(self, features: Tensor) -> Tensor:
+        """Class probabilities, (N, C), of raw features, (N, D)."""
+        return torch.cat([self.network(part).softmax(-1) for part in torch.split(features, CHUNK)])
+
+    @torch.no_grad()
+    def label_rows(self, table: Table, chosen: Tensor) -> Tensor:
+        """The predicted classes of these rows of its table, which is scaled already."""
+        logits: Tensor = self.network.head(table.rows[chosen.to(table.rows.device)].cpu())
+        return logits.argmax(-1)
+
+
+def fit(
+    features: Tensor | Table,
+    labels: Tensor,
+    num_classes: int,
+    *,
+    method: str = "debiaspl",
+    seed: int = 0,
+    steps: int | None = None,
+    unit: bool | None = None,
+    first_classifier: str = "graph",
+    threshold: float = 0.7,
+    strength: float = 0.5,
+    momentum: float = 0.99,
+    device: torch.device | None = None,
+) -> Fitted:
+    """Fit a linear classifier. Every row is also used as an unlabeled one, as in FixMatch. The caller must ensure that
+    rows are finite and that at least two classes have labels.
+
+    Args:
+        features: (N, D) floats, a row per image; or a ``Table``, which several fits share.
+        labels: int64, (N,); -1 for no label.
+        num_classes: number of classes.
+        method: ``debiaspl``, ``fixmatch``, ``supervised``, ``graph``, ALGORITHM or ALGORITHM+CORRECTION.
+        seed: seed of order and views.
+        steps: training steps; by default chosen from the number of rows.
+        unit: whether rows are divided by their length; by default from 64 columns on.
+        first_classifier: ``graph`` begins with labels spread over the graph of nearest neighbours, unless the method
+            uses labeled rows alone; ``means`` or ``random``.
+        threshold: labels less confident than this are not used. FixMatch's 0.95 is for deep networks.
+        strength: how much of the bias is removed; 0 is FixMatch.
+        momentum: momentum of the running estimate of the bias.
+        device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
+    """
+    table = features if isinstance(features, Table) else Table(features, unit, device)
+    recipe = with_method(LINEAR.changed(first_classifier=first_classifier), method)
+    values: dict[str, Any] = {"threshold": threshold, "strength": strength, "momentum": momentum}
+    recipe = recipe.changed(**{name: value for name, value in values.items() if recipe.owner(name)})
+    recipe = replace(recipe, seed=seed, steps=steps or enough_steps(len(table)))
+    return fit_recipe(recipe, table, labels, tuple(map(str, range(num_classes))))
+
+
+def fit_recipe(
+    recipe: Recipe,
+    table: Table,
+    labels: Tensor,
+    classes: Sequence[str],
+    ids: Sequence[str] = (),
+    hints: Hints | None = None,
+    begin: Mapping[str, Tensor] | None = None,
+) -> Fitted:
+    """``fit`` for a recipe. ``hints`` are another model's labels of all rows, and ``ids`` their names, for algorithms
+    that use them; ``begin`` are initial weights instead of those that the recipe names."""
+    task, recipe = _task(recipe, table, labels, classes, ids, hints)
+    if begin is None:
+        if recipe.first_classifier == TEXT:
+            raise ValueError("first_classifier is text, which needs an encoder that reads text. Use graph or random.")
+        begin = table.first_classifier(recipe.first_classifier, labels, len(classes))
+    step = fit_task(recipe, task, table.rows.device, begin)
+    network = LinearNetwork(table.rows.shape[1], len(classes))
+    network.load_state_dict(step.finished().state_dict())
+    network.scaling = table.scaling
+    prior = getattr(step.algorithm.correction, "prior", None)
+    return Fitted(
+        network.eval().requires_grad_(False), None if prior is None else prior.detach().float().cpu().clone(), recipe
+    )
+
+
+def _task(
+    recipe: Recipe, table: Table, labels: Tensor, classes: Sequence[str], ids: Sequence[str], hints: Hints | None
+) -> tuple[Task, Recipe]:
+    """The rows as a task, and the recipe with batches that are not larger than the sets they are drawn from."""
+    known = (labels >= 0).nonzero().flatten()
+    if recipe.algorithm.name == "graph" and hints is None:
+        confidence, label = table.spread(labels, len(classes)).max(-1)
+        hints = Hints(label, confidence)
+    every = ImageSet(Vectors(table.rows[:, None]), labels.to(table.rows.device), tuple(classes), tuple(ids))
+    labeled = every.select(known)
+    task = Task(labeled, every.without_labels(), labeled, hints=hints)
+    batches = min(recipe.labeled_batch, len(known)), min(recipe.unlabeled_batch, len(labels))
+    return task, replace(recipe, labeled_batch=batches[0], unlabeled_batch=batches[1])
+
+
+def enough_steps(rows: int) -> int:
+    """Enough to see each row a few times, and few enough to take seconds."""
+    return min(max(rows // 25, 300), 1000)

@@ -1,0 +1,50 @@
+"""Models are checked on labels that they did not learn from, and another than the preferred one must be better."""
+
+import pytest
+import torch
+
+from debiaspl.features import Table
+from debiaspl.features.crosscheck import Candidate, choose, crosscheck, paired
+from debiaspl.features.fit import LINEAR, fit_recipe
+from debiaspl.training.method import with_method
+from tests.training.clusters import clusters
+
+
+def candidate(name: str, right: set[str], total: int = 40) -> Candidate:
+    return Candidate(name, [[len(right), total - len(right)], [0, 0]], frozenset(right))
+
+
+def names(count: int) -> set[str]:
+    return {str(number) for number in range(count)}
+
+
+@pytest.mark.parametrize(("other", "chosen"), [(20, "ours"), (25, "ours"), (26, "other"), (40, "other")])
+def test_another_model_is_chosen_only_if_it_is_significantly_better(other, chosen):
+    models = candidate("supervised", names(10)), candidate("other", names(other)), candidate("ours", names(20))
+    assert choose(models).name == chosen
+    assert choose(models, checked=False).name == "ours"
+
+
+def test_pairs_are_counted_label_by_label():
+    found = paired(candidate("a", {"1", "2", "3"}), candidate("b", {"3", "4"}))
+    assert (found.more, found.less, found.chance, found.significant) == (2, 1, 1.0, False)
+    assert paired(candidate("a", {"1"}), candidate("b", {"1"})).chance == 1.0
+
+
+def test_each_label_is_predicted_by_a_model_that_did_not_learn_from_it():
+    features, labels, _ = clusters(labels=6, gap=2.0)
+    labels[labels == 2] = -1
+    labels[-1] = 2  # its only label is always learned from
+    ids, classes = tuple(map(str, range(len(labels)))), ("a", "b", "c")
+    table = Table(features, device=torch.device("cpu"))
+    recipe = with_method(LINEAR, "supervised").changed(steps=30)
+    one, same = crosscheck({"one": recipe, "same": recipe}, table, labels, classes, ids, folds=3)
+    assert one.right_files == same.right_files
+    assert (one.checked, one.recall[2], [sum(row) for row in one.confusion]) == (12, None, [6, 6, 0])
+    flipped = labels.clone()
+    place = int((labels >= 0).nonzero()[0])
+    flipped[place] = 1 - labels[place]
+    (wrong,) = crosscheck({"one": recipe}, table, flipped, classes, ids, folds=3)
+    assert wrong.checked == 12
+    assert str(place) not in wrong.right_files
+    assert fit_recipe(recipe, table, labels, classes).label_rows(table, labels >= 0).shape == (13,)
