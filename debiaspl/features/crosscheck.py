@@ -9,7 +9,7 @@ from torch import Tensor
 from debiaspl.data import UNLABELED
 from debiaspl.data.given import fold_of
 from debiaspl.features.chance import mcnemar
-from debiaspl.features.fit import Table, fit_recipe
+from debiaspl.features.fit import FeatureTable, fit_recipe
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH, DEBIASPL = "supervised", "graph", "DebiasPL"
@@ -88,7 +88,7 @@ def _beats(one: Candidate, other: Candidate) -> bool:
 
 def crosscheck(
     recipes: Mapping[str, Recipe],
-    table: Table,
+    table: FeatureTable,
     labels: Tensor,
     classes: Sequence[str],
     ids: Sequence[str],

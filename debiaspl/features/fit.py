@@ -44,7 +44,7 @@ LINEAR = Recipe(
 """The settings of a fit: the learning rate falls to 0, so that the last weights need little averaging."""
 
 
-class Table:
+class FeatureTable:
     """Features of all rows, and what every fit of them shares: their scaling, the graph, and labels spread over it."""
 
     def __init__(self, features: Tensor, unit: bool | None = None, device: torch.device | None = None) -> None:
@@ -119,14 +119,14 @@ class Fitted:
         return torch.cat([self.network(part).softmax(-1) for part in torch.split(features, CHUNK)])
 
     @torch.no_grad()
-    def label_rows(self, table: Table, chosen: Tensor) -> Tensor:
+    def label_rows(self, table: FeatureTable, chosen: Tensor) -> Tensor:
         """The predicted classes of these rows of its table, which is scaled already."""
         logits: Tensor = self.network.head(table.rows[chosen.to(table.rows.device)].cpu())
         return logits.argmax(-1)
 
 
 def fit(
-    features: Tensor | Table,
+    features: Tensor | FeatureTable,
     labels: Tensor,
     num_classes: int,
     *,
@@ -144,7 +144,7 @@ def fit(
     rows are finite and that at least two classes have labels.
 
     Args:
-        features: (N, D) floats, a row per image; or a ``Table``, which several fits share.
+        features: (N, D) floats, a row per image; or a ``FeatureTable``, which several fits share.
         labels: int64, (N,); -1 for no label.
         num_classes: number of classes.
         method: ``debiaspl``, ``fixmatch``, ``supervised``, ``graph``, ALGORITHM or ALGORITHM+CORRECTION.
@@ -158,7 +158,7 @@ def fit(
         momentum: momentum of the running estimate of the bias.
         device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
     """
-    table = features if isinstance(features, Table) else Table(features, unit, device)
+    table = features if isinstance(features, FeatureTable) else FeatureTable(features, unit, device)
     recipe = with_method(LINEAR.changed(first_classifier=first_classifier), method)
     values: dict[str, Any] = {"threshold": threshold, "strength": strength, "momentum": momentum}
     recipe = recipe.changed(**{name: value for name, value in values.items() if recipe.owner(name)})
@@ -168,7 +168,7 @@ def fit(
 
 def fit_recipe(
     recipe: Recipe,
-    table: Table,
+    table: FeatureTable,
     labels: Tensor,
     classes: Sequence[str],
     ids: Sequence[str] = (),
@@ -193,7 +193,7 @@ def fit_recipe(
 
 
 def _task(
-    recipe: Recipe, table: Table, labels: Tensor, classes: Sequence[str], ids: Sequence[str], hints: Hints | None
+    recipe: Recipe, table: FeatureTable, labels: Tensor, classes: Sequence[str], ids: Sequence[str], hints: Hints | None
 ) -> tuple[Task, Recipe]:
     """The rows as a task, and the recipe with batches that are not larger than the sets they are drawn from."""
     known = (labels >= 0).nonzero().flatten()

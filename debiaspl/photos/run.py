@@ -89,7 +89,9 @@ def train_photos(
         results = [_trained(each, out, options, check, images, numbered, folder) for folder, each in methods]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {go_on}", signal.SIGINT) from None
-    found = tuple(TrainedCandidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True))
+    found = tuple(
+        TrainedCandidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True)
+    )
     chosen = choose_by_evidence(found, check.folds > 0)
     hand_out(out, chosen.folder)
     return Outcome(found, check, chosen)

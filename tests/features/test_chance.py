@@ -24,11 +24,6 @@ from debiaspl.features.chance import (
     told,
     wilson,
 )
-from debiaspl.predictions import Raw, predictions_from
-from debiaspl.report.audit import audit
-from debiaspl.report.audit.correcting import chance_of_imbalance
-from debiaspl.report.audit.findings import Finding, findings
-from debiaspl.report.audit.measures import Shares
 
 
 def binomial(count: int, trials: int, share: float) -> float:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.features import Table
+from debiaspl.features import FeatureTable
 from debiaspl.features.crosscheck import Candidate, choose, crosscheck, paired
 from debiaspl.features.fit import LINEAR, fit_recipe
 from debiaspl.training.method import with_method
@@ -36,7 +36,7 @@ def test_each_label_is_predicted_by_a_model_that_did_not_learn_from_it():
     labels[labels == 2] = -1
     labels[-1] = 2  # its only label is always learned from
     ids, classes = tuple(map(str, range(len(labels)))), ("a", "b", "c")
-    table = Table(features, device=torch.device("cpu"))
+    table = FeatureTable(features, device=torch.device("cpu"))
     recipe = with_method(LINEAR, "supervised").changed(steps=30)
     one, same = crosscheck({"one": recipe, "same": recipe}, table, labels, classes, ids, folds=3)
     assert one.right_files == same.right_files

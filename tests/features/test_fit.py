@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from debiaspl.augment import Hide
 from debiaspl.data import ImageSet, Task, Vectors
-from debiaspl.features import Fitted, Table, fit
+from debiaspl.features import Fitted, FeatureTable, fit
 from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.models import Scaling
 from debiaspl.training.loop import fit as fit_task
@@ -179,7 +179,7 @@ def test_the_number_of_steps_is_bounded():
 
 def test_methods_share_a_table_and_what_is_remembered_changes_nothing():
     features, labels, _ = clusters()
-    table = Table(features, device=torch.device("cpu"))
+    table = FeatureTable(features, device=torch.device("cpu"))
     for method in ("debiaspl", "graph", "supervised", "softmatch+debiaser", "freematch"):
         shared, alone = (fit(one, labels, 3, method=method, steps=8) for one in (table, features))
         assert torch.equal(shared.network.head.weight, alone.network.head.weight)
@@ -191,6 +191,6 @@ def test_methods_share_a_table_and_what_is_remembered_changes_nothing():
 def test_a_large_table_has_a_graph_of_some_rows_and_all_labels(monkeypatch):
     features, labels, truth = clusters()
     monkeypatch.setattr(sys.modules["debiaspl.features.fit"], "GRAPH_ROWS", len(features) // 3)
-    spread = Table(features, device=torch.device("cpu")).spread(labels, 3)
+    spread = FeatureTable(features, device=torch.device("cpu")).spread(labels, 3)
     assert spread.shape == (len(features), 3)
     assert float((spread.argmax(-1) == truth).float().mean()) > 0.8

@@ -50,7 +50,9 @@ def test_the_run_is_handed_out_unless_another_is_significantly_better(supervised
 
 
 def test_results_of_an_earlier_version_tell_nothing():
-    old = TrainedCandidate("supervised", {"confusion": [[40, 0], [0, 0]], "test": 40, "check": {"kind": "cross-check"}}, "s")
+    old = TrainedCandidate(
+        "supervised", {"confusion": [[40, 0], [0, 0]], "test": 40, "check": {"kind": "cross-check"}}, "s"
+    )
     assert choose_by_evidence([old, candidate("DebiasPL", photos(0, 20))], checked=True).name == "DebiasPL"
 
 

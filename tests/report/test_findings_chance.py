@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from debiaspl.features.chance import LEVEL
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.measures import Shares
-from debiaspl.features.chance import LEVEL
 from debiaspl.report.findings.audit import Finding, chance_of_imbalance, findings
 
 

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.report.audit.change import Change
-from debiaspl.report.audit.measures import Agreement, Shares
-from debiaspl.report.audit.numbers import Audit
 from debiaspl.features.chance import (
     LEVEL,
     Finding,
@@ -24,6 +21,9 @@ from debiaspl.features.chance import (
     mcnemar,
     told,
 )
+from debiaspl.report.audit.change import Change
+from debiaspl.report.audit.measures import Agreement, Shares
+from debiaspl.report.audit.numbers import Audit
 
 MUCH = 1.2
 """A class predicted this many times as often as expected is called favoured; below the inverse, neglected."""
