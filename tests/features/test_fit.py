@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from debiaspl.augment import Hide
 from debiaspl.data import ImageSet, Task, Vectors
-from debiaspl.features import Fitted, FeatureTable, fit
+from debiaspl.features import FeatureTable, Fitted, fit
 from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.models import Scaling
 from debiaspl.training.loop import fit as fit_task
