@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import Any
@@ -112,36 +113,27 @@ class CompositeBuilder:
             if part in names[:number]:
                 raise ValueError(f"correction is {name}, which names {part} twice. Name each part once.")
         self.builders = {part: known[part] for part in names}
-        self.needed: dict[str, list[str]] = {part: [] for part in names}
-        """Arguments of each part that describe the data."""
-        self.settings: dict[str, tuple[str, str]] = {}
-        """Setting -> its part, and its name in that part."""
-        named = {part: _named(made) for part, made in self.builders.items()}
-        parameters: dict[str, inspect.Parameter] = {}
-        for part, items in named.items():
-            for item in items:
-                if item.default is item.empty:
-                    self.needed[part].append(item.name)
-                    key = item.name
-                else:
-                    twice = sum(item.name == other.name for others in named.values() for other in others) > 1
-                    key = f"{part.replace('-', '_')}_{item.name}" if twice else item.name
-                    self.settings[key] = part, item.name
-                parameters[key] = item.replace(name=key, kind=inspect.Parameter.KEYWORD_ONLY)
-        ordered = sorted(parameters.values(), key=lambda item: item.default is not item.empty)
-        self.__signature__ = inspect.Signature(ordered)
+        self.arguments: dict[str, inspect.Parameter] = {}
+        """The arguments of all parts, by the names that they have here."""
+        self.targets: dict[str, list[tuple[str, str]]] = {}
+        """Name of an argument -> the parts that take it, each with its own name for it."""
+        items = [(part, item) for part, builder in self.builders.items() for item in _named(builder)]
+        counts = Counter(item.name for _, item in items)
+        for part, item in items:
+            is_setting = item.default is not item.empty
+            prefix = f"{part.replace('-', '_')}_" if is_setting and counts[item.name] > 1 else ""
+            self.arguments[prefix + item.name] = item
+            self.targets.setdefault(prefix + item.name, []).append((part, item.name))
 
     def __call__(self, **arguments: Any) -> Composite:
-        own: dict[str, dict[str, Any]] = {
-            part: {name: arguments[name] for name in names} for part, names in self.needed.items()
-        }
-        for key, (part, name) in self.settings.items():
-            if key in arguments:
-                own[part][name] = arguments[key]
-        return Composite({part: made(**own[part]) for part, made in self.builders.items()})
+        by_part: dict[str, dict[str, Any]] = {part: {} for part in self.builders}
+        for key, value in arguments.items():
+            for part, name in self.targets[key]:
+                by_part[part][name] = value
+        return Composite({part: builder(**by_part[part]) for part, builder in self.builders.items()})
 
 
-def _named(made: Callable[..., Correction]) -> list[inspect.Parameter]:
+def _named(builder: Callable[..., Correction]) -> list[inspect.Parameter]:
     """The arguments that can be passed by name; the null correction has none."""
     unnamed = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [item for item in inspect.signature(made).parameters.values() if item.kind not in unnamed]
+    return [item for item in inspect.signature(builder).parameters.values() if item.kind not in unnamed]

@@ -1,13 +1,11 @@
 """Networks, and averages of their weights."""
 
 from debiaspl.models.average import Average, FurtherHead, further_heads
-from debiaspl.models.linear import LinearNetwork
-from debiaspl.models.network import Network
+from debiaspl.models.network import LinearNetwork, Network, SmallNet
 from debiaspl.models.predict import Seen, predict_set
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
 from debiaspl.models.scaling import Scaling, scale
-from debiaspl.models.small import SmallNet
 from debiaspl.models.start import (
     ALGORITHM,
     TrainedNetwork,

@@ -1,8 +1,10 @@
-"""The base class of all networks: features, then a linear classifier; and the initial weights of convolutions."""
+"""The base class of all networks: features, then a linear classifier; a linear network, and one for small images."""
 
 from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
+
+from debiaspl.models.scaling import Scaling
 
 
 class Network(nn.Module, ABC):
@@ -34,3 +36,59 @@ def initialise(network: Network) -> None:
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     nn.init.xavier_normal_(network.head.weight)
     nn.init.zeros_(network.head.bias)
+
+
+class LinearNetwork(Network):
+    """A linear classifier that starts at zero: the first predictions are uniform, and no random numbers are drawn.
+
+    It is trained with scaled vectors. After its ``scaling`` is set, it takes raw vectors.
+    """
+
+    scaling: Scaling | None
+
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.scaling = None
+        # No random initial weights, which would use numbers of the user's generator.
+        self.head: nn.Linear = nn.Linear(num_features, num_classes, device="meta").to_empty(device="cpu")
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def embed(self, images: Tensor) -> Tensor:
+        return images if self.scaling is None else self.scaling(images)
+
+
+class SmallNet(Network):
+    """Four convolutions that halve the image twice, then the mean; for 8x8 to 32x32 images, fast on a CPU.
+
+    Args:
+        num_classes: number of classes.
+        channels: channels of the images.
+        width: channels of the first convolution; the last has four times as many.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
+    """
+
+    def __init__(self, num_classes: int, channels: int = 1, width: int = 16, norm_momentum: float = 0.1) -> None:
+        super().__init__()
+        if width < 1:
+            raise ValueError(f"width is {width}, expected at least 1.")
+        layers: list[nn.Module] = []
+        for incoming, outgoing, stride in (
+            (channels, width, 1),
+            (width, 2 * width, 2),
+            (2 * width, 4 * width, 1),
+            (4 * width, 4 * width, 2),
+        ):
+            layers += [
+                nn.Conv2d(incoming, outgoing, 3, stride, padding=1, bias=False),
+                nn.BatchNorm2d(outgoing, momentum=norm_momentum),
+                nn.ReLU(inplace=True),
+            ]
+        self.features = nn.Sequential(*layers)
+        self.num_features = 4 * width
+        self.head = nn.Linear(self.num_features, num_classes)
+
+    def embed(self, images: Tensor) -> Tensor:
+        features: Tensor = self.features(images).mean((2, 3))
+        return features

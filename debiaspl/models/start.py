@@ -25,6 +25,8 @@ from debiaspl.files import digest_if_there
 NESTED = ("state_dict", "model")
 AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
 """Names of averages beside the trained network. The trained network is used: its own average starts as its copy."""
+LARGEST_SIDE = 16_383
+"""Largest side of an image that views support."""
 SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
 ALGORITHM = "algorithm."
@@ -123,12 +125,16 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
     try:
         with safe_open(path, "pt") as file:
             facts = json.loads((file.metadata() or {}).get("debiaspl", "{}"))
-        network = facts["network"]
-        return TrainedNetwork(
-            str(network["name"]), dict(network["settings"]), int(facts["channels"]), int(facts["size"][0])
-        )
+        network, channels, side = facts["network"], facts["channels"], facts["size"][0]
+        trained = TrainedNetwork(str(network["name"]), dict(network["settings"]), int(channels), int(side))
     except _DAMAGED:  # a RecursionError is a RuntimeError
         return None
+    if channels not in (1, 3) or not 1 <= trained.side <= LARGEST_SIDE:
+        raise ValueError(
+            f"{path} is damaged: its network was trained on images with {channels} channels and a side of {side}, "
+            f"expected 1 or 3 channels and a side of 1 to {LARGEST_SIDE}. Use another start."
+        )
+    return trained
 
 
 def _of_run(

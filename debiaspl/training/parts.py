@@ -36,6 +36,9 @@ PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
 # Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend.
 OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 
+TYPES: dict[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), tuple: (tuple, list)}
+"""Types of values that a setting with a default of this type takes; others take anything."""
+
 # Arguments that the run passes to parts that declare them. They cannot be set, and a part that does not declare one
 # does not get it: the signature of a correction shows whether it needs class counts.
 SUPPLIED = (
@@ -78,11 +81,16 @@ def settings_of(kind: str, name: str) -> dict[str, Any]:
     return {key: item.default for key, item in _arguments(find(kind, name)).items() if key not in SUPPLIED}
 
 
-def check_settings(kind: str, name: str, settings: Iterable[str]) -> None:
+def check_settings(kind: str, name: str, settings: Mapping[str, Any]) -> None:
+    """Raise for a setting that the part does not have, or a value that is of another type than its default."""
     known = settings_of(kind, name)
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}. It has {listed(known)}.")
+    for key, value in settings.items():
+        types = TYPES.get(type(known[key]), ())
+        if types and (not isinstance(value, types) or isinstance(value, bool) != (bool in types)):
+            raise ValueError(f"{key} of {kind} {name!r} is {value!r}, expected a value like {known[key]!r}.")
 
 
 def owners(setting: str) -> dict[str, list[str]]:
@@ -105,6 +113,8 @@ def _arguments(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 
     Remembered: hundreds of recipes are checked when the command starts, and name the same few parts.
     """
+    if isinstance(builder, CompositeBuilder):
+        return builder.arguments
     named: dict[str, inspect.Parameter] = {}
     for source in inspect.getmro(builder) if isinstance(builder, type) else (builder,):
         parameters = inspect.signature(source).parameters.values()

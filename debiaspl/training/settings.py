@@ -89,7 +89,7 @@ def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
     """The first sentence of documentation for each setting of a class and its parents."""
     if isinstance(builder, CompositeBuilder):
         parts = {part: help_texts(made) for part, made in builder.builders.items()}
-        return {key: parts[part][name] for key, (part, name) in builder.settings.items()}
+        return {key: parts[part].get(name, "") for key, ((part, name), *_) in builder.targets.items()}
     made: Any = builder.func if isinstance(builder, partial) else builder
     texts: dict[str, str] = {}
     for source in reversed(inspect.getmro(made)) if isinstance(made, type) else (made,):

@@ -1,5 +1,6 @@
 """First weights from checkpoints of many shapes: the right ones are found, and everything else is refused in words."""
 
+import json
 import os
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from debiaspl.models import MODELS
-from debiaspl.models.start import first_weights, start_digest
+from debiaspl.models.start import first_weights, start_digest, trained_network
 from tests.models.moco import moco, projection, trained, under, write
 
 OWN = {
@@ -169,6 +170,14 @@ def test_the_digest_is_of_the_content(tmp_path):
     first = start_digest(str(path))
     path.write_bytes(b"two")
     assert "" != first != start_digest(str(path)) != ""
+
+
+@pytest.mark.parametrize("facts", [{"size": [10**30, 1]}, {"size": [-8, 8]}, {"channels": 7}])
+def test_a_run_with_impossible_images_is_damaged(tmp_path, facts):
+    about = {"network": {"name": "small", "settings": {}}, "channels": 1, "size": [8, 8], **facts}
+    save_file({"head.weight": torch.zeros(1)}, tmp_path / "model.safetensors", {"debiaspl": json.dumps(about)})
+    with pytest.raises(ValueError, match="damaged"):
+        trained_network(str(tmp_path))
 
 
 def test_a_published_start_fits_the_resnet(tmp_path):

@@ -286,3 +286,18 @@ def test_the_progress_line_is_silent_on_a_terminal_that_cannot_overwrite(monkeyp
     with ProgressLine("digits-10", 0, 600, stream) as line:
         line.show(300, RECORD)
     assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "settings"),
+    [
+        ("network", "small", {"width": "x"}),
+        ("network", "small", {"width": True}),
+        ("network", "resnet9", {"widths": 8}),
+        ("algorithm", "fixmatch", {"joint": 1}),
+        ("correction", "debiaser+tau-norm", {"tau": [0.5]}),
+    ],
+)
+def test_a_setting_of_another_type_is_refused(part, name, settings):
+    with pytest.raises(ValueError, match=rf"{next(iter(settings))} of {part} .* expected a value like"):
+        dataclasses.replace(TINY, **{part: Choice(name, settings)})
