@@ -68,12 +68,11 @@ def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool
     Names that differ only in upper and lower case are equal, unless ``alike`` is true: text models and some file
     systems do not distinguish them.
     """
-    if isinstance(names, str):
-        raise DataError(f"{origin} is the text {names!r}, expected a list of names, such as ['river', 'forest'].")
-    given = list(names)
+    given = [names] if isinstance(names, str) else list(names)
     strange = [name for name in given if not isinstance(name, str)]
-    if strange:
-        raise DataError(f"{origin} contains {strange[0]!r}, expected names as text, such as ['river', 'forest'].")
+    if isinstance(names, str) or strange:
+        found = names if isinstance(names, str) else strange[0]
+        raise DataError(f"{origin} has {found!r}, expected a list of names, such as ['river', 'forest'].")
     classes = tuple(composed(name.strip()) for name in given)
     if "" in classes:
         raise DataError(
@@ -91,13 +90,14 @@ def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool
             f"{origin} has {f'one class, {classes[0]!r}' if classes else 'no class'}. Expected two or more names, "
             'separated by commas or one per line of a file. For a single class, add a second one, such as "other".'
         )
-    seen: dict[str, str] = {}
+    seen: set[str] = set()
     for name in classes:
         key = name if alike else name.casefold()
         if key in seen:
-            also = "" if seen[key] == name else f" (also as {seen[key]!r})"
-            raise DataError(f"{origin} has the class {name!r} twice{also}. Expected different names.")
-        seen[key] = name
+            raise DataError(
+                f"{origin} has the class {name!r} twice, or only in another case. Expected different names."
+            )
+        seen.add(key)
     return classes
 
 

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import http.client
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -80,54 +79,56 @@ def _get_archive(source: Source, folder: Path, inside: str, target: Path, watch:
 def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: float = 30.0, tries: int = 5) -> bool:
     """Download a file to ``target``; False if it is there. An interrupted download continues where it stopped."""
     with _disk_errors(target.parent):
-        if target.exists():
-            if (found := digest_of_file(target, "md5")) != source.md5:
-                raise DataError(f"{target} has the md5 {found}, expected {source.md5}. Move it away and try again.")
-            return False
         partial = target.with_name(f"{target.name}.partial")
-        with _opened(partial) as file:
-            _receive(source, target, file, watch, timeout, tries)
-        if (found := digest_of_file(partial, "md5")) != source.md5:
+        there = target.exists()
+        if not there:
+            with _opened(partial) as file:
+                _receive(source, target, file, watch, timeout, tries)
+        found = digest_of_file(target if there else partial, "md5")
+        if found != source.md5 and there:
+            raise DataError(f"{target} has the md5 {found}, expected {source.md5}. Move it away and try again.")
+        if found != source.md5:
             partial.unlink()
             raise DataError(
                 f"{source.url} sent a file with the md5 {found}, expected {source.md5}. It was deleted: run the "
                 "same command again. If this happens again, the file at this address has changed."
             )
-        put_in_place(partial, target)
-        return True
+        if not there:
+            put_in_place(partial, target)
+        return not there
 
 
 def _receive(source: Source, target: Path, file: BinaryIO, watch: Watch | None, timeout: float, tries: int) -> None:
     """Append until the file is complete; reconnect as long as each connection brings new bytes."""
+    by_hand = f"If you have {source.name} from another source, put it at {target} and run the same command again."
     for left in reversed(range(tries)):
         before = _size(file)
+        reason = "the connection was cut"
         try:
             if _receive_more(source, file, watch, timeout):
                 return
-            reason = "the connection was cut"
         except HTTPError as error:
-            advice = "Try again later." if error.code >= 500 else _by_hand(source, target)
+            advice = "Try again later." if error.code >= 500 else by_hand
             raise DataError(f"{source.url}: the server answered {error.code} ({error.reason}). {advice}") from error
         except URLError as error:
-            advice = f"Check the network connection. {_by_hand(source, target)}"
-            raise DataError(f"{source.url} could not be reached: {error.reason}. {advice}") from error
+            raise DataError(
+                f"{source.url} could not be reached: {error.reason}. Check the network connection. {by_hand}"
+            ) from error
         except (http.client.HTTPException, ConnectionError, TimeoutError) as error:
             reason = str(error) or type(error).__name__
-        arrived = _size(file)
-        if not left or arrived <= before:
-            kept = f"They are kept in {target}.partial; run the same command again to continue."
-            advice = kept if arrived else "Run the same command again."
-            raise DataError(f"{source.url} stopped after {arrived:,} bytes: {reason}. {advice}")
+        if not left or _size(file) <= before:
+            raise DataError(
+                f"{source.url} stopped after {_size(file):,} bytes: {reason}. Run the same command again: it continues "
+                f"with {target}.partial."
+            )
 
 
 def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: float) -> bool:
     """Append what one connection sends; returns whether the file is complete."""
     done = _size(file)
-    request = Request(source.url, headers={"User-Agent": "debiaspl"})
-    if done:
-        request.add_header("Range", f"bytes={done}-")
+    headers = {"User-Agent": "debiaspl"} | ({"Range": f"bytes={done}-"} if done else {})
     try:
-        answer = urlopen(request, timeout=timeout)
+        answer = urlopen(Request(source.url, headers=headers), timeout=timeout)
     except HTTPError as error:
         error.close()
         if not (done and error.code == 416):
@@ -137,9 +138,10 @@ def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: 
         file.truncate(0)  # longer than the whole file, so it is something else
         return _receive_more(source, file, watch, timeout)
     with answer:
-        if done and not _goes_on(answer, done):
+        # Many servers ignore the request for a range and send everything; some send another part.
+        if done and not (answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {done}-")):
             file.truncate(0)
-            if answer.status == 206:  # a different part
+            if answer.status == 206:
                 return _receive_more(source, file, watch, timeout)
             done = 0
         length = answer.headers.get("Content-Length")
@@ -154,16 +156,6 @@ def _receive_more(source: Source, file: BinaryIO, watch: Watch | None, timeout: 
         finally:
             file.flush()
     return total is None or done >= total
-
-
-def _goes_on(answer: http.client.HTTPResponse, done: int) -> bool:
-    """Whether the answer begins where the partial file ends; many servers ignore the request and send everything."""
-    begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
-    return answer.status == 206 and begins is not None and int(begins[1]) == done
-
-
-def _by_hand(source: Source, target: Path) -> str:
-    return f"If you have {source.name} from another source, put it at {target} and run the same command again."
 
 
 @contextlib.contextmanager
@@ -189,10 +181,7 @@ def _disk_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         advice = "Choose another folder with --root."
         if error.errno == errno.ENOSPC:
-            free = shutil.disk_usage(folder).free / 1e6
-            advice = (
-                f"{free:,.0f} MB are free: free some space and run the same command again, or choose another --root."
-            )
+            advice = f"{shutil.disk_usage(folder).free / 1e6:,.0f} MB are free: free some space, or use another --root."
         raise DataError(f"could not write to {folder}: {error.strerror or error}. {advice}") from error
 
 

@@ -9,10 +9,11 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.feed import in_order
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
-from debiaspl.files import exists_already, new_folder, parse_json
+from debiaspl.files import parse_json, write_text, write_whole
 
 FORMAT = 2
 INDEX, PIXELS = "index.json", "images.bin"
@@ -70,34 +71,36 @@ class PackedImages:
 
 
 def pack(batches: Iterable[tuple[Tensor, list[int], list[str]]], classes: tuple[str, ...], out: Path) -> int:
-    """Write batches of (images, labels, ids) as a packed folder, and return the number of images. The folder gets its
-    name when it is complete; an error leaves nothing."""
+    """Write batches of (images, labels, ids) as a packed folder, and return the number of images. The index is written
+    last: with it, the folder is complete."""
     refuse_packing_over(out)
     labels, ids, picture = list[int](), list[str](), tuple[int, ...]()
+
+    def write(file: BinaryIO) -> None:
+        nonlocal picture
+        for images, own_labels, own_ids in batches:
+            picture = tuple(images.shape[1:])
+            file.write(images.numpy().tobytes())
+            labels.extend(own_labels)
+            ids.extend(own_ids)
+        if not ids:
+            raise DataError("no image could be read, so there is nothing to pack.")
+
     try:
-        with new_folder(out) as partial:
-            with (partial / PIXELS).open("wb") as file:
-                for images, own_labels, own_ids in batches:
-                    picture = tuple(images.shape[1:])
-                    file.write(images.numpy().tobytes())
-                    labels += own_labels
-                    ids += own_ids
-            if not ids:
-                raise DataError("no image could be read, so there is nothing to pack.")
-            with (partial / INDEX).open("w") as text:
-                json.dump(
-                    {"format": FORMAT, "picture": picture, "classes": classes, "labels": labels, "ids": ids}, text
-                )
-                text.flush()
-                os.fsync(text.fileno())
-            return len(ids)
-    except OSError as error:
-        raise DataError(f"could not write {out}: {error.strerror or error}. Nothing was left behind.") from error
+        write_whole(out / PIXELS, write)
+        index = {"format": FORMAT, "picture": picture, "classes": classes, "labels": labels, "ids": ids}
+        write_text(out / INDEX, json.dumps(index))
+    except BaseException:
+        with suppress(OSError):
+            (out / PIXELS).unlink(missing_ok=True)
+            out.rmdir()
+        raise
+    return len(ids)
 
 
 def refuse_packing_over(out: Path) -> None:
-    if out.exists():
-        raise DataError(exists_already(out).replace("Use --overwrite to replace it, or choose", "Choose"))
+    if os.path.lexists(out):
+        raise DataError(f"{out} exists already. Choose another name, or remove it.")
 
 
 def pack_files(

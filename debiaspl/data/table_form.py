@@ -56,34 +56,33 @@ class Form:
 
 def form_of(text: str, columns: Columns) -> Form:
     """The only layout that fits the text. Raises ValueError with the reason, or CsvError if the text is not CSV."""
-    first, reason = _form(text, columns, ","), ""
-    if isinstance(first, Form):
-        return first
-    reason = first
-    others = []
-    for separator in (";", "\t"):
+    forms: list[Form] = []
+    reasons: list[ValueError] = []
+    first_line = text.partition("\n")[0]
+    for separator in SEPARATORS:
         try:
-            other = _form(text, columns, separator)
-        except CsvError:
-            continue
-        if isinstance(other, Form):
-            others.append(other)
-        elif separator in text.partition("\n")[0]:
-            reason = other
-    if len(others) != 1:
-        raise ValueError(reason)
-    return others[0]
+            forms.append(_form(text, columns, separator))
+        except CsvError as error:
+            if separator == ",":
+                raise
+            reasons.append(error)
+        except ValueError as error:
+            reasons.insert(0 if separator in first_line else len(reasons), error)
+    if forms and (len(forms) == 1 or forms[0].separator == ","):
+        return forms[0]
+    raise reasons[0]
 
 
-def _form(text: str, columns: Columns, separator: str) -> Form | str:
+def _form(text: str, columns: Columns, separator: str) -> Form:
     rows = csv_rows(text, separator=separator)
     first = next((number for number, row in enumerate(rows) if not row.is_blank), len(rows))
     header, *others = rows[first:] or [CsvRow("", 1, ())]
     names = tuple(map(_column, header.cells))
     assumed: tuple[str, ...] = () if separator == "," else (f"separated by {SEPARATORS[separator]}",)
-    file = _place(names, columns.file, FILE, FILE_ALSO)
-    label = _place(names, columns.label, LABEL, LABEL_ALSO)
-    if isinstance(file, int) and isinstance(label, int):
+    files = _places(names, columns.file, FILE, FILE_ALSO)
+    labels = _places(names, columns.label, LABEL, LABEL_ALSO)
+    if len(files) == len(labels) == 1:
+        file, label = files[0], labels[0]
         if (names[file], names[label]) != tuple(map(_column, columns.names)):
             assumed += (f"files in the column {names[file]} and labels in {names[label]}",)
         return Form(header, tuple(others), names, (file, label), separator, assumed)
@@ -92,23 +91,17 @@ def _form(text: str, columns: Columns, separator: str) -> Form | str:
         assumed += (f"no line of column names; files in column {bare[0] + 1}, labels in column {bare[1] + 1}",)
         nameless = (FILE, LABEL) if bare == (0, 1) else (LABEL, FILE)
         return Form(CsvRow("", 1, ()), tuple(rows), nameless, bare, separator, assumed)
-    if not names:
-        return "is empty"
-    several = next((found for found in (file, label) if isinstance(found, list) and found), None)
-    if several and len(set(several)) == 1:
-        return f"has the columns {shown(names)}, with {several[0]} {len(several)} times"
-    if several:
-        return f"has the columns {shown(names)}, and {shown(several)} could all be meant"
-    return f"has the columns {shown(names)}"
+    several = [names[place] for places in (files, labels) if len(places) > 1 for place in places]
+    which = f", and {shown(several)} could all be meant" if several else ""
+    raise ValueError(f"has the columns {shown(names)}{which}" if names else "is empty")
 
 
-def _place(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> int | list[str]:
-    """Number of the column, or the names that it could have here."""
-    wanted = _column(typed or usual)
-    if wanted in names:
-        return names.index(wanted) if names.count(wanted) == 1 else [wanted] * names.count(wanted)
-    found = [] if typed else [name for name in names if name.replace(" ", "_").replace("-", "_") in also]
-    return names.index(found[0]) if len(found) == 1 else found
+def _places(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> list[int]:
+    """Numbers of the columns that could be meant."""
+    exact = [place for place, name in enumerate(names) if name == _column(typed or usual)]
+    if exact or typed:
+        return exact
+    return [place for place, name in enumerate(names) if name.replace(" ", "_").replace("-", "_") in also]
 
 
 def _without_header(cells: Sequence[str]) -> tuple[int, int] | None:

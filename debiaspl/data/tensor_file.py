@@ -41,8 +41,8 @@ def tensor_file(tensors: Mapping[str, Tensor], name: str, text: str) -> bytes:
 
 
 def read_tensor_file(path: Path, need_digest: bool = True) -> TensorFile:
-    """Read such a file. Raises Damaged or OSError. Files of earlier versions and of other programs have no digest: they
-    are only read without ``need_digest``."""
+    """Read such a file. Raises Damaged or OSError. Files of other programs have no digest: they are only read
+    without ``need_digest``."""
     try:
         with safe_open(path, framework="pt") as file:
             texts = dict(file.metadata() or {})

@@ -1,15 +1,15 @@
-"""Which photos already have a label: from a table, or from the run. A zero-shot teacher's labels do not count."""
+"""Which photos have a label, and which a run has learned from. Labels of a zero-shot teacher do not count."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from debiaspl.data import UNLABELED, GivenLabels
-from debiaspl.data.file_names import FileNames
+from debiaspl.data.file_names import FileNames, leads_out
 from debiaspl.data.label_table import read_label_table, tell_assumed
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
-from debiaspl.files import parse_json
+from debiaspl.files import digest_of_file, parse_json
 from debiaspl.training import Recipe, Run, RunError
 
 ZEROSHOT = ".zeroshot"
@@ -53,11 +53,9 @@ def learned_from_teacher(run: Path) -> bool:
     if not mark.is_file():
         return False
     try:
-        told = parse_json(mark.read_text()).get("labels")
+        return bool(parse_json(mark.read_text()).get("labels") == TEACHER)
     except (OSError, ValueError, AttributeError):
-        told = None
-    # Experiments of earlier versions have no mark; those with labels of a person have a third student.
-    return bool(told == TEACHER if told else not mark.with_name("taught").exists())
+        return False
 
 
 def recipe_of(run: Path) -> Recipe:
@@ -82,3 +80,37 @@ def labels_of_run(run: Path, photos: Path) -> dict[str, str] | None:
     labels = listing.labels.tolist()
     pairs = zip(listing.files, labels, strict=True)
     return {file: listing.classes[label] for file, label in pairs if label != UNLABELED}
+
+
+def trained_with(run: Path, photos: Path, files: Collection[str]) -> set[str] | None:
+    """Those of ``files``, all images of the folder ``photos``, that were labeled training images of the run; None if
+    that is not known.
+
+    The run has recorded their names. In another folder than the run's, copies are found by their content.
+    """
+    if learned_from_teacher(run):
+        return set()
+    try:
+        names = (Run(run).results() or {}).get("learned_from")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return None
+        names = set(names)
+        origin = Path(recipe_of(run).data).expanduser()
+        if not origin.is_dir():  # moved, or on another machine; names are enough if all of them are here
+            return names if names <= set(files) else None
+        return names & set(files) if os.path.samefile(origin, photos) else _copies(names, origin, photos, files)
+    except (RunError, OSError, ValueError):
+        return None
+
+
+def _copies(names: set[str], origin: Path, photos: Path, files: Collection[str]) -> set[str] | None:
+    """Those of ``files`` with the content of a photo of these names below ``origin``; None if some are missing."""
+    theirs = [origin / name for name in names]
+    if any(leads_out(origin, path) or not path.is_file() for path in theirs):
+        return None
+    # Only files of equal size are read.
+    sizes = {path: path.stat().st_size for path in theirs}
+    own = {file: (photos / file).stat().st_size for file in files if (photos / file).is_file()}
+    both = set(sizes.values()) & set(own.values())
+    contents = {digest_of_file(path) for path, size in sizes.items() if size in both}
+    return {file for file, size in own.items() if size in both and digest_of_file(photos / file) in contents}

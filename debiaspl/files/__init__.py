@@ -8,7 +8,6 @@ from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.overwrite import replacing
 from debiaspl.files.whole import (
     exists_already,
-    new_folder,
     put_in_place,
     refuse_existing,
     refuse_missing_folder,
@@ -30,7 +29,6 @@ __all__ = [
     "gigabytes",
     "guarded",
     "locked",
-    "new_folder",
     "open_locked",
     "open_own",
     "parse_json",

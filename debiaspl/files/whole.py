@@ -1,4 +1,4 @@
-"""Write files and folders atomically: they are complete or absent.
+"""Write files atomically: they are complete or absent.
 
 Data is first written under a random hidden name in the same folder, so that two commands never share it and nobody can
 put a link in its place. It is locked while its process runs: leftovers of a killed process have no lock, and the next
@@ -11,8 +11,6 @@ import os
 import re
 import secrets
 import shlex
-import shutil
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -34,20 +32,12 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     A kill at any moment leaves the old file or the new one; an error leaves the old one and nothing else.
     """
     try:
-        with _beside(path, _new_file) as (partial, descriptor):
+        with _beside(path) as (partial, descriptor):
             with open(descriptor, "wb", closefd=False) as file:
                 write(file)
             put_in_place(partial, path)
     except OSError as error:
         raise FileError(f"could not write {path}: {error.strerror or error}. Nothing else was changed.") from error
-
-
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A new folder to fill, which is renamed to ``path`` at the end and removed on error. Raises OSError."""
-    with _beside(path, _new_folder) as (partial, _):
-        yield partial
-        put_in_place(partial, path)
 
 
 def put_in_place(partial: Path, path: Path) -> None:
@@ -108,15 +98,15 @@ def refuse_existing(path: Path, overwrite: bool, *inputs: Path | None) -> None:
 
 
 @contextmanager
-def _beside(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
-    """A new hidden file or folder beside ``path``, open and locked; removed at the end, unless it was renamed."""
+def _beside(path: Path) -> Iterator[tuple[Path, int]]:
+    """A new hidden file beside ``path``, open and locked; removed at the end, unless it was renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path)
     while True:
         partial = path.with_name(f"{_beginning(path.name)}{secrets.token_hex(8)}.partial")
-        descriptor = make(partial)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666)
         try:
-            with suppress(OSError):  # a file system without locks
+            with suppress(OSError):
                 try_lock(descriptor, wait=True)
             # Before it was locked, another process may have removed it as a leftover.
             if is_at(partial, descriptor):
@@ -124,17 +114,9 @@ def _beside(path: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int
                 return
         finally:
             if is_at(partial, descriptor):
-                _remove(partial)
+                with suppress(OSError):
+                    partial.unlink()
             os.close(descriptor)
-
-
-def _new_file(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666)
-
-
-def _new_folder(path: Path) -> int:
-    path.mkdir()
-    return os.open(path, os.O_RDONLY | _NO_LINK)
 
 
 def _beginning(name: str) -> str:
@@ -154,7 +136,7 @@ def remove_leftovers(path: Path) -> None:
             descriptor = os.open(path.with_name(name), os.O_RDONLY | _NO_LINK)
             try:
                 if try_lock(descriptor):
-                    _remove(path.with_name(name))
+                    path.with_name(name).unlink()
             finally:
                 os.close(descriptor)
 
@@ -165,11 +147,3 @@ def _bring_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # the folder is gone or not accessible: nothing to clean up
-        if stat.S_ISDIR(os.lstat(path).st_mode):
-            shutil.rmtree(path)
-        else:
-            path.unlink()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
-from debiaspl.deploy.learned import trained_with
+from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.features.chance import wilson
 from debiaspl.report.confusion import Cells

@@ -123,7 +123,7 @@ def test_a_connection_that_is_cut_is_taken_up_again(site, tmp_path):
 
 def test_connections_that_bring_nothing_more_end_in_an_error_and_the_next_call_goes_on(site, tmp_path):
     site.cut_after = [100_000, 0]
-    with pytest.raises(DataError, match=r"stopped after 100,000 bytes: .*file.bin.partial; run the same command"):
+    with pytest.raises(DataError, match=r"stopped after 100,000 bytes: .*file.bin.partial"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
     assert (tmp_path / "file.bin.partial").read_bytes() == CONTENT[:100_000]
     fetch(site.source("file.bin"), tmp_path / "file.bin")
@@ -143,7 +143,7 @@ def test_a_server_that_falls_silent_is_left(site, tmp_path):
     with pytest.raises(DataError, match=r"stopped after 1,000 bytes: .*timed out"):
         fetch(site.source("file.bin"), tmp_path / "file.bin", timeout=0.1)
     site.cut_after = [0]
-    with pytest.raises(DataError, match=r"stopped after 0 bytes: .*timed out. Run the same command again.$"):
+    with pytest.raises(DataError, match=r"stopped after 0 bytes: .*timed out"):
         fetch(site.source("file.bin"), tmp_path / "other.bin", timeout=0.1)
     assert names(tmp_path) == ["file.bin.partial"]
 

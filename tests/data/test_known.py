@@ -145,12 +145,10 @@ LABELS = idx(np.arange(20, dtype=np.uint8) % 10)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (LABELS[:-1], "it has 27 bytes, expected 28"),
-        (LABELS + b"\0", "it has more than 28 bytes, expected 28"),
-        (idx(noise(1, 1, 28)), "starts with 0x00000803, expected the magic number 0x00000801"),
-        (b"", "starts with 0x00000000, expected the magic number"),
-        (LABELS[:7] + b"\x15" + LABELS[8:], r"its header says \(21,\), expected \(20,\)"),
-        (LABELS[:-1] + b"\x0a", "its labels run to 10, expected 0 to 9"),
+        (LABELS[:-1], "it has 27 bytes"),
+        (LABELS + b"\0", "expected 28 bytes"),
+        (idx(noise(1, 1, 28)), "begins with 00000803"),
+        (LABELS[:-1] + b"\x0a", "run to 10, expected 0 to 9"),
         (None, "t10k-labels-idx1-ubyte missing, expected one of t10k-labels-idx1-ubyte, t10k-labels-idx1-ubyte.gz"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,

@@ -250,13 +250,6 @@ def test_labels_of_a_teacher_are_no_labels_and_those_of_a_person_are(photos, tmp
     assert learned_from_teacher(moved)
     assert set(labeled_files(moved, copy, files)) == set()
 
-    # Earlier versions wrote nothing of it: a third student learns from labels of a person alone.
-    for mark in ("{}", "", "[]"):
-        old = zeroshot_run(tmp_path / f"old{mark}", copy, mark)
-        assert learned_from_teacher(old)
-        (old.parent / "taught").mkdir()
-        assert not learned_from_teacher(old)
-
     # What a person has labeled since counts.
     (copy / "labels.csv").write_text("file_name,label\nflower/0002.jpg,flower\n")
     assert set(labeled_files(moved, copy, files)) == {"flower/0002.jpg"}

@@ -12,7 +12,6 @@ import pytest
 
 from debiaspl.files import (
     FileError,
-    new_folder,
     put_in_place,
     remove_leftovers,
     whole,
@@ -139,21 +138,6 @@ def test_a_file_taken_for_a_leftover_before_it_was_locked_is_written_anew(tmp_pa
     write_text(tmp_path / "t", "new")
     assert len(locked) == 2
     assert names(tmp_path) == ["t"]
-
-
-def test_folders_are_whole_or_absent(tmp_path):
-    with new_folder(tmp_path / "f") as folder:
-        (folder / "a").write_text("x")
-        assert not (tmp_path / "f").exists()
-    assert names(tmp_path) == ["f"]
-    with pytest.raises(FileNotFoundError), new_folder(tmp_path / "g") as folder:
-        (folder / "a" / "b").write_text("x")
-    assert names(tmp_path) == ["f"]
-    (tmp_path / ".f2.0123456789abcdef.partial").mkdir()
-    remove_leftovers.cache_clear()
-    with new_folder(tmp_path / "f2"):
-        pass
-    assert names(tmp_path) == ["f", "f2"]
 
 
 def test_put_in_place_replaces(tmp_path):

@@ -13,8 +13,6 @@ from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
 from debiaspl.data.images import ImageSet
 
 SIDE = 28
-# An idx file starts with two zeros, the type of its values (8: bytes) and the number of its dimensions.
-_IMAGES_MAGIC, _LABELS_MAGIC = 0x0803, 0x0801
 
 
 def read(place: Path, train: int = 60_000, test: int = 10_000) -> TrainTest:
@@ -23,11 +21,10 @@ def read(place: Path, train: int = 60_000, test: int = 10_000) -> TrainTest:
 
 
 def _part(place: Path, prefix: str, name: str, count: int) -> ImageSet:
-    images = _idx(place, f"{prefix}-images", _IMAGES_MAGIC, (count, SIDE, SIDE))
-    labels = _idx(place, f"{prefix}-labels", _LABELS_MAGIC, (count,))
+    images = _idx(place, f"{prefix}-images", (count, SIDE, SIDE))
+    labels = _idx(place, f"{prefix}-labels", (count,))
     if labels.max() > 9:
-        file = _find(place, f"{prefix}-labels", "idx1-ubyte")
-        raise damaged(file, f"its labels run to {labels.max()}", "0 to 9", place, "mnist")
+        raise damaged(place, f"labels of {prefix} run to {labels.max()}", "0 to 9", place, "mnist")
     return ImageSet(
         images=torch.from_numpy(images).unsqueeze(1),
         labels=torch.from_numpy(labels.astype(np.int64)),
@@ -36,40 +33,25 @@ def _part(place: Path, prefix: str, name: str, count: int) -> ImageSet:
     )
 
 
-def _idx(place: Path, stem: str, magic: int, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    file = _find(place, stem, f"idx{len(shape)}-ubyte")
-    header = np.array([magic, *shape], dtype=">u4").tobytes()
-    size = len(header) + int(np.prod(shape))
-    content = _content(file, size + 1, place)
-    opening = np.frombuffer(content[:4].ljust(4, b"\0"), dtype=">u4")[0]
-    if opening != magic:
-        raise damaged(file, f"it starts with 0x{opening:08x}", f"the magic number 0x{magic:08x}", place, "mnist")
-    if len(content) != size:
-        amount = f"more than {size:,}" if len(content) > size else f"{len(content):,}"
-        raise damaged(file, f"it has {amount} bytes", f"{size:,}", place, "mnist")
-    if content[: len(header)] != header:
-        says = tuple(np.frombuffer(content[4 : len(header)], dtype=">u4").tolist())
-        raise damaged(file, f"its header says {says}", f"{shape}", place, "mnist")
-    # Copied, because torch needs writable memory.
-    return np.frombuffer(content, dtype=np.uint8, offset=len(header)).reshape(shape).copy()
-
-
-def _find(place: Path, stem: str, kind: str) -> Path:
+def _idx(place: Path, stem: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """The values after a header: two zeros, the type (8: bytes), the number of dimensions, and their sizes."""
     # The authors' page has a dash in these names, their archives have a dot.
-    names = [f"{stem}{mark}{kind}{ending}" for mark in "-." for ending in ("", ".gz")]
-    for name in names:
-        if (place / name).is_file():
-            return place / name
-    raise damaged(place, f"{names[0]} missing", f"one of {', '.join(names)}", place, "mnist")
-
-
-def _content(file: Path, limit: int, place: Path) -> bytes:
-    """At most ``limit`` bytes: a damaged file must not fill the memory."""
+    names = [f"{stem}{mark}idx{len(shape)}-ubyte{ending}" for mark in "-." for ending in ("", ".gz")]
+    file = next((place / name for name in names if (place / name).is_file()), None)
+    if file is None:
+        raise damaged(place, f"{names[0]} missing", f"one of {', '.join(names)}", place, "mnist")
+    header = np.array([0x0800 + len(shape), *shape], dtype=">u4").tobytes()
+    size = len(header) + int(np.prod(shape))
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
-            return stream.read(limit)
+            content = stream.read(size + 1)  # no more: a damaged file must not fill the memory
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise damaged(file, f"it ends early or is damaged ({error})", "a complete .gz file", place, "mnist") from error
+    if content[: len(header)] != header or len(content) != size:
+        found = f"it has {len(content):,} bytes and begins with {content[: len(header)].hex()}"
+        raise damaged(file, found, f"{size:,} bytes that begin with {header.hex()}", place, "mnist")
+    # Copied, because torch needs writable memory.
+    return np.frombuffer(content, dtype=np.uint8, offset=len(header)).reshape(shape).copy()
 
 
 _ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"
