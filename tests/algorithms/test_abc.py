@@ -116,19 +116,6 @@ def test_a_class_without_labels_counts_like_the_smallest():
     assert ABC(3, FEATURES, [10, 0, 5]).balance.tolist() == [0.5, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"strong_share": 0.5, "joint": False}, "strong_share is 0.5.*needs every strong view. Use strong_share=1"),
-        ({"ramp_up": 2.0}, r"ramp_up is 2.0, expected a share of the training in \[0, 1\]"),
-        ({"auxiliary_threshold": 1.5}, r"threshold is 1.5, expected a confidence in \[0, 1\]"),
-    ],
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        made(**settings)
-
-
 def test_a_balanced_classifier_is_not_balanced_twice():
     with pytest.raises(ValueError, match=r"PosthocLogitAdjustment would remove the shares .* a second time. Use"):
         made(PosthocLogitAdjustment(COUNTS))

@@ -94,17 +94,3 @@ def test_a_correction_acts_on_the_labels_of_both_and_learns_once():
 def test_shares_of_labels_are_not_taken_out_twice(correction):
     with pytest.raises(ValueError, match=r"ACR removes the shares of the classes among the labels, and .* a second"):
         made(correction)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"tau": -1.0}, "tau is -1.0, expected a number from 0"),
-        ({"begin": 2.0}, "begin is 2.0, expected a number from 0 to 1"),
-        ({"momentum": 1.0}, "momentum is 1.0"),
-        ({"strong_views": 0}, "strong_views is 0, expected 1 or more"),
-    ],
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        made(**settings)

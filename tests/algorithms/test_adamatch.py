@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models
+from debiaspl.algorithms import Batch, FixMatch, Models
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.debias import Composite, Correction, Debiaser, DistributionAlignment, TauNorm
 from debiaspl.models import SmallNet
@@ -221,52 +221,9 @@ def test_a_model_that_is_unsure_of_its_labels_uses_more_pseudo_labels():
     assert algorithm.monitors["kept"].sum() > fixmatch.monitors["kept"].sum()
 
 
-def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
-    drawn, student, teacher = batch(), models(0).student, models(7).student.eval()
-    algorithm = AdaMatch(threshold=0.5)
-    losses = algorithm.losses(Models(student, teacher), drawn)
-    assert torch.equal(algorithm.monitors["pseudo_label"], teacher(drawn.weak[0]).argmax(-1))
-    sum(losses.values()).backward()
-    assert all(value.grad is None for value in teacher.parameters())
-
-
-def test_a_strength_of_zero_is_no_correction_bit_for_bit():
-    plain, default, zero, removed = (
-        AdaMatch(correction, threshold=0.5).losses(models(), batch())
-        for correction in (Correction(), None, Debiaser(CLASSES, strength=0), Debiaser(CLASSES, momentum=0.0))
-    )
-    for name, value in plain.items():
-        assert torch.equal(value, default[name])
-        assert torch.equal(value, zero[name])
-    assert not torch.equal(plain["unlabeled"], removed["unlabeled"])
-
-
-def test_the_state_goes_on_bit_for_bit():
-    """All its state is the correction's, the generator and the student are the run's."""
-    used, whole, first = models(), AdaMatch(Debiaser(CLASSES)), AdaMatch(Debiaser(CLASSES))
-    whole.losses(used, batch())
-    first.losses(models(), batch())
-    second = AdaMatch(Debiaser(CLASSES))
-    second.load_state_dict(first.state_dict())
-    resumed = models()
-    resumed.student.load_state_dict(used.student.state_dict())
-    expected, found = whole.losses(used, batch(seed=5)), second.losses(resumed, batch(seed=5))
-    assert all(torch.equal(value, found[name]) for name, value in expected.items())
-    assert torch.equal(whole.correction.prior, second.correction.prior)
-
-
-def test_half_precision_is_computed_in_float32():
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        losses = AdaMatch().losses(models(), batch())
-    assert {value.dtype for value in losses.values()} == {torch.float32}
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"threshold": 1.2}, "threshold is 1.2"),
-        ({"ramp_up": -1}, "ramp_up is -1"),
-        ({"target_decay": 1.0}, "target_decay is 1.0|decay is 1.0"),
         (
             {"align_to_predictions": True},
             "the correction is Correction, which does no alignment. Use correction=alignment",
@@ -283,7 +240,3 @@ def test_half_precision_is_computed_in_float32():
 def test_wrong_settings_teach(settings, message):
     with pytest.raises(ValueError, match=message):
         AdaMatch(**settings)
-
-
-def test_it_is_known_by_name():
-    assert ALGORITHMS["adamatch"] is AdaMatch

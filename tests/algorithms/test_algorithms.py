@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from debiaspl.algorithms import ALGORITHMS, Batch, FixMatch, Models, PseudoLabel, Supervised
+from debiaspl.algorithms import Batch, FixMatch, Models, PseudoLabel, Supervised
 from debiaspl.algorithms.fixmatch import cld
-from debiaspl.debias import Correction, Debiaser
+from debiaspl.debias import Debiaser
 from tests.reference import paper
 
 CLASSES, LABELED, UNLABELED = 4, 5, 16
@@ -159,64 +159,3 @@ def test_a_smaller_share_leaves_out_the_least_confident():
     rows = confidence.argsort(descending=True)[: UNLABELED // 4]
     per_image = F.cross_entropy(used.student(drawn.strong[0][rows]), label[rows], reduction="none")
     torch.testing.assert_close(part.losses(used, drawn)["unlabeled"], per_image.sum() / UNLABELED)
-
-
-@pytest.mark.parametrize("settings", [{"strong_share": 0.0}, {"strong_share": 0.5}])
-def test_a_share_needs_labels_first(settings):
-    with pytest.raises(ValueError, match="strong_share is"):
-        FixMatch(joint=True, **settings)
-
-
-@pytest.mark.parametrize("joint", [True, False])
-def test_weak_views_receive_no_gradient(joint):
-    drawn, used = batch(), models()
-    weak = drawn.weak[0].requires_grad_()
-    strong = drawn.strong[0].requires_grad_()
-    sum(FixMatch(biased_debiaser(), threshold=0.3, joint=joint).losses(used, drawn).values()).backward()
-    assert weak.grad is None or weak.grad.abs().sum() == 0
-    assert strong.grad.abs().sum() > 0
-
-
-def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
-    drawn, student, teacher = batch(), Linear(0), Linear(7)
-    loss = FixMatch(threshold=0.0).losses(Models(student, teacher), drawn)["unlabeled"]
-    label = teacher(drawn.weak[0]).argmax(-1)
-    torch.testing.assert_close(loss, F.cross_entropy(student(drawn.strong[0]), label))
-    loss.backward()
-    assert teacher.weight.grad is None
-
-
-@pytest.mark.parametrize("name", ["fixmatch", "pseudolabel"])
-def test_every_algorithm_takes_every_correction_and_its_null_case_is_none(name):
-    drawn, used = batch(), models()
-    plain = ALGORITHMS[name](correction=Correction()).losses(used, drawn)
-    default = ALGORITHMS[name]().losses(used, drawn)
-    nothing_removed = ALGORITHMS[name](correction=Debiaser(CLASSES, strength=0)).losses(used, drawn)
-    for key, value in plain.items():
-        assert torch.equal(value, nothing_removed[key])
-        assert torch.equal(value, default[key])
-
-
-@pytest.mark.parametrize("name", ["fixmatch", "pseudolabel"])
-def test_monitors_are_reported(name):
-    drawn, used = batch(), models()
-    algorithm = ALGORITHMS[name](correction=Debiaser(CLASSES), threshold=0.6)
-    algorithm.losses(used, drawn)
-    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
-    assert algorithm.monitors["confidence"].ndim == 0
-    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
-    assert not any(value.requires_grad for value in algorithm.monitors.values())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"threshold": 1.2}, "threshold is 1.2"),
-        ({"views": 3}, "views is 3"),
-        ({"views": 2, "view_labels": "both"}, "view_labels is 'both', expected three-sets .* or paired"),
-        ({"view_labels": "paired"}, "view_labels is paired, which needs 2 views, but views is 1"),
-    ],
-)
-def test_wrong_settings_teach(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        FixMatch(**arguments)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from debiaspl.algorithms import ALGORITHMS, Batch, Models
+from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.comatch import CoMatch, contrast
 from debiaspl.debias import Correction, Debiaser
 from debiaspl.models import Network
@@ -205,80 +205,6 @@ def test_gradients_reach_student_and_projection_through_strong_and_labeled_views
     assert not any(value.requires_grad for value in algorithm.buffers())
 
 
-def test_a_teacher_that_is_not_the_student_labels_the_weak_views():
-    drawn, student, teacher = batch(), Plain(0), Plain(7)
-    algorithm = comatch()
-    losses = algorithm.losses(Models(student, teacher), drawn)
-    assert torch.equal(algorithm.monitors["pseudo_label"], teacher(drawn.weak[0]).argmax(-1))
-    torch.testing.assert_close(
-        algorithm.embeddings[:UNLABELED], torch.tensor(embedded(algorithm, teacher, drawn.weak[0]))
-    )
-    sum(losses.values()).backward()
-    assert teacher.weight.grad is None
-    assert student.weight.grad.abs().sum() > 0
-
-
-def test_the_state_goes_on_bit_for_bit():
-    used = models()
-    whole, first = comatch(Debiaser(CLASSES)), comatch(Debiaser(CLASSES))
-    for number in range(3):
-        whole.losses(used, batch(number))
-        first.losses(used, batch(number))
-    second = comatch(Debiaser(CLASSES))
-    second.load_state_dict(first.state_dict())
-    for number in range(3, 5):
-        expected, found = whole.losses(used, batch(number)), second.losses(used, batch(number))
-        assert all(torch.equal(value, found[name]) for name, value in expected.items())
-    for name, value in whole.state_dict().items():
-        assert torch.equal(value, second.state_dict()[name])
-
-
-def test_a_strength_of_zero_is_no_correction_bit_for_bit():
-    used = models()
-    plain, default = comatch(Correction()), comatch()
-    zero, removed = comatch(Debiaser(CLASSES, strength=0)), comatch(Debiaser(CLASSES, momentum=0.5))
-    for number in range(4):
-        drawn = batch(number)
-        expected = plain.losses(used, drawn)
-        for other in (default.losses(used, drawn), zero.losses(used, drawn)):
-            assert all(torch.equal(value, other[name]) for name, value in expected.items())
-        corrected = removed.losses(used, drawn)
-    assert not torch.equal(expected["unlabeled"], corrected["unlabeled"])
-    assert not torch.equal(expected["contrast"], corrected["contrast"])
-
-
-def test_half_precision_is_computed_in_float32():
-    """As in a step on a GPU: bf16 in the network, float32 in graphs and memory."""
-    used, algorithm = models(), comatch(memory=LABELED + UNLABELED)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        for number in range(2):
-            losses = algorithm.losses(used, batch(number))
-    assert {value.dtype for value in losses.values()} == {torch.float32}
-    torch.testing.assert_close(algorithm.embeddings.norm(dim=-1), torch.ones(algorithm.memory))
-    sum(losses.values()).backward()
-    # Weights that autocast has first cast where no gradient was asked for would get none.
-    assert all(value.grad.abs().sum() > 0 for value in [*algorithm.parameters(), *used.student.parameters()])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"threshold": 1.2}, "threshold is 1.2"),
-        ({"graph_threshold": -1}, "threshold is -1"),
-        ({"own_share": 2}, "own_share is 2.*expected a share"),
-        ({"temperature": 0}, "temperature is 0.*above 0"),
-        ({"memory": 0}, "memory is 0"),
-    ],
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        comatch(**settings)
-
-
 def test_a_memory_smaller_than_a_batch_teaches_at_the_first_step():
     with pytest.raises(ValueError, match="memory is 20, but a batch has 21 images or views"):
         comatch(memory=20).losses(models(), batch())
-
-
-def test_it_is_known_by_name():
-    assert ALGORITHMS["comatch"] is CoMatch

@@ -122,30 +122,6 @@ def test_weak_views_are_targets(settings):
             torch.testing.assert_close(one, parameter.grad)
 
 
-def test_a_state_is_all_that_the_next_step_depends_on():
-    settings = {"memory": 10, "relations": 0.5, "key_decay": 0.9}
-    contrast, other = made(**settings), made(**settings)
-    for step in range(3):
-        contrast(*views(step))
-    other.load_state_dict(contrast.state_dict())
-    assert torch.equal(contrast(*views(3)), other(*views(3)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"relation_temperature": -1.0}, "relation_temperature is -1.0"),
-        ({"relations": 1.5}, "relations is 1.5"),
-        ({"key_decay": 1.0}, "key_decay is 1.0"),
-        ({"memory": -1}, "memory is -1"),
-    ],
-)
-def test_bad_settings_are_refused(settings, words):
-    with pytest.raises(ValueError, match=words):
-        made(**settings)
-
-
 def test_a_batch_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="memory is 3, but a batch has 7 images or views"):
         made(memory=3)(*views(0))

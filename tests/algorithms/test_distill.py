@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from debiaspl.algorithms import ALGORITHMS, HINTED, Batch, Distill, Models
+from debiaspl.algorithms import Batch, Distill, Models
 from debiaspl.algorithms.distill import FinishedTeacher
 from debiaspl.debias import Debiaser
 from debiaspl.encoders import load_trained
@@ -191,8 +191,3 @@ def test_a_teacher_may_be_any_network(tmp_path, network):
 def test_wrong_settings_teach(settings, message):
     with pytest.raises(ValueError, match=message):
         Distill(CLASSES, 1, **settings)
-
-
-def test_it_stands_beside_those_that_are_compared():
-    assert HINTED["distill"] is Distill
-    assert "distill" not in ALGORITHMS

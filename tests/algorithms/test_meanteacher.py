@@ -7,9 +7,8 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import MeanTeacher, Models, Supervised
-from debiaspl.debias import Correction, Debiaser
 from debiaspl.training import Choice
-from tests.algorithms.test_algorithms import CLASSES, UNLABELED, Linear, batch, biased_debiaser
+from tests.algorithms.test_algorithms import Linear, batch, biased_debiaser
 from tests.reference import meanteacher as twin
 from tests.reference import paper
 from tests.training.tiny import TINY
@@ -81,37 +80,6 @@ def test_without_weight_it_is_supervised():
     torch.testing.assert_close(losses["labeled"], Supervised().losses(used, drawn)["labeled"])
 
 
-def test_nothing_removed_is_no_correction_bit_for_bit():
-    drawn, used = at(0.9), models()
-    plain = MeanTeacher(Correction()).losses(used, drawn)
-    for other in (None, Debiaser(CLASSES, strength=0)):
-        for name, value in MeanTeacher(other).losses(used, drawn).items():
-            assert torch.equal(value, plain[name])
-
-
-def test_its_state_goes_on_bit_for_bit():
-    used, one, other = models(), MeanTeacher(Debiaser(CLASSES)), MeanTeacher(Debiaser(CLASSES))
-    one.losses(used, at(0.5, seed=1))
-    other.load_state_dict(one.state_dict())
-    first, second = (algorithm.losses(used, at(0.5, seed=2)) for algorithm in (one, other))
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
-    assert torch.equal(one.correction.prior, other.correction.prior)
-
-
-def test_every_image_is_kept_and_reported():
-    algorithm = MeanTeacher(Debiaser(CLASSES))
-    algorithm.losses(models(), at(0.5))
-    assert algorithm.monitors["kept"].all()
-    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
-    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
-    assert not any(value.requires_grad for value in algorithm.monitors.values())
-
-
 def test_a_student_that_teaches_itself_is_refused():
     with pytest.raises(ValueError, match=r"mean-teacher needs an averaged teacher, but teacher is student"):
         replace(TINY, algorithm=Choice("mean-teacher"), teacher="student")
-
-
-def test_wrong_settings_teach():
-    with pytest.raises(ValueError, match="ramp_up is 2"):
-        MeanTeacher(ramp_up=2)

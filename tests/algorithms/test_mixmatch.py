@@ -8,8 +8,7 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import MixMatch, Models
 from debiaspl.algorithms.mixing import mixup, sharpen
-from debiaspl.debias import Correction, Debiaser
-from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, Linear, batch, biased_debiaser, models
+from tests.algorithms.test_algorithms import LABELED, UNLABELED, Linear, batch, biased_debiaser, models
 from tests.reference import mixmatch as twin
 
 PRIOR = [0.4, 0.3, 0.2, 0.1]
@@ -120,24 +119,8 @@ def test_a_teacher_that_is_not_the_student_guesses():
     assert torch.equal(algorithm.monitors["pseudo_label"], mean.argmax(-1))
 
 
-def test_random_numbers_come_from_the_batch():
-    used, before = models(), torch.get_rng_state()
-    first, again, other = (MixMatch().losses(used, replace(at(), generator=generator)) for generator in seeds(1, 1, 2))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(first["unlabeled"], again["unlabeled"])
-    assert not torch.equal(first["unlabeled"], other["unlabeled"])
-
-
 def seeds(*numbers):
     return [torch.Generator().manual_seed(number) for number in numbers]
-
-
-def test_nothing_removed_is_no_correction_bit_for_bit():
-    used = models()
-    plain = MixMatch(Correction()).losses(used, at())
-    for other in (None, Debiaser(CLASSES, strength=0)):
-        for name, value in MixMatch(other).losses(used, at()).items():
-            assert torch.equal(value, plain[name])
 
 
 def test_the_correction_learns_once_and_in_training_alone():
@@ -145,35 +128,3 @@ def test_the_correction_learns_once_and_in_training_alone():
     algorithm = MixMatch(biased_debiaser())
     algorithm.eval().losses(used, at())
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(PRIOR))
-
-
-def test_its_state_goes_on_bit_for_bit():
-    used, one, other = models(), MixMatch(Debiaser(CLASSES)), MixMatch(Debiaser(CLASSES))
-    one.losses(used, at(seed=1))
-    other.load_state_dict(one.state_dict())
-    first, second = (algorithm.losses(used, at(seed=2)) for algorithm in (one, other))
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
-    assert torch.equal(one.correction.prior, other.correction.prior)
-
-
-def test_every_image_is_kept_and_reported():
-    algorithm = MixMatch(Debiaser(CLASSES))
-    algorithm.losses(models(), at())
-    assert algorithm.monitors["kept"].all()
-    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
-    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
-    assert not any(value.requires_grad for value in algorithm.monitors.values())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"views": 0}, "views is 0, expected at least 1"),
-        ({"temperature": -1.0}, "temperature is -1.0"),
-        ({"alpha": -0.5}, "alpha is -0.5"),
-        ({"ramp_up": 2}, "ramp_up is 2"),
-    ],
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        MixMatch(**settings)

@@ -81,8 +81,10 @@ def network(synchronised: bool, seed: int) -> Network:
     return made.double()
 
 
-def built(name: str, settings: dict[str, Any]) -> Algorithm:
-    correction: Correction = Debiaser(CLASSES, momentum=0.6)
+def built(name: str, settings: dict[str, Any], correction: Correction | None = None) -> Algorithm:
+    """In float64; by default with a correction that learns, or that it needs."""
+    default = correction is None
+    correction = correction or Debiaser(CLASSES, momentum=0.6)
     if name in ("graph", "taught"):
         taught = torch.arange(POSITIONS) % (CLASSES + 1) - 1
         hints = Hints(taught.clamp_min(0), (taught >= 0).float())
@@ -93,10 +95,10 @@ def built(name: str, settings: dict[str, Any]) -> Algorithm:
         text = json.dumps({**facts, "classes": list(made_of.classes)})
         made_of.finished.take(network(False, 9), NetworkFacts.of(text, "this test"))
         return made_of.double()
-    if name == "crest+" or "align_to_predictions" in settings:
+    if default and (name == "crest+" or "align_to_predictions" in settings):
         correction = DistributionAlignment(COUNTS, momentum=0.6)
     made = {**ALGORITHMS, **STARTS}[name]
-    if not made.makes_pseudo_labels:
+    if default and not made.makes_pseudo_labels:
         correction = Correction()
     known = {"num_classes": CLASSES, "num_features": FEATURES, "num_unlabeled": POSITIONS, "class_counts": COUNTS}
     named = {key: value for key, value in known.items() if key in inspect.signature(made).parameters}
@@ -105,12 +107,12 @@ def built(name: str, settings: dict[str, Any]) -> Algorithm:
         return made(correction=correction, **named, **settings).double()
 
 
-def part(step: int, algorithm: Algorithm, generator: torch.Generator) -> Batch:
+def part(step: int, algorithm: Algorithm, generator: torch.Generator, dtype: torch.dtype = torch.float64) -> Batch:
     """This rank's part of the joint batch of a step; an image can be in it twice."""
     drawn = torch.Generator().manual_seed(step)
 
     def images(count: int) -> Tensor:
-        return ranks.own_part(torch.randn(count, 3, 4, 4, generator=drawn, dtype=torch.float64))
+        return ranks.own_part(torch.randn(count, 3, 4, 4, generator=drawn, dtype=dtype))
 
     return Batch(
         labeled=images(LABELED),

@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from debiaspl.algorithms import Batch, Models, ReMixMatch
 from debiaspl.algorithms.mixing import sharpen
 from debiaspl.algorithms.remixmatch import turn
-from debiaspl.debias import Correction, Debiaser
 from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
 from tests.algorithms.test_mixmatch import PRIOR, revealed
 from tests.reference import remixmatch as twin
@@ -172,61 +171,3 @@ def test_rotations_teach_the_features():
     remixmatch().losses(Models(student, student), at())["rotation"].backward()
     assert student.first.weight.grad.abs().sum() > 0
     assert student.head.weight.grad is None or student.head.weight.grad.abs().sum() == 0
-
-
-def test_a_teacher_that_is_not_the_student_is_the_anchor():
-    used, drawn, algorithm = Models(Network(0), Network(7)), at(), remixmatch()
-    algorithm.losses(used, drawn)
-    assert torch.equal(algorithm.monitors["pseudo_label"], used.teacher(drawn.weak[0]).argmax(-1))
-
-
-def test_random_numbers_come_from_the_batch():
-    used, before = models(), torch.get_rng_state()
-    algorithm = remixmatch()
-    generators = [torch.Generator().manual_seed(number) for number in (1, 1, 2)]
-    first, again, other = (algorithm.losses(used, replace(at(), generator=generator)) for generator in generators)
-    assert torch.equal(torch.get_rng_state(), before)
-    for name, value in first.items():
-        assert torch.equal(value, again[name])
-    assert not torch.equal(first["unlabeled"], other["unlabeled"])
-    assert not torch.equal(first["rotation"], other["rotation"])
-
-
-def test_nothing_removed_is_no_correction_bit_for_bit():
-    used = models()
-    plain = remixmatch(Correction()).losses(used, at())
-    for other in (None, Debiaser(CLASSES, strength=0)):
-        for name, value in remixmatch(other).losses(used, at()).items():
-            assert torch.equal(value, plain[name])
-
-
-def test_its_state_and_its_head_go_on_bit_for_bit():
-    used, one, other = models(), remixmatch(Debiaser(CLASSES)), remixmatch(Debiaser(CLASSES), seed=5)
-    one.losses(used, at(seed=1))
-    other.load_state_dict(one.state_dict())
-    first, second = (algorithm.losses(used, at(seed=2)) for algorithm in (one, other))
-    assert all(torch.equal(value, second[name]) for name, value in first.items())
-    assert torch.equal(one.correction.prior, other.correction.prior)
-
-
-def test_every_image_is_kept_and_reported():
-    algorithm = remixmatch(Debiaser(CLASSES))
-    algorithm.losses(models(), at())
-    assert algorithm.monitors["kept"].all()
-    assert algorithm.monitors["kept"].shape == algorithm.monitors["pseudo_label"].shape == (UNLABELED,)
-    torch.testing.assert_close(algorithm.monitors["marginal"].sum(), torch.tensor(1.0))
-    assert not any(value.requires_grad for value in algorithm.monitors.values())
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"views": 0}, "views is 0, expected at least 1 strong view"),
-        ({"temperature": 0.0}, "temperature is 0.0"),
-        ({"alpha": -0.5}, "alpha is -0.5"),
-        ({"ramp_up": -1}, "ramp_up is -1"),
-    ],
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        ReMixMatch(PIXELS, **settings)

@@ -177,23 +177,6 @@ def test_there_is_nothing_to_correct(name, correction):
     STARTS[name](correction=Correction())
 
 
-@pytest.mark.parametrize(
-    ("kind", "settings", "words"),
-    [
-        (MoCo, {"temperature": 0.0}, "temperature is 0.0"),
-        (MoCo, {"key_decay": 1.0}, "key_decay is 1.0"),
-        (SimCLR, {"temperature": -1.0}, "temperature is -1.0"),
-        (SwAV, {"prototypes": 1}, "prototypes is 1"),
-        (SwAV, {"rounds": 0}, "rounds is 0"),
-        (SwAV, {"small_views": -1}, "small_views is -1"),
-        (SwAV, {"code_temperature": 0.0}, "code_temperature is 0.0"),
-    ],
-)
-def test_bad_settings_are_refused(kind, settings, words):
-    with pytest.raises(ValueError, match=words):
-        made(kind, **settings)
-
-
 ADVICE = {"moco": "temperature", "simclr": "temperature", "swav": "code_temperature"}
 
 

@@ -13,10 +13,10 @@ ROOMS = Path(debiaspl.__file__).parent
 
 
 @pytest.mark.parametrize("room", ["algorithms", "debias"])
-def test_one_idea_fits_one_screen(room):
+def test_one_idea_is_one_file(room):
     lengths = {path.name: len(path.read_text().splitlines()) for path in (ROOMS / room).glob("*.py")}
     assert lengths
-    assert {file: length for file, length in lengths.items() if length > 150} == {}
+    assert {file: length for file, length in lengths.items() if length > 250} == {}
 
 
 # A recipe's default is the paper's; the strong views of FixMatch's paper have its name.

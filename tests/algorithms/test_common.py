@@ -1,0 +1,160 @@
+"""What all algorithms have in common, with the settings of ``test_ranks``, under which all that they do matters."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from debiaspl.algorithms import ALGORITHMS, HINTED, Models
+from debiaspl.debias import CDMAD, LDAM, Correction, Debiaser, LogitAdjustment, TauNorm
+from tests.algorithms.test_ranks import CLASSES, COUNTS, EXACT, STEPS, built, network, part
+
+ALIGNED = {"crest+", "adamatch, its own alignment"}
+"""They take no other correction."""
+LABELED = [case for case, (name, _) in EXACT.items() if name in {**ALGORITHMS, **HINTED} and case not in ALIGNED]
+PSEUDO_LABELED = [case for case in LABELED if case != "supervised"]
+TEACHER = [case for case in PSEUDO_LABELED if case not in ("acr", "distill", "graph", "mixmatch", "paws", "taught")]
+"""The label is that of one weak view, or of the mean of two, as the teacher predicts it."""
+STRONG = [case for case in TEACHER if case not in ("mean-teacher", "pseudolabel", "remixmatch")]
+"""Labels come from weak views and are learned by strong ones."""
+WHOLE = ["mixmatch", "remixmatch", "mean-teacher", "paws", "distill"]
+"""No label is left out."""
+
+
+def losses_of(case: str, correction: Correction | None, steps: int = STEPS) -> list[dict[str, Tensor]]:
+    algorithm, student = built(*EXACT[case], correction), network(False, 1)
+    generator = torch.Generator().manual_seed(3)
+    models = Models(student, student)
+    return [algorithm.losses(models, part(step, algorithm, generator)) for step in range(steps)]
+
+
+def same(one: list[dict[str, Tensor]], other: list[dict[str, Tensor]]) -> bool:
+    return all(
+        mine.keys() == yours.keys() and all(torch.equal(mine[name], yours[name]) for name in mine)
+        for mine, yours in zip(one, other, strict=True)
+    )
+
+
+@pytest.mark.parametrize("case", PSEUDO_LABELED)
+def test_a_strength_of_zero_is_no_correction_bit_for_bit(case):
+    plain = losses_of(case, Correction())
+    assert same(plain, losses_of(case, Debiaser(CLASSES, strength=0.0)))
+    assert not same(plain, losses_of(case, Debiaser(CLASSES, momentum=0.2)))
+
+
+@pytest.mark.parametrize("correction", [LDAM, LogitAdjustment, TauNorm, CDMAD], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("case", LABELED)
+def test_every_algorithm_works_with_every_correction_or_says_why_not(case, correction):
+    made = {LDAM: LDAM(COUNTS), LogitAdjustment: LogitAdjustment(COUNTS), TauNorm: TauNorm(), CDMAD: CDMAD(CLASSES)}
+    name = EXACT[case][0]
+    soft = not {**ALGORITHMS, **HINTED}[name].hard_labels and correction is LDAM
+    twice = name == "acr" and correction is LogitAdjustment
+    nothing = name == "supervised" and made[correction].corrects_pseudo_labels_alone
+    if soft or twice or nothing:
+        with pytest.raises(ValueError, match=correction.__name__):
+            losses_of(case, made[correction])
+        return
+    losses = losses_of(case, made[correction], steps=2)
+    assert all(loss.isfinite() for step in losses for loss in step.values())
+
+
+@pytest.mark.parametrize("case", [case for case in EXACT if case != "distill"])
+def test_half_precision_is_computed_in_float32(case):
+    """As in a step on a GPU: bf16 in the networks, float32 in losses, memories and averages."""
+    algorithm, student = built(*EXACT[case]).float(), network(False, 1).float()
+    for step in range(2):
+        batch = part(step, algorithm, torch.Generator().manual_seed(step), torch.float32)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            losses = algorithm.losses(Models(student, student, student), batch)
+    assert {loss.dtype for loss in losses.values()} == {torch.float32}
+    assert all(value.dtype != torch.bfloat16 for value in algorithm.state_dict().values())
+    torch.stack(list(losses.values())).sum().backward()
+    # Weights that autocast has first cast where no gradient was asked for would get none.
+    assert all(value.grad is not None for value in algorithm.parameters())
+
+
+@pytest.mark.parametrize("case", TEACHER)
+def test_a_teacher_that_is_not_the_student_labels_the_weak_views(case):
+    algorithm, student, teacher = built(*EXACT[case], Correction()), network(False, 1), network(False, 2)
+    batch = part(0, algorithm, torch.Generator().manual_seed(3))
+    algorithm.losses(Models(student, teacher), batch)
+    views = batch.weak[1:] if case == "mean-teacher" else batch.weak
+    several = [teacher(view).detach() for view in views]
+    mean = several[0] if case == "fixmatch, paired views" else torch.stack(several).mean(0)
+    assert torch.equal(algorithm.monitors["pseudo_label"], mean.argmax(-1))
+    assert not torch.equal(algorithm.monitors["pseudo_label"], student(batch.weak[0]).argmax(-1))
+
+
+@pytest.mark.parametrize("case", STRONG)
+def test_gradients_reach_labeled_and_strong_views_and_no_weak_one(case):
+    algorithm, student = built(*EXACT[case]), network(False, 1)
+    batch = part(0, algorithm, torch.Generator().manual_seed(3))
+    for view in (batch.labeled, *batch.weak, *batch.strong):
+        view.requires_grad_()
+    torch.stack(list(algorithm.losses(Models(student, student), batch).values())).sum().backward()
+    assert all(view.grad is None or view.grad.abs().sum() == 0 for view in batch.weak)
+    assert all(view.grad.abs().sum() > 0 for view in (batch.labeled, *batch.strong))
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_without_a_threshold_every_label_is_kept(case):
+    algorithm, student = built(*EXACT[case]), network(False, 1)
+    algorithm.losses(Models(student, student), part(0, algorithm, torch.Generator().manual_seed(3)))
+    assert algorithm.monitors["kept"].all()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("fixmatch", {"threshold": 1.2}),
+        ("fixmatch", {"views": 3}),
+        ("fixmatch", {"view_labels": "both"}),
+        ("fixmatch", {"view_labels": "paired"}),
+        ("fixmatch", {"strong_share": 0.0, "joint": False}),
+        ("fixmatch", {"strong_share": 0.5}),
+        ("abc", {"strong_share": 0.5, "joint": False}),
+        ("abc", {"ramp_up": 2.0}),
+        ("acr", {"tau": -1.0}),
+        ("acr", {"begin": 2.0}),
+        ("acr", {"momentum": 1.0}),
+        ("acr", {"strong_views": 0}),
+        ("adamatch", {"ramp_up": -1}),
+        ("comatch", {"own_share": 2}),
+        ("comatch", {"temperature": 0}),
+        ("comatch", {"memory": 0}),
+        ("contrastmatch", {"contrast_until": 0.0}),
+        ("contrastmatch", {"labels_from": 1.0}),
+        ("contrastmatch", {"relations": 1.5}),
+        ("contrastmatch", {"relation_temperature": -1.0}),
+        ("contrastmatch", {"memory": -1}),
+        ("crest", {"generations": 0}),
+        ("crest", {"sampling_power": -1}),
+        ("crest+", {"final_temperature": 2}),
+        ("flexmatch", {"threshold": -0.1}),
+        ("freematch", {"decay": 1.0}),
+        ("mean-teacher", {"ramp_up": 2}),
+        ("mixmatch", {"views": 0}),
+        ("mixmatch", {"temperature": -1.0}),
+        ("mixmatch", {"alpha": -0.5}),
+        ("moco", {"temperature": 0.0}),
+        ("moco", {"key_decay": 1.0}),
+        ("paws", {"sharpening": 0}),
+        ("paws", {"label_smoothing": 1}),
+        ("paws", {"entropy_weight": -1}),
+        ("paws", {"width": 0}),
+        ("remixmatch", {"views": 0}),
+        ("simclr", {"temperature": -1.0}),
+        ("softmatch", {"sharpness": -1.0}),
+        ("swav", {"prototypes": 1}),
+        ("swav", {"rounds": 0}),
+        ("swav", {"small_views": -1}),
+        ("swav", {"code_temperature": 0.0}),
+        ("taught", {"sure": 1.5}),
+        ("uda", {"annealing": "fast"}),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(name: str, settings: dict[str, Any]):
+    key, value = next(iter(settings.items()))
+    with pytest.raises(ValueError, match=rf"\b{key} is '?{value}\b"):
+        built(name, settings)
