@@ -82,10 +82,10 @@ def algorithms_page() -> str:
     groups = {
         "Algorithms that learn from labels and pseudo-labels": ALGORITHMS,
         "Algorithms that need a graph, another model's labels, or a teacher": HINTED,
-        "Self-supervised algorithms (`debiaspl pretrain`)": STARTS,
+        "Self-supervised algorithms (`--method moco`)": STARTS,
     }
     intro = (
-        "The name is what `--set algorithm=` and `debiaspl compare --algorithms` take. Any of them works with any "
+        "The name is what `--method` takes, alone or as `ALGORITHM+CORRECTION`. Any of them works with any "
         "[correction](corrections.md). [Add your own](../add-an-algorithm.md); [what was measured](../add-on.md).\n"
     )
     return "\n".join([MADE, "# Algorithms\n", intro, *catalogue("algorithm", groups)])

@@ -13,7 +13,6 @@ from debiaspl.cli.deploy import export_command, next_command, predict_command
 from debiaspl.cli.evaluate import evaluate_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import list_command
-from debiaspl.cli.pretrain import pretrain_command
 from debiaspl.cli.report import report_command
 from debiaspl.cli.terminal import break_warnings, plain_errors, say
 from debiaspl.cli.train import train_command
@@ -46,7 +45,7 @@ def _main(
     ] = False,
 ) -> None:
     break_warnings()
-    if rank() is not None and context.invoked_subcommand not in ("train", "pretrain"):
+    if rank() is not None and context.invoked_subcommand != "train":
         with plain_errors():
             raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 
@@ -67,7 +66,6 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
     "Research": {
         "compare": (compare_command, "debiaspl compare --recipe digits-10 --seeds 3"),
         "list": (list_command, "debiaspl list recipes"),
-        "pretrain": (pretrain_command, "debiaspl pretrain cifar10"),
     },
     "Look": {
         "audit": (audit_command, "debiaspl audit predictions.csv --out audit.html"),

@@ -169,7 +169,7 @@ def _base(
         return base_recipe(data, recipe)
     if data is not None or recipe is not None:
         raise ValueError(f"{photos} is given, and --data or --recipe too. Expected only one of them.")
-    from debiaspl.cli.train import load_named
+    from debiaspl.photos.api import encoder_for
     from debiaspl.photos.matrix import base_recipe as base_on_photos
     from debiaspl.photos.names import Allowed
     from debiaspl.photos.survey import survey
@@ -179,7 +179,7 @@ def _base(
     if encoder is None:
         return base_on_photos(found, None, machine)
     # Frozen on a GPU too, where train would train it.
-    return base_on_photos(found, (encoder, load_named(found, "cpu", encoder, settings)))
+    return base_on_photos(found, (encoder, encoder_for(found, "cpu", encoder, settings)))
 
 
 def _for_runs(planned: Any, machine: str, asked: str | None) -> str:

@@ -16,6 +16,8 @@ def _follow(wanted: bool) -> bool:
     return wanted
 
 
+MACHINE = "GPUs and several processes"
+"""Title of options that few need."""
 FollowLinks = Annotated[
     bool, Option("--follow-links", callback=_follow, help="Also read photos through links that leave their folder.")
 ]
@@ -68,19 +70,9 @@ OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that 
 _JOBS = "Runs that train at the same time."
 Jobs = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core")]
 JobsAnywhere = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core; one on a GPU")]
-Workers = Annotated[int, Option(min=0, help="Processes that read the files.")]
 Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead.")]
-Root = Annotated[
-    Path | None,
-    Option(help="A further folder with known image sets.", show_default="$DEBIASPL_DATA, ~/.cache/debiaspl"),
-]
-Eager = Annotated[bool, Option("--eager", help="On a GPU: do not record the step as a graph; slower.")]
-Timeout = Annotated[
-    float | None,
-    Option(min=1, help="With torchrun: seconds until a process that hangs ends the run.", show_default="600 seconds"),
-]
 
 
 def one_table(tables: list[Path] | None) -> Path | None:

@@ -1,6 +1,5 @@
 """``debiaspl train``: a folder of photos, or a recipe."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,8 +7,8 @@ import typer
 
 from debiaspl._torchrun import rank
 from debiaspl.cli.options import (
+    MACHINE,
     Device,
-    Eager,
     Encoder,
     FileColumn,
     Folders,
@@ -18,10 +17,7 @@ from debiaspl.cli.options import (
     LabelTable,
     Overwrite,
     Resume,
-    Root,
     Settings,
-    Timeout,
-    Workers,
     one_table,
     refuse_both,
 )
@@ -45,9 +41,16 @@ def train_command(
         ),
     ] = None,
     labels: LabelTable = None,
-    file_column: FileColumn = None,
-    label_column: LabelColumn = None,
     encoder: Encoder = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="debiaspl, fixmatch, supervised, ALGORITHM or ALGORITHM+CORRECTION; moco, simclr and swav learn "
+            "features without labels.",
+            show_default="debiaspl, or the recipe's",
+        ),
+    ] = None,
     recipe: Annotated[
         str | None,
         typer.Option(
@@ -60,19 +63,28 @@ def train_command(
     ] = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    device: Device = None,
-    workers: Workers = 2,
-    root: Root = None,
-    eager: Eager = False,
-    timeout: Timeout = None,
-    allow_alike: Annotated[
-        bool, typer.Option("--allow-alike", help="Accept class names that differ only in capitals or spaces.")
-    ] = False,
-    allow_names: Annotated[
-        bool, typer.Option("--allow-names", help="Accept class names such as 'rest' or 'owl,heron'.")
-    ] = False,
+    file_column: FileColumn = None,
+    label_column: LabelColumn = None,
     folders: Folders = None,
+    allow_names: Annotated[
+        bool, typer.Option("--allow-names", help="Accept class names such as 'rest', or 'owl' beside 'Owl'.")
+    ] = False,
     follow_links: FollowLinks = False,
+    device: Device = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that read the files.", rich_help_panel=MACHINE)] = 2,
+    eager: Annotated[
+        bool,
+        typer.Option("--eager", help="On a GPU: do not record the step as a graph; slower.", rich_help_panel=MACHINE),
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            help="With torchrun: seconds until a process that hangs ends the run.",
+            show_default="600 seconds",
+            rich_help_panel=MACHINE,
+        ),
+    ] = None,
 ) -> None:
     """Train on a folder of photos with a few labels, or train a recipe.
 
@@ -80,84 +92,87 @@ def train_command(
     """
     with plain_errors():
         refuse_both(resume, overwrite)
-        if photos is not None and recipe is None:
-            refuse_for_photos(photos, root, timeout)
-            table = one_table(labels), file_column, label_column
-            from debiaspl.photos.names import Allowed
-
-            names = Allowed(allow_alike, allow_names, folders)
-            again = resume, overwrite
-            _train_photos(photos, table, encoder, settings or [], out, again, device, workers, eager, names)
-            return
-        for_photos = (labels or None, file_column, label_column, encoder, allow_alike or None, allow_names or None)
-        if recipe is None or photos is not None or any(option is not None for option in (*for_photos, folders)):
-            both = f"{photos} and --recipe {recipe} are both given; " if recipe and photos else ""
-            raise ValueError(
-                f"{both}expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe NAME. "
-                "--labels, --file-column, --label-column, --encoder, --allow-alike, --allow-names and --folders are "
-                "for photos only."
-            )
-        from debiaspl.recipes import recipe as find
-        from debiaspl.training import Run
         from debiaspl.training.group import TIMEOUT
-        from debiaspl.training.loop import RunOptions, train_as
-        from debiaspl.training.settings import parse_settings
+        from debiaspl.training.loop import RunOptions
 
-        chosen = parse_settings(find(recipe), settings or [], load_files=True)
-        folder = out or Path("runs") / chosen.name
-        ended = resume and Run(folder).results_path.exists()
-        note_new_run(resume, folder)
         limit = TIMEOUT if timeout is None else timeout
-        options = RunOptions(resume, device, workers, root, eager, limit, resume_command())
-        with Run(folder).replacing(chosen, overwrite):
-            results = train_as(options, chosen, folder)
-        if rank():
-            return  # the first one speaks for all
-        if ended:
-            say(f"The run in {folder} has ended already; nothing was trained.")
-        if "accuracy" in results:
-            say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
-            say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
-        else:
-            say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
-        say_skipped(results)
-        say(f"The report is {report_of([folder], folder)}")
+        options = RunOptions(resume, device, workers, None, eager, limit, resume_command())
+        if recipe is not None:
+            given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
+            given |= {"--file-column": file_column, "--label-column": label_column, "--allow-names": allow_names}
+            useless = [name for name, value in given.items() if value not in (None, False, [])]
+            if useless:
+                raise ValueError(f"--recipe {recipe} has its own data: leave out {' and '.join(useless)}.")
+            _train_recipe(recipe, method, settings or [], out, options, overwrite)
+            return
+        if photos is None:
+            raise ValueError("expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe.")
+        if rank() is not None:
+            raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
+        from debiaspl.algorithms import STARTS
+        from debiaspl.cli.start import train_start
+        from debiaspl.data.table_form import Columns
+
+        columns = Columns(file_column, label_column)
+        if method in STARTS:
+            no_labels = folders == "ignore"
+            train_start(photos, one_table(labels), columns, no_labels, method, settings or [], out, options, overwrite)
+            return
+        from debiaspl.photos.names import Allowed
+
+        names = Allowed(allow_names, allow_names, folders)
+        _train_photos(
+            photos, (one_table(labels), columns), encoder, method, settings or [], out, options, overwrite, names
+        )
 
 
-def refuse_for_photos(photos: Path, root: Path | None, timeout: float | None) -> None:
-    """Raise where an option that is for recipes only is given with photos."""
-    if rank() is not None:
-        raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
-    if root is not None:
-        raise ValueError(
-            f"--root {root} is a folder of known image sets, for --recipe; the photos are in {photos}. Leave --root "
-            "out."
-        )
-    if timeout is not None:
-        raise ValueError(
-            f"--timeout {timeout:g} is for several processes, started with torchrun, which train a --recipe. Training "
-            "on photos runs in one process. Leave --timeout out."
-        )
+def _train_recipe(
+    name: str, method: str | None, settings: list[str], out: Path | None, options: Any, overwrite: bool
+) -> None:
+    from debiaspl.recipes import recipe as find
+    from debiaspl.training import Run
+    from debiaspl.training.loop import train_as
+    from debiaspl.training.method import with_method
+    from debiaspl.training.settings import parse_settings
+
+    chosen = find(name)
+    if method is not None:
+        chosen = with_method(chosen, method, load_files=True)
+    chosen = parse_settings(chosen, settings, load_files=True)
+    folder = out or Path("runs") / chosen.name
+    ended = options.resume and Run(folder).results_path.exists()
+    note_new_run(options.resume, folder)
+    with Run(folder).replacing(chosen, overwrite):
+        results = train_as(options, chosen, folder)
+    if rank():
+        return  # the first one speaks for all
+    if ended:
+        say(f"The run in {folder} has ended already; nothing was trained.")
+    if "accuracy" in results:
+        say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
+        say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
+    else:
+        say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
+    say_skipped(results)
+    say(f"The report is {report_of([folder], folder)}")
 
 
 def _train_photos(
     folder: Path,
-    table: tuple[Path | None, str | None, str | None],
+    table: tuple[Path | None, Any],
     encoder: str | None,
+    method: str | None,
     settings: list[str],
     out: Path | None,
-    again: tuple[bool, bool],
-    device: str | None,
-    workers: int,
-    eager: bool,
+    options: Any,
+    overwrite: bool,
     names: Any,
 ) -> None:
     """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
-    the folder, and the names of its two columns; ``again`` is whether to resume or to overwrite an earlier run."""
+    the folder, and the names of its columns."""
     from dataclasses import replace
 
-    from debiaspl.data.table_form import Columns
-    from debiaspl.photos.api import report_of_photos, train_and_mark
+    from debiaspl.photos.api import encoder_for, report_of_photos, train_and_mark
     from debiaspl.photos.check import check_for
     from debiaspl.photos.describe import HEADER, caption, handed_out, rows, verdict
     from debiaspl.photos.run import with_check
@@ -166,12 +181,12 @@ def _train_photos(
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
-    resume, overwrite = again
-    photos = survey(folder, table[0], Columns(*table[1:]), names.folders == "use")
+    resume, eager = options.resume, options.eager
+    photos = survey(folder, *table, names.folders == "use")
     names.check(photos)
-    machine = find_device(device).type
-    named = None if encoder is None else (encoder, load_named(photos, machine, encoder, settings))
-    recipe, start = choose_with_start(photos, machine, named, settings, out, resume)
+    machine = find_device(options.device).type
+    named = None if encoder is None else (encoder, encoder_for(photos, machine, encoder, settings))
+    recipe, start = choose_with_start(photos, machine, named, settings, out, resume, method)
     check = check_for(photos, seed=recipe.seed)
     place = out or Path("runs") / recipe.name
     checked = with_check(recipe, check)
@@ -185,20 +200,13 @@ def _train_photos(
         if not begun:
             plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
         say(plan)
-        outcome = train_and_mark(recipe, check, place, resume, machine, workers, resume_command(), eager, start)
+        outcome = train_and_mark(recipe, check, place, resume, machine, options.workers, options.go_on, eager, start)
     print_table(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
     say_skipped(outcome.semi)
     say(f"The run is in {place}; the report is {report_of_photos(outcome, place)}")
-
-
-def load_named(photos: Any, machine: str, name: str, settings: Sequence[str] = ()) -> Any:
-    """The encoder of this name, at the image size for these photos."""
-    from debiaspl.photos.api import encoder_for
-
-    return encoder_for(photos, machine, name, settings)
 
 
 def _plan(

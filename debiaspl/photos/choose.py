@@ -136,7 +136,7 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
     if start.channels != 3:
         raise ValueError(
             f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that was "
-            "trained on photos: debiaspl pretrain."
+            "trained on photos: debiaspl train PHOTOS --method moco."
         )
     own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
     if device == "cpu":

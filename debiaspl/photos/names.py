@@ -94,7 +94,7 @@ def refuse_alike(photos: Photos, python: bool = False) -> None:
     told = "; ".join(" and ".join(_told(name, counts) for name in group) for group in groups[:NAMED])
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
     todo = ", ".join(_todo(group, counts, photos.in_folders) for group in groups[:NAMED])
-    allow = "allow_alike=True" if python else "--allow-alike"
+    allow = "allow_alike=True" if python else "--allow-names"
     how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
     raise DataError(
         f"{photos.source} has class names that differ only in capital letters or spaces: {told}{more}. Each would be "

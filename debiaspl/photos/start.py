@@ -1,5 +1,6 @@
 """Features of a folder of photos, learned without labels: which settings are chosen, and what is measured."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from debiaspl.photos.survey import Photos
 from debiaspl.recipes.start import LARGEST_SIDE, start_for
 from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.loop import RunOptions, train_as
+from debiaspl.training.method import with_method
 from debiaspl.training.parts import find
 from debiaspl.training.results import Ending, Predict, on_the_test_set
 from debiaspl.training.settings import parse_settings, split_assignments
@@ -75,13 +77,21 @@ def choose_with_start(
     settings: Sequence[str],
     out: Path | None,
     resume: bool = False,
+    method: str | None = None,
 ) -> tuple[Recipe, Recipe | None]:
-    """A recipe for these photos with the user's settings, and the start to train for it below ``out``, if any. A start
-    that the user names decides the network and the image size, unless these are set too."""
+    """A recipe for these photos with the user's method and settings, and the start to train for it below ``out``, if
+    any. A start that the user names decides the network and the image size, unless these are set too."""
     if encoder is not None and has_text_side(encoder[0]):
         # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
         # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
         settings = ["first_classifier=text", *settings]
+
+    def of_user(chosen: Recipe) -> Recipe:
+        if method is not None:
+            name = re.sub(r"[^\w.+-]+", "-", f"{chosen.name}-{method}")
+            chosen = replace(with_method(chosen, method, load_files=True), name=name)
+        return parse_settings(chosen, settings, load_files=True)
+
     texts = split_assignments(settings)
     named = texts.get("start")
     if named and encoder is not None:
@@ -92,8 +102,8 @@ def choose_with_start(
     if named is not None:
         begun = Run(out or Path("runs") / photos.folder.resolve().name) if resume else None
         trained = _trained(named, begun) if named else None
-        return parse_settings(choose(photos, device, encoder, trained), settings, load_files=True), None
-    alone = parse_settings(choose(photos, device, encoder), settings, load_files=True)
+        return of_user(choose(photos, device, encoder, trained)), None
+    alone = of_user(choose(photos, device, encoder))
     if alone.algorithm.name == "supervised" and alone.first_classifier == "graph" and "first_classifier" not in texts:
         alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
@@ -101,7 +111,7 @@ def choose_with_start(
         return alone, None
     start = automatic_start(photos, device)
     trained = TrainedNetwork(start.network.name, start.network.settings, 3, start.image_size)
-    recipe = parse_settings(choose(photos, device, None, trained), settings, load_files=True)
+    recipe = of_user(choose(photos, device, None, trained))
     recipe = replace(recipe, start=str((out or Path("runs") / recipe.name) / START))
     # The user may have set another network, or what images look like.
     same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}

@@ -62,12 +62,12 @@ def test_an_option_means_the_same_in_every_command():
     for command in COMMANDS.values():
         for option in command.params:
             texts.setdefault(option.opts[0], set()).add(option.help)
-    for name in ("--workers", "--jobs", "--set", "--resume", "--device", "--json", "--port", "--follow-links"):
+    for name in ("--jobs", "--set", "--resume", "--device", "--json", "--port", "--follow-links"):
         assert len(texts[name]) == 1, name
     assert all(text.startswith("Replace ") for text in texts["--overwrite"])
 
 
-FOREIGN = {"--method", "--nproc-per-node", "--max-restarts", "--local-addr"}
+FOREIGN = {"--nproc-per-node", "--max-restarts", "--local-addr"}
 """Options of torchrun that a text names."""
 NAMED = re.compile(r"""(?<![\w-])(?<!var\()(?<!setProperty\(")--[a-z][a-z-]*[a-z]""")
 """An option in a text; not a variable of CSS."""

@@ -11,8 +11,8 @@ from tests.photos.user import debiaspl
 SHORT = ("--set", "steps=8", "--set", "network.width=4", "--set", "log_every=4", "--set", "checkpoint_every=2")
 
 
-def pretrain(data, out, *more):
-    ran = debiaspl("pretrain", data, "--out", out, "--device", "cpu", *SHORT, *more)
+def pretrain(photos, out, *more):
+    ran = debiaspl("train", photos, "--method", "moco", "--out", out, "--device", "cpu", *SHORT, *more)
     assert ran.exit_code == 0, ran.output
     return ran.output.splitlines()
 

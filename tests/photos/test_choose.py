@@ -10,11 +10,12 @@ import torch
 
 pytest.importorskip("transformers")
 
-from debiaspl.cli.train import load_named, size
+from debiaspl.cli.train import size
 from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.given import fold_of
 from debiaspl.data.table_form import Columns
 from debiaspl.encoders import load_encoder
+from debiaspl.photos.api import encoder_for
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, wanted_size, working_size
 from debiaspl.photos.survey import Photos, survey
@@ -128,7 +129,7 @@ def test_small_photos_are_enlarged_for_an_encoder(side, device, size):
 
 def test_an_image_size_acts_or_is_refused(place):
     photos, folder = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
-    encoder = load_named(photos, "cpu", folder, ["image_size=48"])
+    encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
     recipe = choose(photos, "cpu", (folder, encoder)).changed(image_size=48)
     assert encoder.image_size == recipe.image_size == recipe.network.settings["architecture"]["image_size"] == 48
     small = choose(photos, "cpu", (folder, encoder))

@@ -11,9 +11,10 @@ from debiaspl.photos import survey as survey_module
 from debiaspl.photos.choose import choose
 from debiaspl.photos.start import choose_start
 from debiaspl.photos.survey import survey, survey_for_start
-from debiaspl.training import Run
+from debiaspl.recipes import recipe
+from debiaspl.training import Run, train
 from tests.photos.digits import write_digits
-from tests.photos.starts import SHORT, pretrain, results
+from tests.photos.starts import SHORT, results
 from tests.photos.user import debiaspl
 from tests.training.test_stream import stop_at
 
@@ -85,7 +86,7 @@ def test_a_run_on_photos_takes_network_and_size_from_its_start(flat, start, tmp_
 
 def test_a_start_that_does_not_fit_is_refused_before_anything_is_written(start, tmp_path):
     photos = write_digits(tmp_path / "photos", labeled=12)
-    pretrain("digits", tmp_path / "grey")
+    train(recipe("digits-pretrain").changed(steps=1), tmp_path / "grey")
     for settings, message in (
         ((f"start={start[0]}", "network.width=8"), "does not fit this network: it has trained small width=4."),
         ((f"start={start[0]}", "network=resnet9"), "does not fit this network: it has trained small width=4."),

@@ -216,10 +216,10 @@ def test_tar_shards_go_through_multi_view_and_cld(place):
 
 def test_without_its_start_a_recipe_says_where_it_was_looked_for(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DEBIASPL_DATA", str(tmp_path))
+    monkeypatch.setenv("DEBIASPL_DATA", str(place))
     named = PAPER.start
     small = [part for setting in (*SMALL, f"start={named}") for part in ("--set", setting)]
-    root = ["--root", str(place / "imagenet"), "--device", "cpu", "--workers", "0"]
+    root = ["--device", "cpu", "--workers", "0"]
     result = CliRunner().invoke(app, ["train", "--recipe", "imagenet-1pct", *root, *small])
     assert result.exit_code == 1
     assert f"error: the start {named} was not found: looked for" in result.output
