@@ -1,7 +1,5 @@
 """Distribution alignment against its paper, and what it shares with the Debiaser."""
 
-import copy
-
 import pytest
 import torch
 
@@ -64,35 +62,6 @@ def test_with_a_uniform_target_the_labels_are_those_of_a_debiaser_of_strength_1(
     assert torch.equal(alignment.prior, debiaser.prior)
 
 
-def test_the_losses_are_left_alone():
-    alignment, values = DistributionAlignment(COUNTS), logits()
-    alignment(values)
-    assert torch.equal(alignment.margin(values), values)
-    assert torch.equal(alignment.labeled_margin(values), values)
-
-
-def test_neither_labels_nor_state_receive_a_gradient():
-    alignment, weak = DistributionAlignment(COUNTS), logits().requires_grad_()
-    assert not alignment(weak).requires_grad
-    assert not alignment.prior.requires_grad
-
-
-def test_a_saved_state_goes_on_bit_for_bit():
-    alignment = DistributionAlignment(COUNTS)
-    alignment(logits())
-    other = DistributionAlignment(COUNTS)
-    other.load_state_dict(copy.deepcopy(alignment.state_dict()))
-    assert not torch.equal(other.prior, torch.full((4,), 0.25))
-    for step in range(3):
-        assert torch.equal(other(logits(seed=step)), alignment(logits(seed=step)))
-
-
-def test_eval_mode_learns_nothing():
-    alignment = DistributionAlignment(COUNTS).eval()
-    alignment(logits())
-    assert torch.equal(alignment.prior, torch.full((4,), 0.25))
-
-
 def test_a_class_with_no_share_gets_no_label_and_finite_numbers():
     alignment = DistributionAlignment(COUNTS, (1, 1, 1, 0))
     probabilities = alignment(logits())
@@ -138,28 +107,5 @@ def test_a_target_can_be_written_on_a_command_line():
     torch.testing.assert_close(written, torch.tensor([0.5, 0.2, 0.2, 0.1]))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"target": "balanced"}, "target is 'balanced', expected 'labeled', 'uniform' or 4 shares"),
-        ({"target": "0.5,0.5"}, "target is '0.5,0.5', expected 'labeled', 'uniform' or 4 shares"),
-        ({"target": (1, 1, 1, -1)}, "target is"),
-        ({"target": (0, 0, 0, 0)}, "target is"),
-        ({"target": (1, 1, 1, float("nan"))}, "target is"),
-        ({"momentum": 1.0}, "momentum is 1.0"),
-        ({"class_counts": (3, 0, 2, 0)}, r"at least 1 label of every class; see classes 1, 3\."),
-        ({"class_counts": (3,)}, "num_classes is 1"),
-    ],
-)
-def test_wrong_settings_teach(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        DistributionAlignment(**{"class_counts": COUNTS, **arguments})
-
-
 def test_a_class_without_labels_is_no_obstacle_to_another_target():
     assert DistributionAlignment((3, 0, 2, 0), "uniform").target.tolist() == [0.25] * 4
-
-
-def test_wrong_shapes_name_the_correction():
-    with pytest.raises(ValueError, match=r"expected \(batch, 4\).*This DistributionAlignment"):
-        DistributionAlignment(COUNTS)(torch.zeros(2, 3))

@@ -92,18 +92,6 @@ def test_a_mean_of_zeros_gives_finite_numbers():
     assert torch.equal(final.weight, TauNorm(1).classifier(head, torch.zeros(6)).weight)
 
 
-def test_training_is_left_alone_and_the_given_classifier_too():
-    (head, features), values = trained(), torch.randn(5, 4)
-    before = head.weight.clone(), head.bias.clone()
-    correction = CausalNorm()
-    correction.classifier(head, features.mean(0))
-    assert torch.equal(head.weight, before[0])
-    assert torch.equal(head.bias, before[1])
-    assert torch.equal(correction(values), values.softmax(-1))
-    assert torch.equal(correction.margin(values), values)
-    assert torch.equal(correction.labeled_margin(values), values)
-
-
 def test_wrong_settings_and_shapes_teach():
     with pytest.raises(ValueError, match="alpha is -1, expected a number >= 0"):
         CausalNorm(-1)

@@ -1,6 +1,5 @@
 """CDMAD: the logits of a blank image, subtracted while training and in the end."""
 
-import pytest
 import torch
 from torch import nn
 
@@ -68,11 +67,3 @@ def test_without_a_bias_the_blank_image_becomes_one():
     correction.blank.copy_(torch.tensor([1.0, -2.0]))
     head = nn.Linear(3, 2, bias=False)
     assert correction.classifier(head, torch.zeros(3)).bias.tolist() == [-1, 2]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"), [({"begin": 2.0}, "begin is 2.0, expected a share"), ({"colour": 3.0}, "colour is 3.0")]
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        CDMAD(4, **settings)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from debiaspl.algorithms import ACR, MixMatch, Supervised
-from debiaspl.debias import Composite, Debiaser, DistributionAlignment, LogitAdjustment, TauNorm
+from debiaspl.debias import Debiaser, DistributionAlignment, LogitAdjustment
 from debiaspl.training.parts import build, settings_of
 from debiaspl.training.settings import settings
 from tests.training.tiny import EAGER, changed
@@ -79,11 +79,6 @@ def test_the_debiasers_labels_go_with_another_margin_if_it_has_none():
 def test_a_pair_without_meaning_is_refused(name, message):
     with pytest.raises(ValueError, match=message):
         build("correction", name, {}, **KNOWN)
-
-
-def test_one_part_is_no_composite():
-    with pytest.raises(ValueError, match="correction is tau-norm, expected two or more"):
-        Composite({"tau-norm": TauNorm()})
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import Algorithm, FixMatch
-from debiaspl.debias import LDAM, Correction
-from tests.algorithms.test_algorithms import batch, models
+from debiaspl.debias import LDAM
 from tests.reference import corrections
 
 COUNTS = (81, 16, 16, 1)
@@ -38,24 +37,6 @@ def test_numbers_by_hand():
     torch.testing.assert_close(lowered, torch.tensor([[1, 1, 1, 0.5], [1, 0.75, 1, 1]]))
 
 
-def test_no_margin_changes_nothing_bit_for_bit():
-    values, none, null = logits(), LDAM(COUNTS, max_margin=0.0), Correction()
-    assert torch.equal(none(values), null(values))
-    assert torch.equal(none.margin(values, LABELS), null.margin(values, LABELS))
-    assert torch.equal(none.labeled_margin(values, LABELS), null.labeled_margin(values, LABELS))
-
-
-def test_pseudo_labels_are_left_alone():
-    assert torch.equal(LDAM(COUNTS)(logits()), logits().softmax(-1))
-
-
-def test_algorithms_have_the_margin_in_both_losses():
-    drawn, used = batch(), models()
-    plain = FixMatch(threshold=0.0).losses(used, drawn)
-    losses = FixMatch(LDAM(COUNTS), threshold=0.0).losses(used, drawn)
-    assert all(losses[name] > plain[name] for name in ("labeled", "unlabeled"))
-
-
 def test_soft_targets_are_refused_when_the_pair_is_built():
     class Soft(FixMatch):
         hard_labels = False
@@ -68,29 +49,3 @@ def test_soft_targets_are_refused_when_the_pair_is_built():
 def test_logits_without_labels_teach():
     with pytest.raises(ValueError, match="LDAM got logits without labels, expected one class per image"):
         LDAM(COUNTS).margin(logits())
-
-
-def test_gradients_pass_and_stop_at_the_margins():
-    ldam, values = LDAM(COUNTS, scale=2.0), logits().requires_grad_()
-    ldam.margin(values, LABELS).sum().backward()
-    assert torch.equal(values.grad, torch.full_like(values, 2.0))
-    assert not any(buffer.requires_grad for buffer in ldam.buffers())
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_computed_in_float32(dtype):
-    values, ldam = logits().to(dtype), LDAM(COUNTS)
-    assert torch.equal(ldam.margin(values, LABELS), ldam.margin(values.float(), LABELS))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"max_margin": -0.5}, "max_margin is -0.5, expected a number >= 0; the paper uses 0.5"),
-        ({"scale": 0}, "scale is 0, expected a number > 0: 1 for a linear head, 30 for cosines"),
-        ({"class_counts": (4, 0, 1)}, "expected at least 1 label of every class; see class 1"),
-    ],
-)
-def test_wrong_settings_teach(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        LDAM(**{"class_counts": COUNTS, **arguments})

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import FixMatch, Supervised
-from debiaspl.debias import Correction, LogitAdjustment, PosthocLogitAdjustment
+from debiaspl.debias import LogitAdjustment, PosthocLogitAdjustment
 from tests.algorithms.test_algorithms import batch, models
 from tests.reference import corrections
 
@@ -59,18 +59,6 @@ def test_the_rare_class_wins_more_often_after_it():
     assert (final(features).argmax(-1) == 3).sum() > (head(features).argmax(-1) == 3).sum()
 
 
-def test_tau_0_changes_nothing_bit_for_bit():
-    values, null = logits(), Correction()
-    none = LogitAdjustment(COUNTS, tau=0)
-    assert torch.equal(none(values), null(values))
-    assert torch.equal(none.margin(values), null.margin(values))
-    assert torch.equal(none.labeled_margin(values), null.labeled_margin(values))
-    head = nn.Linear(6, 4)
-    final = PosthocLogitAdjustment(COUNTS, tau=0).classifier(head, torch.zeros(6))
-    assert torch.equal(final.weight, head.weight)
-    assert torch.equal(final.bias, head.bias)
-
-
 def test_equal_counts_change_no_loss_and_no_probability():
     values = logits()
     loss = F.cross_entropy(LogitAdjustment((7, 7, 7, 7)).margin(values), LABELS, reduction="none")
@@ -78,16 +66,6 @@ def test_equal_counts_change_no_loss_and_no_probability():
     head = nn.Linear(4, 4)
     final = PosthocLogitAdjustment((7, 7, 7, 7)).classifier(head, torch.zeros(4))
     torch.testing.assert_close(final(values).softmax(-1), head(values).softmax(-1))
-
-
-def test_each_kind_keeps_to_its_place():
-    values, head = logits(), nn.Linear(4, 4)
-    loss, posthoc = LogitAdjustment(COUNTS), PosthocLogitAdjustment(COUNTS)
-    assert torch.equal(loss(values), values.softmax(-1))
-    assert loss.classifier(head, torch.zeros(4)) is head
-    assert torch.equal(posthoc(values), values.softmax(-1))
-    assert torch.equal(posthoc.margin(values, LABELS), values)
-    assert torch.equal(posthoc.labeled_margin(values, LABELS), values)
 
 
 def test_algorithms_adjust_both_losses():
@@ -100,38 +78,9 @@ def test_algorithms_adjust_both_losses():
     torch.testing.assert_close(alone, expected)
 
 
-def test_gradients_pass_unchanged_and_stop_at_the_counts():
-    adjustment, values = LogitAdjustment(COUNTS), logits().requires_grad_()
-    adjustment.margin(values).sum().backward()
-    assert torch.equal(values.grad, torch.ones_like(values))
-    assert not any(buffer.requires_grad for buffer in adjustment.buffers())
-    assert list(adjustment.parameters()) == []
-
-
 def test_the_finished_classifier_draws_no_random_numbers_and_asks_for_no_gradient():
     head = nn.Linear(6, 4).requires_grad_(False)
     before = torch.random.get_rng_state()
     final = PosthocLogitAdjustment(COUNTS).classifier(head, torch.zeros(6))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert not any(parameter.requires_grad for parameter in final.parameters())
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_computed_in_float32(dtype):
-    values, adjustment = logits().to(dtype), LogitAdjustment(COUNTS)
-    assert torch.equal(adjustment.margin(values), adjustment.margin(values.float()))
-
-
-@pytest.mark.parametrize("kind", [LogitAdjustment, PosthocLogitAdjustment])
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tau": -1}, "tau is -1, expected a number >= 0"),
-        ({"tau": float("nan")}, "tau is nan"),
-        ({"class_counts": (4, 0, 1)}, r"expected at least 1 label of every class; see class 1\..*debiaser"),
-        ({"class_counts": (4,)}, "at least 2 classes"),
-    ],
-)
-def test_wrong_settings_teach(kind, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        kind(**{"class_counts": COUNTS, **arguments})

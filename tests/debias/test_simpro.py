@@ -1,6 +1,5 @@
 """SimPro: two class distributions that are estimated from confident labels."""
 
-import pytest
 import torch
 
 from debiaspl.debias import SimPro
@@ -50,16 +49,3 @@ def test_a_batch_without_confident_labels_changes_nothing():
     assert set(before) == {"prior", "joint"}
     assert all(torch.equal(value, before[name]) for name, value in correction.state_dict().items())
     assert correction.bfloat16().joint.dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"tau": -1.0}, "tau is -1.0, expected a number >= 0"),
-        ({"count_threshold": 2.0}, r"count_threshold is 2.0, expected a confidence in \[0, 1\]"),
-        ({"unlabeled_ratio": -1.0}, "unlabeled_ratio is -1.0, .*unlabeled_batch / labeled_batch"),
-    ],
-)
-def test_wrong_settings_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        SimPro(COUNTS, **settings)

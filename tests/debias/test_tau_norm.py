@@ -34,13 +34,6 @@ def test_numbers_by_hand():
     torch.testing.assert_close(final.bias, torch.tensor([3.0, 6.0]))
 
 
-def test_tau_0_changes_nothing_bit_for_bit():
-    head = uneven()
-    final = TauNorm(0, keep_bias=True).classifier(head, torch.zeros(6))
-    assert torch.equal(final.weight, head.weight)
-    assert torch.equal(final.bias, head.bias)
-
-
 @pytest.mark.parametrize("tau", [0.0, 0.7])
 def test_the_bias_is_dropped_as_in_the_paper(tau):
     """Decisions are those of w_i / |w_i|^tau alone; the head keeps a bias, of zeros, as saved models have one."""
@@ -77,20 +70,3 @@ def test_a_class_of_zeros_stays_and_gives_finite_numbers():
     final = TauNorm(1).classifier(head, torch.zeros(6))
     assert final.weight.isfinite().all()
     assert torch.equal(final.weight[2], torch.zeros(6))
-
-
-def test_training_is_left_alone_and_the_given_classifier_too():
-    head, values = uneven(), torch.randn(5, 4)
-    before = head.weight.clone()
-    correction = TauNorm()
-    correction.classifier(head, torch.zeros(6))
-    assert torch.equal(head.weight, before)
-    assert torch.equal(correction(values), values.softmax(-1))
-    assert torch.equal(correction.margin(values), values)
-    assert torch.equal(correction.labeled_margin(values), values)
-
-
-@pytest.mark.parametrize("tau", [-0.1, float("inf"), float("nan")])
-def test_wrong_settings_teach(tau):
-    with pytest.raises(ValueError, match=f"tau is {tau}, expected a number >= 0: 0 changes nothing"):
-        TauNorm(tau)
