@@ -1,8 +1,7 @@
-"""One test for every row of docs/bad-files.md, by the name of the row."""
+"""Odd and damaged files of a folder: read, skipped with a reason, or refused; as docs/bad-files.md says."""
 
 import io
 import os
-import re
 import struct
 import unicodedata
 import zlib
@@ -23,25 +22,6 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.folder import read_folder
 from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.files import memory
-
-ROWS: set[str] = set()
-"""The rows that have a test."""
-
-Test = Callable[..., None]
-
-
-def row(name: str) -> Callable[[Test], Test]:
-    ROWS.add(name)
-    return lambda test: test
-
-
-def test_every_row_has_a_test_and_every_test_a_row() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "bad-files.md").read_text(encoding="utf-8")
-    written = re.findall(r"^\| `([a-z0-9-]+)`:", page, re.MULTILINE)
-    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| case ")]
-    assert len(written) == len(rows), "a row does not begin with its name in backticks and a colon"
-    assert sorted(written) == sorted(ROWS)
-
 
 @lru_cache
 def photographs() -> list[NDArray[np.uint8]]:
@@ -118,7 +98,6 @@ def skipped(root: Path, file: str) -> str:
 # Image files
 
 
-@row("truncated")
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM"])
 def test_truncated(root: Path, format: str) -> None:
     whole = encoded(photo(), format)
@@ -126,13 +105,6 @@ def test_truncated(root: Path, format: str) -> None:
     assert skipped(root, "cat/half.jpg").startswith("cannot be decoded: ")
 
 
-@row("zero-bytes")
-def test_zero_bytes(root: Path) -> None:
-    (root / "cat/empty.jpg").touch()
-    assert skipped(root, "cat/empty.jpg") == "the file is empty (zero bytes)"
-
-
-@row("wrong-extension")
 @pytest.mark.parametrize("format", ["PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM"])
 def test_wrong_extension(root: Path, format: str) -> None:
     (root / "cat/other.jpg").write_bytes(encoded(photo(), format))
@@ -141,14 +113,12 @@ def test_wrong_extension(root: Path, format: str) -> None:
     assert close(images.images[1], photo(), 8.0)
 
 
-@row("text-as-image")
-@pytest.mark.parametrize("text", ["<html>not found</html>", "BM is how this begins", "P5 and so on", "x"])
+@pytest.mark.parametrize("text", ["", "<html>not found</html>", "BM is how this begins", "P5 and so on"])
 def test_text_as_image(root: Path, text: str) -> None:
     (root / "cat/page.jpg").write_text(text)
     assert skipped(root, "cat/page.jpg")
 
 
-@row("other-format")
 @pytest.mark.parametrize("format", ["ICO", "TGA", "PCX"])
 def test_other_format(root: Path, format: str) -> None:
     (root / "cat/icon.jpg").write_bytes(encoded(photo().resize((32, 32)), format))
@@ -164,9 +134,6 @@ def deep() -> Image.Image:
     return Image.fromarray(np.clip(grey * 257 + low, 0, 65535).astype(np.uint16))
 
 
-@row("grey-16-png")
-@row("grey-16-tiff")
-@row("grey-16-pgm")
 @pytest.mark.parametrize("format", ["PNG", "TIFF", "TIFF big-endian", "PPM"])
 def test_grey_16(format: str) -> None:
     if format == "TIFF big-endian":
@@ -177,21 +144,18 @@ def test_grey_16(format: str) -> None:
     assert torch.equal(decode(data, None), pixels(photo().convert("L")).expand(3, -1, -1))
 
 
-@row("float-tiff")
 @pytest.mark.parametrize("mode", ["F", "I"])
 def test_float_tiff(root: Path, mode: str) -> None:
     (root / "cat/float.tif").write_bytes(encoded(photo().convert("L").convert(mode), "TIFF"))
     assert "no standard range" in skipped(root, "cat/float.tif")
 
 
-@row("palette")
 @pytest.mark.parametrize("format", ["PNG", "GIF", "TIFF"])
 def test_palette(format: str) -> None:
     few = photo().quantize(64)
     assert torch.equal(decode(encoded(few, format), None), pixels(few.convert("RGB")))
 
 
-@row("palette-transparent")
 @pytest.mark.parametrize("transparency", [0, bytes([0, 128])])
 def test_palette_transparent(transparency: int | bytes) -> None:
     image = Image.new("P", (3, 1))
@@ -202,7 +166,6 @@ def test_palette_transparent(transparency: int | bytes) -> None:
     assert found[:, 0].T.tolist() == [[255, 255, 255], half, [0, 0, 200]]
 
 
-@row("alpha")
 def test_alpha() -> None:
     image = Image.new("RGBA", (3, 1))
     image.putdata([(200, 0, 0, 0), (200, 0, 0, 128), (200, 0, 0, 255)])
@@ -216,12 +179,10 @@ def test_alpha() -> None:
     assert decode(encoded(grey, "PNG"), None, channels=1)[0, 0].tolist() == [255, 10]
 
 
-@row("cmyk")
 def test_cmyk() -> None:
     assert close(decode(encoded(photo().convert("CMYK")), (427, 640)), photo(), 6.0)
 
 
-@row("one-bit")
 @pytest.mark.parametrize("format", ["PNG", "TIFF", "BMP", "PPM"])
 def test_one_bit(format: str) -> None:
     scan = photo().convert("1")
@@ -241,7 +202,6 @@ STORED = {
 }
 
 
-@row("exif-rotation")
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "WEBP", "TIFF"])
 @pytest.mark.parametrize("orientation", STORED)
 def test_exif_rotation(format: str, orientation: int) -> None:
@@ -255,7 +215,6 @@ def test_exif_rotation(format: str, orientation: int) -> None:
     assert close(decode(data, (43, 64)), upright.resize((64, 43), Image.Resampling.BICUBIC), 8.0)
 
 
-@row("exif-broken")
 @pytest.mark.parametrize(
     "exif",
     [b"Exif\0\0 nonsense", b"Exif\0\0II*\0\x08\0\0\0\xff\xff" + b"\x12\x01\x03\0" * 9],
@@ -265,21 +224,18 @@ def test_exif_broken(exif: bytes) -> None:
     assert close(decode(encoded(photo(), exif=exif), None), photo(), 8.0)
 
 
-@row("animated")
 @pytest.mark.parametrize("format", ["GIF", "WEBP", "PNG", "TIFF"])
 def test_animated(format: str) -> None:
     data = encoded(photo(0), format, save_all=True, append_images=[photo(1)])
     assert close(decode(data, None), photo(0), 8.0)
 
 
-@row("one-pixel")
 def test_one_pixel() -> None:
     data = encoded(Image.new("RGB", (1, 1), (10, 20, 30)), "PNG")
     assert decode(data, None).flatten().tolist() == [10, 20, 30]
     assert torch.equal(decode(data, (32, 48)), plain(10, 20, 30, size=(32, 48)))
 
 
-@row("wide")
 @pytest.mark.parametrize("height", [1, 20])
 def test_wide(height: int) -> None:
     image = Image.new("RGB", (30_000, height), (0, 0, 0))
@@ -314,7 +270,6 @@ def jpeg_header(width: int, height: int) -> bytes:
     return data.replace(struct.pack(">BHH", 8, 16, 16), struct.pack(">BHH", 8, height, width))
 
 
-@row("bomb")
 @pytest.mark.parametrize("header", [png_header, gif_header, jpeg_header])
 def test_bomb(root: Path, header: Callable[[int, int], bytes]) -> None:
     (root / "cat/bomb.png").write_bytes(header(60_000, 60_000))
@@ -330,7 +285,6 @@ def test_a_large_image_within_the_limit_is_decoded_without_a_warning(monkeypatch
         decode(encoded(photo()), (8, 8), pixel_limit=1000)
 
 
-@row("unreadable")
 def test_unreadable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Permissions do not bind a superuser, who may well run these tests; so the refusal is acted.
     (root / "cat/secret.jpg").write_bytes(encoded(photo()))
@@ -345,14 +299,12 @@ def test_unreadable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert skipped(root, "cat/secret.jpg") == "cannot be opened: Permission denied"
 
 
-@row("class-all-bad")
 def test_class_all_bad(root: Path) -> None:
     (root / "dog/good.jpg").write_bytes(b"")
     with pytest.raises(DataError, match=r"can be read: dog/good.jpg \(the file is empty"):
         read_folder(root, (8, 8))
 
 
-@row("all-bad")
 def test_all_bad(root: Path) -> None:
     for name in ("cat", "dog"):
         (root / name / "good.jpg").write_text("bad")
@@ -363,7 +315,6 @@ def test_all_bad(root: Path) -> None:
 # Folders and names
 
 
-@row("odd-names")
 def test_odd_names(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     names = [" two  spaces .jpg", "line\nbreak.jpg", "猫 кошка قطة.jpg", "quote\"'.jpg", "日本/写真 1.jpg"]
     (root / "cat/日本").mkdir()
@@ -376,7 +327,6 @@ def test_odd_names(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert r"cat/bad\nname.jpg" in caplog.text
 
 
-@row("undecodable-name")
 def test_undecodable_name(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     name = os.fsdecode(b"caf\xe9")
     (root / "cat" / f"{name}.jpg").write_bytes(encoded(photo()))
@@ -388,14 +338,12 @@ def test_undecodable_name(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text.encode("utf-8")
 
 
-@row("undecodable-class")
 def test_undecodable_class(root: Path) -> None:
     (root / "cat").rename(root / os.fsdecode(b"caf\xe9"))
     with pytest.raises(DataError, match=r"'caf\\udce9'.*UTF-8"):
         list_folder(root)
 
 
-@row("too-large")
 def test_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More of it: test_room.py."""
     Image.new("L", (3000, 3000)).save(root / "cat/wide.png")
@@ -403,7 +351,6 @@ def test_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert skipped(root, "cat/wide.png") == "its 3,000 x 3,000 pixels need 0.1 GB of memory, but only 0.1 GB are free"
 
 
-@row("link")
 def test_link(root: Path) -> None:
     (root / "cat/inner").mkdir()
     (root / "cat/inner/far.jpg").write_bytes(encoded(photo()))
@@ -425,7 +372,6 @@ def linked(root: Path, tmp_path: Path) -> Path:
     return root
 
 
-@row("link-out")
 def test_link_out(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images, reasons = read_folder(linked, (8, 8))
     assert images.ids == ("cat/good.jpg", "dog/good.jpg")
@@ -457,7 +403,6 @@ def test_a_folder_of_links_alone_says_how_to_read_them(linked: Path) -> None:
         list_folder(linked)
 
 
-@row("link-loop")
 def test_link_loop(root: Path) -> None:
     (root / "cat/again").symlink_to(root)
     (root / "cat/self.jpg").symlink_to(root / "cat/self.jpg")
@@ -468,24 +413,20 @@ def test_link_loop(root: Path) -> None:
     assert listing.skipped[2][1] == "the same folder as cat, which is already read"
 
 
-@row("link-dangling")
 def test_link_dangling(root: Path) -> None:
     (root / "cat/gone.jpg").symlink_to(root / "nowhere.jpg")
     assert skipped(root, "cat/gone.jpg") == "a link to a file that is not there"
 
 
-@row("pipe")
 def test_pipe(root: Path) -> None:
     os.mkfifo(root / "cat/pipe.jpg")
     assert skipped(root, "cat/pipe.jpg") == "neither a file nor a folder"
 
 
-@row("class-of-one")
 def test_class_of_one(root: Path) -> None:
     assert labels_of(list_folder(root)) == {"cat/good.jpg": "cat", "dog/good.jpg": "dog"}
 
 
-@row("class-empty")
 def test_class_empty(root: Path) -> None:
     (root / "owl").mkdir()
     (root / "owl/owl.xyz").touch()
@@ -493,7 +434,6 @@ def test_class_empty(root: Path) -> None:
         list_folder(root)
 
 
-@row("hidden")
 def test_hidden(root: Path) -> None:
     for name in (".git", "__MACOSX", "cat/.thumbnails"):
         (root / name).mkdir()
@@ -504,7 +444,6 @@ def test_hidden(root: Path) -> None:
     assert (listing.files, listing.skipped) == (("cat/good.jpg", "dog/good.jpg"), ())
 
 
-@row("not-images")
 def test_not_images(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("cat/notes.txt", "dog/raw.xyz", "README"):
         (root / name).touch()
@@ -521,7 +460,6 @@ def test_not_images(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert "read 2 images, skipped 3 files: README (not an image: no extension), cat/notes.txt" in record.getMessage()
 
 
-@row("no-images")
 def test_no_images(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="contains no image and no other file"):
         list_folder(tmp_path)
@@ -532,14 +470,12 @@ def test_no_images(tmp_path: Path) -> None:
         list_folder(tmp_path)
 
 
-@row("one-class")
 def test_one_class(root: Path) -> None:
     (root / "dog").rename(root / "unlabeled")
     with pytest.raises(DataError, match=r"has labels of one class only: cat\. Expected two"):
         list_folder(root)
 
 
-@row("unlabeled")
 def test_unlabeled(root: Path) -> None:
     (root / "unlabeled/deep").mkdir(parents=True)
     assert list_folder(root).classes == ("cat", "dog")
@@ -549,14 +485,12 @@ def test_unlabeled(root: Path) -> None:
     assert images.labels.tolist() == [0, 1, -1]
 
 
-@row("nested")
 def test_nested(root: Path) -> None:
     (root / "dog/2024/may/cat").mkdir(parents=True)
     (root / "dog/2024/may/cat/a.jpg").touch()
     assert labels_of(list_folder(root))["dog/2024/may/cat/a.jpg"] == "dog"
 
 
-@row("parts")
 def test_parts(root: Path) -> None:
     for part in ("train", "Val"):
         (root / part).mkdir()
@@ -606,7 +540,6 @@ def test_classes_may_be_called_like_parts(root: Path) -> None:
     assert list_folder(root).classes == ("bus", "test", "train")
 
 
-@row("loose")
 def test_loose(root: Path, flat: Path) -> None:
     assert root == flat
     with pytest.raises(DataError, match=r"3 images outside of class folders: a.jpg, b.jpg, c.jpg\. Expected"):
@@ -614,200 +547,103 @@ def test_loose(root: Path, flat: Path) -> None:
     for name in ("cat/good.jpg", "dog/good.jpg", "sub/d.jpg"):
         (root / name).unlink()
     assert labels_of(list_folder(root, classes=("x", "y"))) == dict.fromkeys(("a.jpg", "b.jpg", "c.jpg"))
-    with pytest.raises(DataError, match=r"no image of .* has a label yet") as error:
+    with pytest.raises(DataError, match=r"has a label yet.*debiaspl label .*debiaspl zeroshot .*--labels"):
         list_folder(root)
-    for way in (
-        f'debiaspl label {root} --classes "',
-        f'debiaspl zeroshot {root} --classes "',
-        "--labels TABLE",
-        "/CLASS/",
-    ):
-        assert way in str(error.value)
 
 
-@row("root-missing")
 def test_root_missing(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nowhere does not exist\. Expected a folder of images"):
         list_folder(tmp_path / "nowhere")
 
 
-@row("root-file")
 def test_root_file(tmp_path: Path) -> None:
     (tmp_path / "photos.zip").touch()
     with pytest.raises(DataError, match=r"photos\.zip is a file .*unpack an archive"):
         list_folder(tmp_path / "photos.zip")
 
 
-# labels.csv
+# labels.csv: the same meaning in many forms, and what has none
+
+PLAIN = {"a.jpg": "cat", "b.jpg": "dog", "c.jpg": None, "sub/d.jpg": None}
+SAME = {
+    "twice": "file_name,label\na.jpg,cat\nb.jpg,dog\n./a.jpg,cat\n",
+    "byte order mark": "\ufefffile_name,label\na.jpg,cat\nb.jpg,dog\n",
+    "line ends of Windows": "file_name,label\r\na.jpg,cat\r\nb.jpg,dog",
+    "line ends of old Macs": "file_name,label\ra.jpg,cat\rb.jpg,dog",
+    "empty cells at the end": "file_name,label\na.jpg,cat,,\nb.jpg,dog,\n",
+    "another form": "image;class\n.\\A.JPG;cat\nphotos/b.jpg;dog\n",
+    "no header": "a.jpg,cat\nb.jpg,dog\n",
+    "absolute": 'file_name,label\n" {root}/./a.jpg",cat\nb.jpg,dog\n',
+    "no label": "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg,\nsub/d.jpg,unlabeled\n",
+    "no label cell": "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg\n",
+    "blank lines": "\nfile_name,label\n\na.jpg,cat\n  \n,\nb.jpg,dog\n\n\n",
+}
+REFUSED = {
+    "file_name,label\na.jpg,cat\nx.jpg,cat\nsub/a.jpg,dog\n": "names 2 files not in .*: x.jpg, sub/a.jpg",
+    f"file_name,label\n{'long' * 1000}.jpg,cat\n": "names 1 file not in",
+    "file_name,label\na.jpg,cat\n\na.jpg,dog\n": "says cat for a.jpg in line 2 and dog in line 4",
+    "file_name,label\na.jpg,cat\na.jpg,\n": "and no label in line 3",
+    'file_name,label\n"b\nc.jpg",cat\na.jpg,dog\na.jpg,cat\n': "in line 4 and cat in line 5|names 1 file not in",
+    "file_name,label\na.jpg,cat\nx, y.jpg,dog\n": "3 cells in line 3",
+    'file_name,label\na.jpg,"cat\nb.jpg,dog\nc.jpg,dog\n': "several lines in line 2",
+    'file_name,label\na.jpg,"cat\n' + "b.jpg,dog\n" * 20_000: "cannot be read from line 2",
+    "who,label\na.jpg,cat\n": "has the columns who, label",
+    "who;label\na.jpg;cat\n": "has the columns who, label",
+    "image,path,label\na.jpg,b.jpg,cat\n": "image, path could all be meant",
+    "file_name,label,label\na.jpg,cat,dog\n": "label, label could all be meant",
+    "a.jpg,b.jpg\n": "has the columns a.jpg, b.jpg",
+    "file_name,label\n,cat\n": "no file name in line 2",
+    "": "is empty",
+    " , \n": "is empty",
+    **{
+        f"file_name,label\n{name},cat\n": "outside of"
+        for name in ("../x.jpg", "sub/../../x.jpg", "{above}/x.jpg", "..\\x.jpg", '" ../x.jpg"', "\\x.jpg")
+    },
+}
 
 
-@row("csv-missing-file")
-def test_csv_missing_file(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"labels.csv names 2 files not in .*photos: x.jpg, sub/a.jpg\. Paths are rel"):
-        table(flat, "file_name,label\na.jpg,cat\nx.jpg,cat\nsub/a.jpg,dog\nb.jpg,dog\n")
-    with pytest.raises(DataError, match="names 1 file not in"):
-        table(flat, f"file_name,label\n{'long' * 1000}.jpg,cat\n")
+@pytest.mark.parametrize("form", SAME)
+def test_tables_of_one_meaning(flat: Path, form: str) -> None:
+    assert table(flat, SAME[form].replace("{root}", str(flat))) == PLAIN
 
 
-@row("csv-no-extension")
-def test_csv_no_extension(flat: Path) -> None:
-    (flat / "000123").write_bytes(encoded(photo()))
-    assert table(flat, "file_name,label\n000123,cat\na.jpg,dog\n")["000123"] == "cat"
-    assert list_folder(flat).skipped == ()
-    (flat / "labels.csv").rename(flat.parent / "mine.csv")
-    (flat / "labels.csv").write_text("file_name,label\n")  # its own table is not reported, even if another one is used
-    assert list_folder(flat, flat.parent / "mine.csv").skipped == ()
-    assert [name for name, _ in list_images(flat).skipped] == ["000123"]
+@pytest.mark.parametrize("text", REFUSED, ids=range(len(REFUSED)))
+def test_tables_that_are_refused(flat: Path, text: str) -> None:
+    (flat.parent / "x.jpg").touch()
+    with pytest.raises(DataError, match=REFUSED[text]):
+        table(flat, text.replace("{above}", str(flat.parent)))
 
 
-@row("csv-same-twice")
-def test_csv_same_twice(flat: Path) -> None:
-    found = table(flat, "file_name,label\na.jpg,cat\nb.jpg,dog\n./a.jpg,cat\n")
-    assert found == {"a.jpg": "cat", "b.jpg": "dog", "c.jpg": None, "sub/d.jpg": None}
-
-
-@row("csv-conflict")
-def test_csv_conflict(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"says cat for a.jpg in line 2 and dog in line 5\. Keep one"):
-        table(flat, "file_name,label\na.jpg,cat\nb.jpg,dog\n\na.jpg,dog\n")
-    with pytest.raises(DataError, match=r"says cat for a.jpg in line 2 and no label in line 3"):
-        table(flat, "file_name,label\na.jpg,cat\na.jpg,\n")
-
-
-@row("csv-unknown-class")
-def test_csv_unknown_class(flat: Path) -> None:
+def test_tables_that_cannot_be_read(flat: Path) -> None:
+    for content in ("file_name,label\na.jpg,café\n".encode("latin-1"), "file_name,label\n".encode("utf-16")):
+        with pytest.raises(DataError, match="is not UTF-8"):
+            table(flat, content)
+    for place in ("other.csv", "sub"):
+        with pytest.raises(DataError, match="cannot be read"):
+            list_folder(flat, flat / place)
     (flat / "labels.csv").write_text("file_name,label\na.jpg,cat\nb.jpg,dgo\n")
-    with pytest.raises(DataError, match=r"1 label outside of the given classes: dgo\. The given classes are dog, cat"):
+    with pytest.raises(DataError, match=r"outside of the given classes: dgo"):
         list_folder(flat, classes=("dog", "cat"))
 
 
-@row("csv-bom")
-def test_csv_bom(flat: Path) -> None:
-    assert table(flat, b"\xef\xbb\xbffile_name,label\na.jpg,cat\nb.jpg,dog\n")["a.jpg"] == "cat"
-
-
-@row("csv-crlf")
-@pytest.mark.parametrize("ending", ["\r\n", "\r", "\n"])
-def test_csv_crlf(flat: Path, ending: str) -> None:
-    assert table(flat, ending.join(["file_name,label", "a.jpg,cat", "b.jpg,dog"]))["b.jpg"] == "dog"
-
-
-@row("csv-quotes")
-def test_csv_quotes(flat: Path) -> None:
-    for name in ("x, y.jpg", "line\nbreak.jpg", 'say "hi".jpg', " padded .jpg"):
-        (flat / name).touch()
+def test_odd_cells_are_names(flat: Path) -> None:
+    for name in ("x, y.jpg", "line\nbreak.jpg", 'say "hi".jpg', " padded .jpg", "000123"):
+        (flat / name).write_bytes(encoded(photo()))
     found = table(
         flat,
         'id, label , file_name\n1,"cats, wild","x, y.jpg"\n2, dog ," line\nbreak.jpg"\n3,dog,"say ""hi"".jpg"\n'
-        '4, "dog" , "a.jpg" \n5,dog," padded .jpg"\n',
+        '4, "dog" , "a.jpg" \n5,dog," padded .jpg"\n6,"tabby\ncat",000123\n',
     )
-    assert found["x, y.jpg"] == "cats, wild"
+    assert (found["x, y.jpg"], found["000123"]) == ("cats, wild", "tabby\ncat")
     for name in ("line\nbreak.jpg", 'say "hi".jpg', "a.jpg", " padded .jpg"):
         assert found[name] == "dog"
-    with pytest.raises(DataError, match=r"says dog for a.jpg in line 4 and cat in line 5"):
-        table(flat, 'file_name,label\n"line\nbreak.jpg",cat\na.jpg,dog\na.jpg,cat\n')
+    (flat / "labels.csv").rename(flat.parent / "mine.csv")
+    (flat / "labels.csv").write_text("file_name,label\n")  # its own table is not reported, even if another one is used
+    assert list_folder(flat, flat.parent / "mine.csv").skipped == ()
 
 
-@row("csv-unquoted-comma")
-def test_csv_unquoted_comma(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"3 cells in line 3, expected 2 as in its first line"):
-        table(flat, "file_name,label\na.jpg,cat\nx, y.jpg,dog\n")
-    assert table(flat, "file_name,label\na.jpg,cat,,\nb.jpg,dog,\n")["b.jpg"] == "dog"
-
-
-def test_csv_class_names_may_hold_line_breaks(flat: Path) -> None:
-    found = table(flat, 'file_name,label\na.jpg,"tabby\ncat"\nb.jpg,"dog, ""big""\nor small"\n')
-    assert (found["a.jpg"], found["b.jpg"]) == ("tabby\ncat", 'dog, "big"\nor small')
-
-
-@row("csv-open-quote")
-def test_csv_open_quote(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"a label over several lines in line 2\. Is a quote not closed"):
-        table(flat, 'file_name,label\na.jpg,"cat\nb.jpg,dog\nc.jpg,dog\n')
-    with pytest.raises(DataError, match=r"cannot be read from line 2 on: .*\. Is a quote not closed"):
-        table(flat, 'file_name,label\na.jpg,"cat\n' + "b.jpg,dog\n" * 20_000)
-
-
-@row("csv-columns")
-def test_csv_columns(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"has the columns who, label\. Expected a first line with file_name and lab"):
-        table(flat, "who,label\na.jpg,cat\n")
-    with pytest.raises(DataError, match=r"the columns image, path, label, and image, path could all be meant"):
-        table(flat, "image,path,label\na.jpg,b.jpg,cat\n")
-    for twice in ("file_name,label,label\na.jpg,cat,dog\n", "file_name;Label;label\na.jpg;cat;dog\n"):
-        with pytest.raises(DataError, match=r"the columns file_name, label, label, with label 2 times\. "):
-            table(flat, twice)
-    with pytest.raises(DataError, match=r"has the columns who, label\. .* separated by commas"):
-        table(flat, "who;label\na.jpg;cat\n")
-    with pytest.raises(DataError, match=r"has the columns a\.jpg, b\.jpg\. Expected"):
-        table(flat, "a.jpg,b.jpg\n")
-    with pytest.raises(DataError, match=r"no file name in line 2"):
-        table(flat, "file_name,label\n,cat\n")
-
-
-@row("csv-other-form")
-def test_csv_other_form(flat: Path) -> None:
-    read = table(flat, "image;class\n.\\A.JPG;cat\nphotos/b.jpg;dog\n")
-    assert (read["a.jpg"], read["b.jpg"]) == ("cat", "dog")
-    assert table(flat, "a.jpg,cat\nb.jpg,dog\n")["b.jpg"] == "dog"
-
-
-@row("csv-empty")
-@pytest.mark.parametrize("text", ["", "\n\n", "\ufeff", " , \n"])
-def test_csv_empty(flat: Path, text: str) -> None:
-    with pytest.raises(DataError, match=r"labels.csv is empty\. Expected a first line"):
-        table(flat, text)
-
-
-@row("csv-encoding")
-def test_csv_encoding(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"is not UTF-8: byte 0xe9 in line 3\. Save it as UTF-8"):
-        table(flat, "file_name,label\na.jpg,cat\nb.jpg,café\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"is not UTF-8: byte 0xff in line 1"):
-        table(flat, "file_name,label\na.jpg,cat\n".encode("utf-16"))
-
-
-@row("csv-absent")
-def test_csv_absent(flat: Path) -> None:
-    with pytest.raises(DataError, match=r"other.csv cannot be read: No such file or directory"):
-        list_folder(flat, flat / "other.csv")
-    with pytest.raises(DataError, match=r"sub cannot be read: Is a directory"):
-        list_folder(flat, flat / "sub")
-
-
-@row("csv-escape")
-@pytest.mark.parametrize(
-    "name", ["../x.jpg", "sub/../../x.jpg", "{above}/x.jpg", "..\\x.jpg", '" ../x.jpg"', '" {above}/x.jpg"', "\\x.jpg"]
-)
-def test_csv_escape(flat: Path, name: str) -> None:
-    (flat.parent / "x.jpg").touch()
-    with pytest.raises(DataError, match=r"in line 2, which is outside of .*photos\. Expected a path below"):
-        table(flat, f"file_name,label\n{name.format(above=flat.parent)},cat\nb.jpg,dog\n")
-
-
-@row("csv-absolute")
-@pytest.mark.parametrize("name", ["{root}/a.jpg", '" {root}/a.jpg"', "{root}/./a.jpg"])
-def test_csv_absolute(flat: Path, name: str) -> None:
-    found = table(flat, f"file_name,label\n{name.format(root=flat)},cat\nb.jpg,dog\n")
-    assert (found["a.jpg"], found["b.jpg"]) == ("cat", "dog")
-
-
-@row("csv-no-label")
-def test_csv_no_label(flat: Path) -> None:
-    found = table(flat, "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg,\nsub/d.jpg,unlabeled\n")
-    assert found == {"a.jpg": "cat", "b.jpg": "dog", "c.jpg": None, "sub/d.jpg": None}
-    assert table(flat, "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg\n") == found
-
-
-@row("csv-blank-lines")
-def test_csv_blank_lines(flat: Path) -> None:
-    found = table(flat, "\nfile_name,label\n\na.jpg,cat\n  \n,\nb.jpg,dog\n\n\n")
-    assert found == {"a.jpg": "cat", "b.jpg": "dog", "c.jpg": None, "sub/d.jpg": None}
-
-
-@row("csv-accents")
 @pytest.mark.parametrize(("on_disk", "in_table"), [("NFD", "NFC"), ("NFC", "NFD")])
-def test_csv_accents(flat: Path, on_disk: Any, in_table: Any) -> None:
+def test_accents(flat: Path, on_disk: Any, in_table: Any) -> None:
     stored = unicodedata.normalize(on_disk, "été.jpg")
     (flat / stored).touch()
     found = table(flat, f"file_name,label\n{unicodedata.normalize(in_table, 'été.jpg')},chat\na.jpg,dog\n")

@@ -72,9 +72,9 @@ def test_a_list_of_names():
     assert check_class_names([" river ", "lake"]) == ("river", "lake")
     with pytest.raises(DataError, match="expected a list of names"):
         check_class_names("river")
-    with pytest.raises(DataError, match=r"'river' twice\. Expected different names"):
+    with pytest.raises(DataError, match=r"'river' twice"):
         check_class_names(["river", "river"])
-    with pytest.raises(DataError, match="contains 1, expected names as text"):
+    with pytest.raises(DataError, match="expected a list of names"):
         check_class_names([1, 2])
 
 
