@@ -5,6 +5,7 @@ import os
 import re
 import threading
 import warnings
+from contextlib import nullcontext
 from functools import cache
 from typing import IO
 
@@ -15,7 +16,6 @@ from torch import Tensor
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import NO_HEIC, reads_heic
-from debiaspl.data.room import room
 from debiaspl.files import memory
 
 PIXEL_LIMIT = 178_000_000
@@ -23,6 +23,10 @@ PIXEL_LIMIT = 178_000_000
 BYTES_PER_PIXEL = 12
 """For an image with transparency: the original, on white, and as numbers."""
 _WEBP, _TIFF = WebPImagePlugin.WebPImageFile.format, TiffImagePlugin.TiffImageFile.format  # Image.open knows both now
+SMALL = 48_000_000
+"""Size in bytes below which nothing is checked: 4 million pixels, or less than half a gigabyte for eight threads."""
+_one_at_a_time = threading.Lock()
+"""Larger images are decoded one at a time: together they might not fit in memory."""
 FORMATS = ("JPEG", "PNG", _WEBP, "GIF", "BMP", _TIFF, "PPM")
 """The content decides which of these decoders reads a file, and no other decoder of Pillow is used."""
 
@@ -75,8 +79,8 @@ def open_image(
         with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
             opened = _opened(stream, pixel_limit)
             need = _bytes_needed(opened, size)
-            with room.taken(need) as fits:
-                if not fits:
+            with _one_at_a_time if need > SMALL else nullcontext():
+                if need > SMALL and not memory.fits(need):
                     raise BadImage(
                         f"its {opened.width:,} x {opened.height:,} pixels need {memory.gigabytes(need)} of memory, but "
                         f"only {memory.gigabytes(memory.free_memory())} are free"

@@ -26,8 +26,8 @@ _PARTS = frozenset(
 )
 TABLE = "labels.csv"
 """The folder's own table of labels."""
-MOST_COMPARED = 2_000
-"""Files of equal size and different labels that are compared."""
+MOST_LOOKED_AT, MOST_COMPARED = 20_000, 2_000
+"""Labeled photos whose sizes are looked at, and those of equal size and different labels that are compared."""
 _FOLDER, _IMAGE = "a folder", "an image"
 _LEAVES = "a link that leaves the folder; --follow-links reads it"
 
@@ -101,6 +101,8 @@ def list_folder(
 
 def _tell_of_twins(root: Path, labels: dict[str, str]) -> None:
     """Log in one line identical photos that have different labels. Only files of equal size are read."""
+    if len(labels) > MOST_LOOKED_AT:
+        return
     sizes: dict[int, list[str]] = {}
     for file in labels:
         with suppress(OSError):

@@ -23,7 +23,7 @@ _LAST = ("config.json", NOTE)
 """Removed last: a folder that is removed in part is still known for what it is."""
 _RUN = (
     r"config\.json|log\.jsonl|model\.safetensors|predictions\.csv|results\.json|report\.html|chosen\.json"
-    r"|table\.md|comparison\.png|zeroshot\.csv|repeat\.json|\.compare|\.demo|\.zeroshot|\.lock"
+    r"|table\.md|comparison\.png|zeroshot\.csv|repeat\.json|OLD\.txt|\.compare|\.demo|\.zeroshot|\.lock"
 )
 _RUNS_BELOW = r"supervised|graph|start|check|fixmatch|debiaspl|taught|fold-\d+|.+-seed\d+|.+-fold\d+"
 _FOLDERS = {"checkpoint": r"step-\d+\.safetensors", ".features": r"[0-9a-f-]+\.(safetensors|json)"}
@@ -63,7 +63,7 @@ def is_complete(folder: Path) -> bool:
 def remove_written(folder: Path) -> None:
     """Remove what a run writes from a folder, and the folder if nothing else is in it; what stays is logged."""
     try:
-        left = _remove_written(folder, labels=(folder / ".zeroshot").is_file())
+        left = _remove(folder, rf"{_RUN}|labels\.csv" if (folder / ".zeroshot").is_file() else _RUN)
     except OSError as error:
         _log.warning("%s could not be removed: %s. Remove it by hand.", folder, error.strerror or error)
         return
@@ -106,38 +106,16 @@ def _old_folders(folder: Path) -> list[Path]:
     return sorted(path for path in folder.parent.iterdir() if name.fullmatch(path.name) and not path.is_symlink())
 
 
-def _remove_written(folder: Path, labels: bool) -> list[Path]:
-    """What is left in the folder. ``labels``: labels.csv was made by a zero-shot teacher."""
+def _remove(folder: Path, files: str) -> list[Path]:
+    """Remove files of these names, also from the folders of a run; returns what is left."""
     left: list[Path] = []
     for path in sorted(folder.iterdir(), key=lambda path: (path.name in _LAST, path.name)):
-        inside = _FOLDERS.get(path.name)
-        is_folder = path.is_dir() and not path.is_symlink()
-        if is_folder and inside is not None:
-            left += _remove_files(path, inside)
-        elif is_folder and re.fullmatch(_RUNS_BELOW, path.name):
-            left += _remove_written(path, labels=False)
-        elif path.is_file() and not path.is_symlink() and _is_written(path.name, labels):
-            path.unlink()
-        else:
+        inside = _FOLDERS.get(path.name) or (_RUN if re.fullmatch(_RUNS_BELOW, path.name) else None)
+        if path.is_symlink():
             left.append(path)
-    with suppress(OSError):
-        folder.rmdir()
-    return left
-
-
-def _is_written(name: str, labels: bool) -> bool:
-    written = re.fullmatch(_RUN, name) or PARTIAL.fullmatch(name) or name == NOTE
-    return bool(written) or (labels and name == "labels.csv")
-
-
-def _remove_files(folder: Path, names: str) -> list[Path]:
-    left = []
-    for path in folder.iterdir():
-        if (
-            path.is_file()
-            and not path.is_symlink()
-            and (re.fullmatch(names, path.name) or PARTIAL.fullmatch(path.name))
-        ):
+        elif path.is_dir():
+            left += [path] if inside is None else _remove(path, inside)
+        elif path.is_file() and (re.fullmatch(files, path.name) or PARTIAL.fullmatch(path.name)):
             path.unlink()
         else:
             left.append(path)

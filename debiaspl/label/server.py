@@ -1,51 +1,92 @@
-"""The page, served on this machine only: images are asked for by number, everything else by one of a few names."""
+"""The page, served on this machine only.
+
+Every request needs the token of the address. Images are asked for by number, everything else by one of a few names: no
+part of an address is ever used as a path.
+"""
 
 import json
+import secrets
 from functools import cache
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any, TypeGuard
 
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.files import FileError
-from debiaspl.label.serve import LocalHandler, LocalServer, Refused
 from debiaspl.label.session import Session, Stale
 from debiaspl.training.errors import RunError
 
+HOST = "127.0.0.1"
+SECONDS = 60.0
+"""Seconds until a silent connection is closed."""
+LONGEST_BODY = 1000
+JSON = "application/json"
 PARTS = {
     "": ("page.html", "text/html; charset=utf-8"),
     "style.css": ("style.css", "text/css; charset=utf-8"),
-    "kit.js": ("kit.js", "text/javascript; charset=utf-8"),
-    "panel.js": ("panel.js", "text/javascript; charset=utf-8"),
-    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+    **{name: (name, "text/javascript; charset=utf-8") for name in ("kit.js", "panel.js", "page.js")},
 }
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-LONGEST_BODY = 1000
-JSON = "application/json"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
-class LabelServer(LocalServer):
+class Refused(Exception):  # noqa: N818 - it is the answer
+    """A request that is refused; the message says why."""
+
+    def __init__(self, status: HTTPStatus, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class LabelServer(ThreadingHTTPServer):
     """One session, for everyone who has the address."""
 
+    daemon_threads = True
+
     def __init__(self, session: Session, port: int = 0) -> None:
-        self.session = session
-        super().__init__(_Handler, port)
+        self.session, self.token = session, secrets.token_urlsafe(18)
+        super().__init__((HOST, port), _Handler)
+
+    @property
+    def port(self) -> int:
+        return int(self.server_address[1])
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}/{self.token}/"
 
 
-class _Handler(LocalHandler):
+class _Handler(BaseHTTPRequestHandler):
     server: LabelServer
+    server_version, sys_version = "debiaspl", ""
+    protocol_version = "HTTP/1.1"
+    timeout = SECONDS
 
-    def answer(self, method: str) -> None:
-        ways = {"GET": self._get, "POST": self._post}
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_HEAD(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
         status = HTTPStatus.OK
         try:
-            if method not in ways:
+            if self.command == "HEAD":
                 raise Refused(HTTPStatus.NOT_IMPLEMENTED, "GET and POST are answered")
-            kind, body = ways[method](self.asked())
+            kind, body = (self._get if self.command == "GET" else self._post)(self._asked())
         except Refused as refused:
             # The rest of an unread body must not be read as the next request.
             self.close_connection = True
@@ -56,8 +97,29 @@ class _Handler(LocalHandler):
             status, (kind, body) = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _said(error)
         except (DataError, FileError, RunError) as error:
             status, (kind, body) = HTTPStatus.SERVICE_UNAVAILABLE, _said(error)
-        more = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY}
-        self.send(status, kind, body, more, bare=method == "HEAD")
+        self.send_response(status)
+        close = {"Connection": "close"} if self.close_connection else {}
+        for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), **close}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _asked(self) -> str:
+        """The path of an allowed request, without the token. Raises Refused."""
+        # A page of another site may point its own name at this machine; it must not get anywhere by that.
+        own = {f"{name}:{self.server.port}" for name in (HOST, "localhost")}
+        if self.headers.get("Host", "") not in own:
+            raise Refused(HTTPStatus.FORBIDDEN, "ask for 127.0.0.1 or localhost")
+        if self.headers.get("Origin", "") not in {"", *(f"http://{name}" for name in own)}:
+            raise Refused(HTTPStatus.FORBIDDEN, "requests from other sites are refused")
+        token, _, asked = self.path.removeprefix("/").partition("/")
+        if not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            raise Refused(HTTPStatus.FORBIDDEN, "use the whole address that debiaspl printed")
+        return asked
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Log nothing: the terminal shows only the address."""
 
     def _get(self, asked: str) -> tuple[str, bytes]:
         session = self.server.session

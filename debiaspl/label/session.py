@@ -1,25 +1,34 @@
 """One labelling session: one set of images, one table, any number of browser tabs."""
 
+import io
 import os
 import shlex
-from collections import Counter
+from collections import Counter, OrderedDict
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
-from debiaspl.data.decode import BadImage
+from PIL import Image
+
+from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.errors import DataError
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.load import lite0_is_installed
 from debiaspl.label.guide import RunGuide
 from debiaspl.label.order import Order
-from debiaspl.label.pictures import ServedPictures
 from debiaspl.label.table import Table, why_unnameable
 
 AHEAD = 6
 """Upcoming images that the page gets, so that it can load them in advance."""
 NAMED = 100
 """Unreadable files that the page names."""
+
+LONGEST = 1600
+"""Of a larger picture, the longer side as it is sent."""
+SMALL = 256
+"""Images up to this size keep every pixel as it is."""
+KEPT = 24
+"""Pictures that are kept in memory."""
 
 
 class Stale(DataError):  # noqa: N818 - not an error: the page is behind, and gets the current state
@@ -139,3 +148,32 @@ class Session:
         elif self._guide is not None and self._guide.looked < self._guide.total:
             notes.append(f"The run is reading the images: {self._guide.looked:,} of {self._guide.total:,}.")
         return notes
+
+
+class ServedPictures:
+    """Pictures by file; the last few are kept. One is made at a time, as several large ones would fill the memory."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
+        self._lock = Lock()
+
+    def picture(self, file: str) -> tuple[str, bytes]:
+        """Content type and content. Raises BadImage where training would skip the file."""
+        with self._lock:
+            if file not in self._kept:
+                self._kept[file] = _picture(open_image(self._root / file, None))
+            self._kept.move_to_end(file)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[file]
+
+
+def _picture(image: Image.Image) -> tuple[str, bytes]:
+    content = io.BytesIO()
+    if max(image.size) <= SMALL:
+        image.save(content, "PNG")
+        return "image/png", content.getvalue()
+    image.thumbnail((LONGEST, LONGEST), Image.Resampling.BICUBIC, reducing_gap=2.0)
+    image.save(content, "JPEG", quality=92, subsampling=0)
+    return "image/jpeg", content.getvalue()

@@ -20,8 +20,9 @@ from torch import Tensor
 from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import DataError
 from debiaspl.data.folder import read_folder
-from debiaspl.data.listing import Listing, list_folder, list_images
+from debiaspl.data.listing import Listing, list_folder
 from debiaspl.files import memory
+
 
 @lru_cache
 def photographs() -> list[NDArray[np.uint8]]:
@@ -345,7 +346,7 @@ def test_undecodable_class(root: Path) -> None:
 
 
 def test_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More of it: test_room.py."""
+    """More of it: test_memory.py."""
     Image.new("L", (3000, 3000)).save(root / "cat/wide.png")
     monkeypatch.setattr(memory, "free_memory", lambda: 10**8)
     assert skipped(root, "cat/wide.png") == "its 3,000 x 3,000 pixels need 0.1 GB of memory, but only 0.1 GB are free"

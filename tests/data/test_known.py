@@ -310,10 +310,9 @@ def test_imagenet_is_listed(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda folder: (folder / "train" / "n00000003").mkdir(), "train has 3 class folders, expected 2"),
-        (lambda folder: (folder / "val" / "n00000001").rename(folder / "val" / "x"), "val has 1 class folders"),
-        (lambda folder: (folder / "val" / "n00000001" / "c.JPEG").unlink(), "n00000001 has no image"),
-        (lambda folder: (folder / "val").rename(folder / "valid"), "val could not be read: No such file"),
+        (lambda folder: (folder / "train" / "n00000003").mkdir(), "train has 1 class folder without an image"),
+        (lambda folder: (folder / "val" / "n00000001").rename(folder / "val" / "x"), "val has 2 class folders"),
+        (lambda folder: (folder / "val").rename(folder / "valid"), "val does not exist"),
     ],
 )
 def test_damaged_imagenet_teaches(tmp_path, spoil, message):

@@ -10,7 +10,6 @@ from PIL import Image
 
 from debiaspl.data.decode import BYTES_PER_PIXEL, BadImage, decode
 from debiaspl.data.lazy import FolderFiles
-from debiaspl.data.room import SMALL, Room
 from debiaspl.files import memory
 from debiaspl.predictions import PredictionsError, read_predictions
 
@@ -56,21 +55,21 @@ def test_small_pictures_are_never_asked_about(monkeypatch):
 
 def test_large_pictures_wait_for_each_other(monkeypatch):
     """Eight at once would take six times what there is."""
-    free(monkeypatch, 4 * SMALL)
-    room, lock, now, most = Room(), threading.Lock(), 0, 0
+    free(monkeypatch, 1e9)
+    count, now, most, lock = 8, 0, 0, threading.Lock()
 
-    def decoding() -> None:
+    def upright(*_):
         nonlocal now, most
-        with room.taken(2 * SMALL) as fits:
-            assert fits
-            with lock:
-                now += 1
-                most = max(most, now)
-            time.sleep(0.02)
-            with lock:
-                now -= 1
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.02)
+        with lock:
+            now -= 1
+        return Image.new("RGB", (8, 8))
 
-    threads = [threading.Thread(target=decoding) for _ in range(8)]
+    monkeypatch.setattr("debiaspl.data.decode._upright", upright)
+    threads = [threading.Thread(target=decode, args=(large(), (8, 8))) for _ in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
