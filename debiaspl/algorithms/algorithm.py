@@ -81,8 +81,6 @@ class Algorithm(nn.Module, ABC):
     """Why it cannot learn from vectors of a frozen encoder, as a sentence; empty if it can."""
     advice = "Try a smaller learning_rate first."
     """What to change if the features collapse, in the order to try; it may depend on the settings."""
-    gone: tuple[str, ...] = ()
-    """Settings that runs of earlier versions recorded, and that had no effect."""
     hints_from_graph = False
     """If the task has no hints, use labels propagated over the graph of the features before the first step."""
     hard_labels = True

@@ -39,7 +39,6 @@ class ContrastMatch(Algorithm):
 
     views = Views(weak=1, strong=1)
     heads = Contrast.heads
-    gone = ("joint", "views", "cld_weight", "strong_share")
     needs_pictures = SelfSupervised.needs_pictures
 
     def __init__(

@@ -85,6 +85,9 @@ def train_command(
             rich_help_panel=MACHINE,
         ),
     ] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write TensorBoard files beside the log.", rich_help_panel=MACHINE)
+    ] = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train a recipe.
 
@@ -96,7 +99,7 @@ def train_command(
         from debiaspl.training.loop import RunOptions
 
         limit = TIMEOUT if timeout is None else timeout
-        options = RunOptions(resume, device, workers, None, eager, limit, resume_command())
+        options = RunOptions(resume, device, workers, None, eager, limit, resume_command(), tensorboard=tensorboard)
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
             given |= {"--file-column": file_column, "--label-column": label_column, "--allow-names": allow_names}

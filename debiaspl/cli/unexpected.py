@@ -20,7 +20,8 @@ def explain(error: Exception) -> bool:
     if rank() is not None or _is_in_own_file(error):
         return False
     kind, said = type(error).__name__, (str(error).strip().splitlines() or ["no message"])[0]
-    if isinstance(error, MemoryError) or kind == "OutOfMemoryError":
+    no_memory = isinstance(error, MemoryError) or kind == "OutOfMemoryError" or "DefaultCPUAllocator" in said
+    if no_memory:
         lines = [f"error: not enough memory: {said}", "Use smaller batches or images, or fewer workers."]
     else:
         try:

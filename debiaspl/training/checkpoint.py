@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from debiaspl.data.tensor_file import Damaged, digest_of_tensors, read_tensor_file, tensor_file
+from debiaspl.data.tensor_file import Damaged, read_tensor_file, tensor_file
 from debiaspl.files import parse_json, write_bytes
 from debiaspl.training.errors import RunError
 
@@ -71,18 +71,15 @@ def steps(folder: Path) -> list[int]:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint and check that it is complete."""
     try:
-        tensors, texts, sealed = read_tensor_file(path, need_digest=False)
+        tensors, texts, _ = read_tensor_file(path)
         header = parse_json(texts[TEXT])
-        # Earlier versions wrote a digest of only the tensors, into the text.
-        if not sealed and (header["format"] != 1 or header["digest"] != digest_of_tensors(tensors)):
-            raise Damaged("its content does not match its digest")
-        step, facts, found = header["step"], dict(header["facts"]), header["format"]
+        step, facts, form = header["step"], dict(header["facts"]), header["format"]
     except OSError as error:
         raise RunError(f"could not read {path}: {error.strerror or error}.") from error
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({_short(error)}).") from error
-    if found not in (1, FORMAT):
-        raise RunError(f"{path} has format {found!r}, expected {FORMAT}. It is damaged, or of another version.")
+    if form != FORMAT:
+        raise RunError(f"{path} has format {form!r}, expected {FORMAT}. It is damaged, or of another version.")
     if type(step) is not int or _NAME.fullmatch(path.name) is None or step != int(path.stem.partition("-")[2]):
         raise RunError(
             f"{path} contains the checkpoint of step {step!r}, which is not that of its name. It is damaged."

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from debiaspl._printable import printable, prose
-from debiaspl.files import open_own
+from debiaspl.files import open_own, parse_json
 from debiaspl.training.errors import RunError
 
 if TYPE_CHECKING:
@@ -21,7 +21,26 @@ MORE = "..."
 """Replaces what is cut off, in characters that every terminal has."""
 
 
-_told = logging.getLogger("debiaspl")
+_logger = logging.getLogger("debiaspl")
+
+
+def parse_log(text: str, path: Path) -> list[dict[str, Any]]:
+    """The records of a log. An incomplete last line, left by a kill, is ignored."""
+    *lines, _ = text.split("\n")
+    return [_record(line, number, path) for number, line in enumerate(lines, 1)]
+
+
+def _record(line: str, number: int, path: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = parse_json(line)
+        if type(record["step"]) is int:
+            return record
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise RunError(
+        f"line {number:,} of {path} is damaged: it is not a record of a step. Remove the line. A run that has not "
+        "ended can then be resumed with --resume."
+    )
 
 
 class Log:
@@ -30,17 +49,23 @@ class Log:
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
+        self.records: list[dict[str, Any]] = []
+        """All records of the run, those of its earlier parts first."""
         with self._plain_errors(), ExitStack() as opened:
             # Not through a link, because a resumed run truncates its log. Unbuffered: nothing is written on closing.
             self._file = opened.enter_context(open(open_own(path), "ab", buffering=0))
-            if os.fstat(self._file.fileno()).st_size < length:
-                _told.warning("%s is shorter than the checkpoint says: some lines are lost. The run continues.", path)
-                length = path.read_bytes().rfind(b"\n") + 1
-            self._file.truncate(length)
-            self._file.seek(length)
+            size = os.fstat(self._file.fileno()).st_size
+            before = os.pread(self._file.fileno(), max(min(length, size), 0), 0)
+            if len(before) < length:
+                _logger.warning("%s is shorter than the checkpoint says: some lines are lost. The run continues.", path)
+                before = before[: before.rfind(b"\n") + 1]
+            self.records += parse_log(before.decode(errors="replace"), path)
+            self._file.truncate(len(before))
+            self._file.seek(len(before))
             opened.pop_all()
 
-    def write(self, record: Mapping[str, Any]) -> None:
+    def write(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
         with self._plain_errors():
             line = (json.dumps(record) + "\n").encode()
             while line:  # a nearly full disk accepts a part before it fails
@@ -70,9 +95,9 @@ class NoLog(Log):
     """The log of a rank that is not the first: nothing is written."""
 
     def __init__(self) -> None:
-        pass
+        self.records = []
 
-    def write(self, record: Mapping[str, Any]) -> None:
+    def write(self, record: dict[str, Any]) -> None:
         pass
 
     def __exit__(self, *error: object) -> None:
@@ -114,9 +139,8 @@ class ProgressLine:
         if "health" in record:
             self._health = _health(record["health"])
         parts += self._health
-        for kind in ("warning", "note"):
-            if kind in record:
-                self.tell(f"{kind}: {self.name}, step {step:,}: {record[kind]['fact']} {record[kind]['todo']}")
+        if "warning" in record:
+            self.tell(f"warning: {self.name}, step {step:,}: {record['warning']['fact']} {record['warning']['todo']}")
         parts.append(f"{_clock(left)} left" + (f" of {self.part}" if self.part else ""))
         self.say(*parts)
 
@@ -178,8 +202,7 @@ class ProgressLine:
 
 def _health(measured: Mapping[str, Any]) -> list[str]:
     """The latest measurement, until the next one."""
-    parts = [f"rank {measured['rank']:.0f}", f"overlap {measured['overlap']:.2f}"]
-    return parts if measured["neighbours"] is None else [*parts, f"nn {measured['neighbours']:.0%}"]
+    return [f"rank {measured['rank']:.0f}", f"spread {measured['spread']:.2f}"]
 
 
 def _clock(seconds: float) -> str:

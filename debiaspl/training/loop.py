@@ -1,8 +1,8 @@
 """The training loop. Read it from top to bottom: nothing is hidden."""
 
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,14 @@ from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import Data, handed_over, task_of
+from debiaspl.training.tensorboard import event_files, summary_writer
+
+OnLog = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options that do not change what is computed. The first six are those of ``train``."""
+    """Options that do not change what is computed."""
 
     resume: bool = False
     device: str | None = None
@@ -50,6 +53,10 @@ class RunOptions:
     """How the finished run is measured."""
     part: str = ""
     """For the progress line, if this is one of several runs: ``run 2 of 8``."""
+    on_log: OnLog | None = None
+    """Called with each record that is written to log.jsonl, by the first rank."""
+    tensorboard: bool = False
+    """Whether to write TensorBoard event files beside log.jsonl."""
     shown: bool = True
     """Whether there is a progress line; warnings are printed in any case."""
     features: Path | None = None
@@ -66,6 +73,8 @@ def train(
     root: str | Path | None = None,
     eager: bool = False,
     timeout: float = TIMEOUT,
+    on_log: OnLog | None = None,
+    tensorboard: bool = False,
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return the content of ``out/results.json``.
 
@@ -87,15 +96,20 @@ def train(
         root: an additional folder in which known sets are searched, after $DEBIASPL_DATA and ~/.cache/debiaspl.
         eager: do not record the step on a GPU; the same bits, but slower, for code that cannot be recorded.
         timeout: with several processes, seconds after which one that does not answer ends the run.
+        on_log: called with each record that is written to log.jsonl: ``lambda record: print(record["losses"])``.
+        tensorboard: write TensorBoard event files beside log.jsonl; needs ``pip install 'debiaspl[tensorboard]'``.
     """
     if data is not None:
         recipe, data = handed_over(recipe, data)
-    return train_as(RunOptions(resume, device, workers, root, eager, timeout), recipe, out, data)
+    options = RunOptions(resume, device, workers, root, eager, timeout, on_log=on_log, tensorboard=tensorboard)
+    return train_as(options, recipe, out, data)
 
 
 def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | None = None) -> dict[str, Any]:
     """``train`` for other packages of debiaspl. ``data`` must be the data that the recipe names, already loaded."""
     where = find_device(options.device)
+    if options.tensorboard:
+        summary_writer()  # raises if it is not installed, before anything is written
     with joined(where, options.timeout) as group, group.watched():
         run = Run(Path(out))
         if group.first:
@@ -156,7 +170,7 @@ def _train(
     # Files are only read by new runs: later, some machines may no longer have them.
     _check_alike(origin if saved is not None else {**origin, **files}, group)
     if saved is not None:
-        begun = _files_of(saved)
+        begun = saved.facts["files"]
         _check_origin(saved, origin, run)
         _check_files(begun, group.from_first(files), run)
         files = begun
@@ -177,16 +191,23 @@ def _train(
             place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
             run.save(Checkpoint(number, state, {"recipe": recipe.to_json(), **origin, "files": files, **place}))
 
+    def write(record: dict[str, Any]) -> None:
+        record["seconds"] = round(seconds(), 3)
+        log.write(record)
+        for call in listeners:
+            call(record)
+
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
         ProgressLine(recipe.name, number, recipe.steps, part=options.part, shown=options.shown) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
+        _listeners(options, run, group, number) as listeners,
     ):
-        health = Health(step, group, run.log() if group.first else [])
+        health = Health(step, group, log.records)
         if number == 0 and health.due(0):
             record = {"step": 0, "losses": {}}
-            log.write(record | health.look(record) | {"seconds": round(seconds(), 3)})
+            write(record | health.measure(record))
         while number < recipe.steps:
             step(number)
             number += 1
@@ -200,8 +221,8 @@ def _train(
                 if evaluation_due:
                     record["accuracy"] = evaluate(step.finished(), step.task.test, group).accuracy
                 if health.due(number):
-                    record |= health.look(record)
-                log.write(record | {"seconds": round(seconds(), 3)})
+                    record |= health.measure(record)
+                write(record)
                 if group.first:
                     progress.show(number, record)
             if last or number % recipe.checkpoint_every == 0:
@@ -220,8 +241,7 @@ def _train(
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
     elif labels and step.algorithm.classifier() is not None:
         ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
-    history = run.log() if group.first else []
-    results = measured(recipe, step.task, mode(recipe, step), predict, ending, history)
+    results = measured(recipe, step.task, mode(recipe, step), predict, ending, log.records)
     if group.first:
         results |= {name: found for name, found in files.items() if found}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
@@ -229,6 +249,16 @@ def _train(
         weights = {name: value for name, value in whole.state_dict().items() if labels or not name.startswith(HEAD)}
         run.finish(weights | step.heads(), facts, ending.predictions, results)
     return group.from_first(results)
+
+
+@contextmanager
+def _listeners(options: RunOptions, run: Run, group: Group, number: int) -> Iterator[list[OnLog]]:
+    """What is called with each record of the log, on the first rank."""
+    if not group.first:
+        yield []
+        return
+    with event_files(run.folder, number) if options.tensorboard else nullcontext() as write_events:
+        yield [call for call in (options.on_log, write_events) if call is not None]
 
 
 def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
@@ -248,12 +278,6 @@ def _files(recipe: Recipe, step: Step) -> dict[str, str]:
     """Digests of the files that a new run reads: the start, and those of the algorithm; empty for a missing file."""
     own = {name: digest_if_there(path) for name, path in step.algorithm.files().items()}
     return {"start": start_digest(recipe.start), **own}
-
-
-def _files_of(saved: Checkpoint) -> dict[str, str]:
-    """Digests of the files that the run started with; an earlier version only recorded the start."""
-    files: dict[str, str] = saved.facts.get("files", {"start": saved.facts.get("start", "")})
-    return files
 
 
 def _check_files(begun: dict[str, str], now: dict[str, str], run: Run) -> None:

@@ -36,8 +36,8 @@ PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
 # Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend.
 OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 
-TYPES: dict[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), tuple: (tuple, list)}
-"""Types of values that a setting with a default of this type takes; others take anything."""
+_EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
+"""Types of defaults that say which values a setting takes."""
 
 # Arguments that the run passes to parts that declare them. They cannot be set, and a part that does not declare one
 # does not get it: the signature of a correction shows whether it needs class counts.
@@ -82,15 +82,26 @@ def settings_of(kind: str, name: str) -> dict[str, Any]:
 
 
 def check_settings(kind: str, name: str, settings: Mapping[str, Any]) -> None:
-    """Raise for a setting that the part does not have, or a value that is of another type than its default."""
-    known = settings_of(kind, name)
-    unknown = sorted(set(settings) - set(known))
+    """Raise for settings that the part does not have, or values of another type than the default."""
+    defaults = settings_of(kind, name)
+    unknown = sorted(set(settings) - set(defaults))
     if unknown:
-        raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}. It has {listed(known)}.")
+        raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}. It has {listed(defaults)}.")
     for key, value in settings.items():
-        types = TYPES.get(type(known[key]), ())
-        if types and (not isinstance(value, types) or isinstance(value, bool) != (bool in types)):
-            raise ValueError(f"{key} of {kind} {name!r} is {value!r}, expected a value like {known[key]!r}.")
+        check_type(key, value, defaults[key])
+
+
+def check_type(name: str, value: Any, default: Any) -> None:
+    """Raise unless a setting has the type of its default"""
+    kind = type(default)
+    if kind not in _EXPECTED:
+        return
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"{name} is {value!r}, expected {_EXPECTED[kind]}.")
+    if kind is tuple and default:
+        for item in value:
+            check_type(name, item, default[0])
 
 
 def owners(setting: str) -> dict[str, list[str]]:

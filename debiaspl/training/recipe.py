@@ -3,10 +3,20 @@
 import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
-from debiaspl.training.parts import PARTS, build, check_settings, find, is_at_hand, listed, owners, settings_of
+from debiaspl.training.parts import (
+    PARTS,
+    build,
+    check_settings,
+    check_type,
+    find,
+    is_at_hand,
+    listed,
+    owners,
+    settings_of,
+)
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 FIRST = ("random", "means", "graph", "text")
@@ -14,8 +24,19 @@ FIRST = ("random", "means", "graph", "text")
 DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
 LIST = " For a list: debiaspl list settings RECIPE."
-REMOVED = {"beside": {"name": "none", "settings": {}}, "beside_weight": 1.0, "beside_until": 1.0}
-"""Fields of the recipes in results/ that had no effect there."""
+RANGES = {
+    "seed": (0, 2**62),
+    "image_size": (0, 2**14),
+    "labeled_batch": (0, 2**20),
+    "unlabeled_batch": (1, 2**20),
+    "steps": (1, 2**40),
+    "accumulate": (1, 2**20),
+    "log_every": (1, 2**40),
+    "evaluate_every": (0, 2**40),
+    "health_every": (-1, 2**40),
+    "checkpoint_every": (1, 2**40),
+}
+"""Least and most of each whole number."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +49,8 @@ class Choice:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise ValueError(f"a part is named {self.name!r}, expected a text.")
+        if not isinstance(self.settings, Mapping):
+            raise ValueError(f"the settings of {self.name} are {self.settings!r}, expected names with values.")
         # JSON has no tuples: a choice that was written and read again must be equal.
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
         object.__setattr__(self, "settings", settings)
@@ -124,7 +147,18 @@ class Recipe:
     """Steps between checkpoints."""
 
     def __post_init__(self) -> None:
-        for name in ("seed", "image_size", "labeled_batch", "evaluate_every", "learning_rate", "weight_decay"):
+        for item in fields(self):
+            value = getattr(self, item.name)
+            check_type(item.name, value, "" if item.default is MISSING else item.default)
+            if item.name in PARTS and not isinstance(value, Choice):
+                raise ValueError(f"{item.name} is {value!r}, expected Choice(name, settings).")
+        check_type("paper", 0.0 if self.paper is None else self.paper, 0.0)
+        for name, (least, most) in RANGES.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                limit = f"at least {least}" if value < least else f"at most {most:,}"
+                raise ValueError(f"{name} is {value}, expected {limit}.")
+        for name in ("learning_rate", "weight_decay"):
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more.")
         for name in ("sgd_momentum", "average_decay", "validation", "warm_up"):
@@ -133,14 +167,6 @@ class Recipe:
         if not 0 <= self.arc <= 0.5 and self.arc != HALF_WAVE:
             raise ValueError(
                 f"arc is {self.arc}, expected a number in [0, 1/2], such as FixMatch's 7/16, or 1 for the half wave."
-            )
-        for name in ("steps", "unlabeled_batch", "accumulate", "log_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1.")
-        if self.health_every < -1:
-            raise ValueError(
-                f"health_every is {self.health_every}, expected a number of steps, 0 to let the algorithm decide, or "
-                "-1 for never."
             )
         if self.teacher not in ("auto", "student", "average"):
             raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
@@ -164,15 +190,19 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
-        known = {item.name for item in fields(cls)}
-        values = {name: value for name, value in values.items() if name not in REMOVED or REMOVED[name] != value}
-        unknown = sorted(set(values) - known)
+        """A result of ``to_json``; it may come from a file, so everything is checked. Raises ValueError."""
+        if not isinstance(values, Mapping) or "name" not in values:
+            raise ValueError(f"a recipe is {str(values)[:50]!r}, expected names with values, and a name.")
+        unknown = sorted(set(values) - {item.name for item in fields(cls)})
         if unknown:
             raise ValueError(f"a recipe has no {', '.join(unknown)}: it was written by another version of debiaspl.")
-        made: dict[str, Any] = {
-            name: _choice(name, value) if name in PARTS else value for name, value in values.items()
-        }
-        return cls(**made)
+        plain = dict(values)
+        for part in PARTS.keys() & plain.keys():
+            choice = plain[part]
+            if not isinstance(choice, Mapping) or choice.keys() != {"name", "settings"}:
+                raise ValueError(f"{part} is {choice!r}, expected a name and settings.")
+            plain[part] = Choice(**choice)
+        return cls(**plain)
 
     def changed(self, load_files: bool = False, **values: Any) -> "Recipe":
         """This recipe with other values: of a field (``steps=20``), a part by name or as a ``Choice``
@@ -290,10 +320,3 @@ def _named(parts: Mapping[str, Sequence[str]]) -> str:
     """``correction=debiaser``; of many names, the first three."""
     more = {part: ", ..." if len(names) > 3 else "" for part, names in parts.items()}
     return " and of ".join(f"{part}={', '.join(names[:3])}{more[part]}" for part, names in parts.items())
-
-
-def _choice(part: str, value: Mapping[str, Any]) -> Choice:
-    """A part from JSON, without settings of earlier versions that had no effect and were removed."""
-    name, settings = value["name"], value["settings"]
-    gone = getattr(find(part, name), "gone", ()) if is_at_hand(part, name) and name in PARTS[part] else ()
-    return Choice(name, {key: one for key, one in settings.items() if key not in gone})

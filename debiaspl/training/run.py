@@ -1,6 +1,6 @@
 """A run folder."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,9 @@ from debiaspl.files import Busy, exists_already, locked, parse_json, replacing, 
 from debiaspl.training import checkpoint as checkpoints
 from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.errors import RunError
+from debiaspl.training.log import parse_log
 from debiaspl.training.recipe import Recipe
+from debiaspl.training.settings import as_text
 
 OTHER_OUT = "another --out"
 _NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -26,6 +28,7 @@ _FACTS: dict[str, Any] = {
     "seconds": int | float,
     "log_length": int,
     "skipped": dict,
+    "files": dict,
 }
 """Entries of a checkpoint, in addition to its tensors."""
 _RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list, "test": int}
@@ -119,23 +122,7 @@ class Run:
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log so far."""
-        if not self.log_path.exists():
-            return []
-        # An incomplete last line, left by a kill, is ignored.
-        *whole, _ = self.log_path.read_text(errors="replace").split("\n")
-        return [self._record(line, number) for number, line in enumerate(whole, 1)]
-
-    def _record(self, line: str, number: int) -> dict[str, Any]:
-        try:
-            record: dict[str, Any] = parse_json(line)
-            if type(record["step"]) is int:
-                return record
-        except (KeyError, TypeError, ValueError):
-            pass
-        raise RunError(
-            f"line {number:,} of {self.log_path} is damaged: it is not a record of a step. Remove the line. A run that "
-            "has not ended can then be resumed with --resume."
-        )
+        return parse_log(self.log_path.read_text(errors="replace"), self.log_path) if self.log_path.exists() else []
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
@@ -148,15 +135,14 @@ class Run:
                     f"the checkpoint of step {found.step} in {self.folder} is damaged: it does not say {name!r}."
                 )
         try:
-            # Parsed as a recipe, because an earlier version may have written it without some of the fields.
-            begun = Recipe.from_json(found.facts["recipe"]).to_json()
+            begun = Recipe.from_json(found.facts["recipe"])
         except _NO_RECIPE as error:
             raise RunError(f"the checkpoint of step {found.step} in {self.folder} has no recipe: {error}") from error
-        if _computed(begun) != _computed(self.recipe().to_json()):
+        if _differences(begun, self.recipe()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
-        if found.step > begun["steps"]:
+        if found.step > begun.steps:
             raise RunError(
-                f"the checkpoint in {self.folder} is of step {found.step}, but the run has only {begun['steps']}."
+                f"the checkpoint in {self.folder} is of step {found.step}, but the run has only {begun.steps}."
             )
         return found
 
@@ -173,7 +159,7 @@ class Run:
         write_json(self.results_path, results)
 
     def _check_same(self, recipe: Recipe) -> None:
-        differing = _differing(_computed(self.recipe().to_json()), _computed(recipe.to_json()))
+        differing = _differences(self.recipe(), recipe)
         if differing:
             raise RunError(
                 f"{self.folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "
@@ -181,35 +167,13 @@ class Run:
             )
 
 
-def _computed(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a recipe that determines what is computed. The rest is descriptions, and the number of pieces of a
-    batch: with half as many GPUs, a resumed run may need twice as many pieces."""
-    return {name: value for name, value in recipe.items() if name not in ("about", "cost", "paper", "accumulate")}
-
-
-_NOT_SET = "not set"
-
-
-def _differing(begun: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
-    """The settings in which two recipes differ, in words; of a part that has stayed the same, its own settings."""
-    found = []
-    for name in asked:
-        then, now = begun[name], asked[name]
-        if then == now:
-            continue
-        if isinstance(now, dict) and then["name"] == now["name"]:
-            own = dict.fromkeys((*then["settings"], *now["settings"]))
-            pairs = [(key, *(part["settings"].get(key, _NOT_SET) for part in (then, now))) for key in own]
-        else:
-            pairs = [(name, *(value["name"] if isinstance(value, dict) else value for value in (then, now)))]
-        found += [f"{key}: {_shown(one)} then, {_shown(other)} now" for key, one, other in pairs if one != other]
-    return found
+def _differences(begun: Recipe, asked: Recipe) -> list[str]:
+    """The settings in which two recipes compute something else, in words; of another part, only its name. With half as
+    many GPUs, a resumed run may need twice as many pieces of a batch, so ``accumulate`` does not count."""
+    then, now = asked.diff(begun), begun.diff(asked)
+    keys = [key for key in now if key != "accumulate" and key.partition(".")[0] not in now.keys() - {key}]
+    return [f"{key.rpartition('.')[2]}: {_shown(then[key])} then, {_shown(now[key])} now" for key in keys]
 
 
 def _shown(value: Any) -> str:
-    """A setting as it is typed on the command line."""
-    if value == "":
-        return _NOT_SET
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return as_text(value) or "not set"

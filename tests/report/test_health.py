@@ -19,9 +19,9 @@ SAID = {"kind": "collapsed", "fact": f"All features are alike {HOSTILE}.", "todo
 
 
 def measured(step: int, **more: Any) -> dict[str, Any]:
-    numbers = {"rank": 20 - step / 10, "spread": 0.5, "overlap": 0.6, "alignment": 0.3, "uniformity": -1.0}
+    numbers = {"rank": 20 - step / 10, "spread": 0.5}
     losses = {"contrast": 1.0} if step else {}
-    return {"step": step, "losses": losses, "health": numbers | {"neighbours": None}, "seconds": 1.0} | more
+    return {"step": step, "losses": losses, "health": numbers, "seconds": 1.0} | more
 
 
 MEASURED = [measured(0), measured(10), measured(20, warning=SAID), measured(30)]
@@ -31,7 +31,6 @@ def test_the_curves_have_the_first_measurement_and_every_later_one():
     found = curves(MEASURED)
     assert found["health"]["step"] == [0, 10, 20, 30]
     assert found["health"]["rank"] == [20, 19, 18, 17]
-    assert found["health"]["neighbours"] == [None] * 4
     assert found["losses"]["contrast"] == [None, 1, 1, 1]
     assert curves(LOG)["health"] is None
     many = curves([measured(step) for step in range(1000)])["health"]
@@ -59,7 +58,6 @@ def test_of_several_runs_it_is_told_whose_it_is_and_how_many(tmp_path):
         ({"health": [1]}, "'health' in line 1 is not names with numbers"),
         ({"health": {"rank": "high"}}, "'health' in line 1 is not names with numbers"),
         ({"warning": "collapsed"}, "'warning' in line 1 is not a kind, a fact and what to do"),
-        ({"note": {"kind": "improving", "fact": 3, "todo": ""}}, "'note' in line 1 is not a kind, a fact and what"),
     ],
 )
 def test_a_damaged_line_is_refused(tmp_path, change, message):
@@ -80,7 +78,7 @@ def test_the_page_draws_the_curves_and_says_it(tmp_path, chromium):
         )
     )
     assert [title for title in titles if "through training" in title] == [
-        f"Lines: {name} through training" for name in ("effective rank", "overlap", "spread", "alignment", "uniformity")
+        f"Lines: {name} through training" for name in ("effective rank", "spread")
     ]
     said = page.evaluate("document.querySelector('.findings').textContent")
     assert SAID["fact"] in said

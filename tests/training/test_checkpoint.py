@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from debiaspl.data.tensor_file import digest_of_tensors
+from debiaspl.data.tensor_file import tensor_file
 from debiaspl.training import Run, RunError, train
 from debiaspl.training.checkpoint import Checkpoint, newest, read
 from debiaspl.training.checkpoint import save as save_checkpoint
@@ -23,10 +23,8 @@ def saved(tmp_path) -> Path:
     return save_checkpoint(tmp_path, Checkpoint(50, TENSORS, FACTS))
 
 
-def write_old(path: Path, **changes: object) -> None:
-    """As earlier versions wrote it: the digest covers the tensors alone."""
-    header = {"format": 1, "step": 50, "digest": digest_of_tensors(TENSORS), "facts": FACTS} | changes
-    path.write_bytes(save(TENSORS, metadata={"debiaspl": json.dumps(header)}))
+def write(path: Path, header: object) -> None:
+    path.write_bytes(tensor_file(TENSORS, "debiaspl", json.dumps(header)))
 
 
 def test_what_was_saved_is_read(saved):
@@ -70,18 +68,9 @@ def test_a_checkpoint_renamed_to_another_step_is_refused(tmp_path, saved):
 
 @pytest.mark.parametrize("step", [-4, 50.0, "50", None, True])
 def test_a_step_that_is_no_number_of_steps_is_refused(tmp_path, step):
-    write_old(tmp_path / "step-000000050.safetensors", step=step)
+    write(tmp_path / "step-000000050.safetensors", {"format": 2, "step": step, "facts": FACTS})
     with pytest.raises(RunError, match=re.escape(f"checkpoint of step {step!r}")):
         read(tmp_path / "step-000000050.safetensors")
-
-
-def test_a_checkpoint_of_an_earlier_version_is_read(tmp_path):
-    path = tmp_path / "step-000000050.safetensors"
-    write_old(path)
-    assert read(path).step == 50
-    write_old(path, digest="0" * 64)
-    with pytest.raises(RunError, match="does not match its digest"):
-        read(path)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +96,7 @@ def test_a_step_after_the_last_one_is_refused(tmp_path):
 def test_a_checkpoint_of_this_version_without_its_digest_is_refused(tmp_path):
     path = tmp_path / "step-000000050.safetensors"
     path.write_bytes(save(TENSORS, metadata={"debiaspl": json.dumps({"format": 2, "step": 50, "facts": FACTS})}))
-    with pytest.raises(RunError, match="does not match its digest"):
+    with pytest.raises(RunError, match="digest"):
         read(path)
 
 

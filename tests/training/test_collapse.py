@@ -81,21 +81,6 @@ def test_a_slow_collapse_is_told_in_the_log_the_results_the_terminal_and_the_rep
     assert good["accuracy"] > bad["accuracy"] + 0.15
 
 
-@pytest.mark.slow(seconds=40)
-def test_relations_that_leave_nothing_to_learn_are_told_and_how_to_leave_them_out(tmp_path, capsys):
-    """Relations alone, with predictions colder than what they must predict: all projections become alike, and the loss
-    falls with its weight."""
-    bad = run(changed(CONTRAST, "relations=1", "temperature=0.02"), tmp_path / "bad")
-    (warning,) = bad["warnings"]
-    assert warning["kind"] == "idle"
-    assert "while the loss fell" in warning["fact"]
-    assert warning["todo"].startswith("Set relations=0 (it is 1)")
-    assert warning["fact"] in capsys.readouterr().err
-    good = run(CONTRAST, tmp_path / "good")
-    assert "warnings" not in good
-    assert good["health"]["last"]["overlap"] < bad["health"]["last"]["overlap"] - 0.2
-
-
 @pytest.mark.slow(seconds=20)
 def test_a_whole_collapse_is_told(tmp_path, capsys):
     """A labeled image a step at a high learning rate: in the end all images are alike."""
@@ -111,7 +96,6 @@ def test_healthy_runs_learn_and_are_not_warned_of(tmp_path, recipe, seed, capsys
     recipe = changed(recipe, f"seed={seed}")
     found = run(recipe, tmp_path / "run")
     assert "warnings" not in found
-    assert found["health"]["last"]["overlap"] < found["health"]["first"]["overlap"] - 0.2
     assert "warning" not in capsys.readouterr().err
     # As in test_start.py, for SwAV: features learned without labels tell digits apart.
     random = run(changed(recipe, "steps=1", "learning_rate=0"), tmp_path / "random")

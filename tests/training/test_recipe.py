@@ -138,6 +138,44 @@ def test_a_recipe_of_another_version_is_refused():
         Recipe.from_json({"name": "x", "wings": 2})
 
 
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"data": 5}, "data"),
+        ({"start": 5}, "start"),
+        ({"seed": True}, "seed"),
+        ({"seed": "3"}, "seed"),
+        ({"steps": 10.5}, "steps"),
+        ({"flip": 1}, "flip"),
+        ({"paper": "good"}, "paper"),
+        ({"learning_rate": float("nan")}, "learning_rate"),
+        ({"unlabeled_batch": 10**12}, "unlabeled_batch"),
+        ({"image_size": 10**9}, "image_size"),
+        ({"image_size": 10**30}, "image_size"),
+        ({"network": 5}, "network"),
+        ({"network": {"name": "wrn"}}, "network"),
+        ({"network": {"name": "wrn", "settings": 5}}, "settings"),
+        ({"network": {"name": 5, "settings": {}}}, "text"),
+        ({"network": {"name": "wrn", "settings": {"width": "x"}}}, "width"),
+        ({"network": {"name": "wrn", "settings": {"width": True}}}, "width"),
+        ({"network": {"name": "resnet9", "settings": {"widths": [1, "x"]}}}, "widths"),
+    ],
+)
+def test_values_of_another_type_or_out_of_range_are_refused(values, word):
+    plain = TINY.to_json() | {"network": {"name": "wrn", "settings": {}}}
+    with pytest.raises(ValueError, match=word):
+        Recipe.from_json(plain | values)
+    if "network" not in values:
+        with pytest.raises(ValueError, match=word):
+            TINY.changed(**values)
+
+
+@pytest.mark.parametrize("values", [5, [], None, {}, {"steps": 4}])
+def test_what_is_no_recipe_is_refused(values):
+    with pytest.raises(ValueError, match="recipe"):
+        Recipe.from_json(values)
+
+
 def test_unknown_recipes_teach():
     with pytest.raises(ValueError, match=r"no recipe named 'cifar'.*For a list: debiaspl list recipes"):
         recipe("cifar")
@@ -180,7 +218,7 @@ def test_the_progress_line_says_of_what_the_time_is_left(monkeypatch):
     assert stream.getvalue() == f"{ERASED}birds image 300/600  0:00 left of run 2 of 8 (DebiasPL){ERASED}"
 
 
-HEALTH = {"rank": 53.4, "spread": 0.5, "overlap": 0.612, "alignment": 0.4, "uniformity": -1.0, "neighbours": 0.61}
+HEALTH = {"rank": 53.4, "spread": 0.5}
 
 
 def test_the_progress_line_keeps_the_latest_measurement_of_the_features(monkeypatch):
@@ -188,23 +226,22 @@ def test_the_progress_line_keeps_the_latest_measurement_of_the_features(monkeypa
     with ProgressLine("digits-10", 0, 600, stream) as line:
         line.show(300, {"losses": {"contrast": 2.0}, "health": HEALTH})
         line.show(310, {"losses": {"contrast": 1.5}})
-        line.show(320, {"losses": {}, "health": HEALTH | {"rank": 20.0, "neighbours": None}})
+        line.show(320, {"losses": {}, "health": HEALTH | {"rank": 20.0}})
     first, second, third = stream.getvalue().split(ERASED)[1:4]
-    assert first.startswith("digits-10 step 300/600  contrast 2.000  rank 53  overlap 0.61  nn 61%  ")
-    assert second.startswith("digits-10 step 310/600  contrast 1.500  rank 53  overlap 0.61  nn 61%  ")
-    assert third.startswith("digits-10 step 320/600  rank 20  overlap 0.61  0:0")
+    assert first.startswith("digits-10 step 300/600  contrast 2.000  rank 53  spread 0.50  ")
+    assert second.startswith("digits-10 step 310/600  contrast 1.500  rank 53  spread 0.50  ")
+    assert third.startswith("digits-10 step 320/600  rank 20  spread 0.50  0:0")
 
 
-@pytest.mark.parametrize("kind", ["warning", "note"])
-def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch, kind):
-    record = {"losses": {}, kind: {"kind": "collapsed", "fact": "All is alike.", "todo": "Try again."}}
+def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch):
+    record = {"losses": {}, "warning": {"kind": "collapsed", "fact": "All is alike.", "todo": "Try again."}}
     stream, file = terminal(200, monkeypatch), io.StringIO()
     for place in (stream, file):
         with ProgressLine("digits-10", 0, 6000, place) as line:
             line.show(1200, {"losses": {}})
             line.show(1300, record)
             line.show(1400, {"losses": {}})
-    said = f"{kind}: digits-10, step 1,300: All is alike. Try again.\n"
+    said = "warning: digits-10, step 1,300: All is alike. Try again.\n"
     assert file.getvalue() == said
     before, after = stream.getvalue().split(said)
     assert before.endswith(ERASED)  # in the place of the moving line, which goes on below
@@ -299,5 +336,5 @@ def test_the_progress_line_is_silent_on_a_terminal_that_cannot_overwrite(monkeyp
     ],
 )
 def test_a_setting_of_another_type_is_refused(part, name, settings):
-    with pytest.raises(ValueError, match=rf"{next(iter(settings))} of {part} .* expected a value like"):
+    with pytest.raises(ValueError, match=next(iter(settings))):
         dataclasses.replace(TINY, **{part: Choice(name, settings)})

@@ -100,24 +100,19 @@ function priorSection(values) {
   return section("prior", "The prior: how often the model predicts each class", paragraph("DebiasPL keeps a running mean of the raw probabilities and removes it from the labels. The closer it is to even, the less there is to remove."), lines, drawn);
 }
 
-// How the features were: measured without labels, except for the last curve.
+// How the features were: measured without labels.
 function healthSection(values) {
   const runs = values.runs.filter((run) => run.curves.health).map((run) => ({ ...run, curves: run.curves.health }));
   if (!runs.length) return null;
   const own = { ...values, runs };
-  const percent = (value) => write.share(value).replace(".0", "");
   const parts = [
     trainingChart(own, "rank", "Effective rank: how many directions the features use", "effective rank", write.number, { low: 0 }),
-    trainingChart(own, "overlap", "Overlap: distance of two views of one image, over that of views of two images", "overlap", write.number, { low: 0 }),
     trainingChart(own, "spread", "Spread of the features: 1 is even, 0 is all the same", "spread", write.number, { low: 0 }),
-    trainingChart(own, "neighbours", "Labeled images whose nearest neighbour, among the labeled ones, has their class", "nearest neighbours right", percent, { low: 0, high: 1 }),
-    trainingChart(own, "alignment", "Alignment: squared distance of two views of one image", "alignment", write.number, { low: 0 }),
-    trainingChart(own, "uniformity", "Uniformity: the lower, the more evenly spread", "uniformity", write.number, {}),
   ].filter((part) => part);
   return section(
     "health",
     "Are the features learning?",
-    paragraph("Measured on the averaged model for a fixed sample of training images; step 0 is before training. A falling loss says little: features that are the same for all images also have a low loss. The overlap should fall, and the effective rank should level off."),
+    paragraph("Measured on the averaged model for a fixed sample of training images; step 0 is before training. A falling loss says little: features that are the same for all images also have a low loss. The effective rank should level off, and the spread should stay above 0."),
     el("div", { class: "pair" }, parts),
   );
 }

@@ -14,7 +14,7 @@ POINTS = 200
 STRIPES = 12_000
 """Shares of classes through time that are drawn as stripes: with more classes, fewer times."""
 STAGES = 3
-HEALTH = ("rank", "spread", "overlap", "alignment", "uniformity", "neighbours")
+HEALTH = ("rank", "spread")
 
 Record = dict[str, Any]
 
