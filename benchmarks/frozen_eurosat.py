@@ -1,4 +1,4 @@
-"""EuroSAT with the forty labels of fold 0 and features of EfficientNet-lite0: to compare with eurosat-40-start.
+"""EuroSAT with the forty labels of fold 0 and features of EfficientNet-lite0: to compare with eurosat-40, length start.
 
 python -m benchmarks.frozen_eurosat --runs runs --out results/graph/eurosat-encoder.json
 """

@@ -1,9 +1,10 @@
-"""What a recipe reaches, fold by fold, and how it got there: one JSON file a recipe, for docs/results.md.
+"""What a recipe reaches, fold by fold, and how it got there: one JSON file, for docs/results.md.
 
-    python benchmarks/gain.py --out results/gain --recipe cifar10-40-minutes --recipe cifar10-40-minutes-fixmatch
+    python -m benchmarks.gain --out results/gain/cifar10-40 --recipe cifar10-40 --length minutes --method contrastmatch
 
 Every fold is the command that a user would type, in a process of its own, and its seconds are that process's, from its
-start to its end. Several can share the GPU (--together), which uses it better: each then takes longer than alone.
+start to its end; with length start the features of the fold are learned first, and counted. Several can share the GPU
+(--together), which uses it better: each then takes longer than alone.
 """
 
 import argparse
@@ -22,27 +23,39 @@ import torch
 from debiaspl.recipes import recipe as find
 from debiaspl.training.settings import parse_settings
 
+OPTIONS = "--recipe", "--length", "--method"
 KEPT = ("step", "accuracy", "losses", "kept", "pseudo_labels", "pseudo_right_labels", "pseudo_accuracy", "marginal")
 """Of a line of the log."""
 
 
-def command(name: str, fold: int, settings: list[str]) -> list[str]:
-    chosen = [part for setting in (*settings, f"seed={fold}") for part in ("--set", setting)]
-    return ["debiaspl", "train", "--recipe", name, *chosen]
+Choice = tuple[str, str | None, str | None]
+"""Cell, length and method."""
 
 
-def run(name: str, fold: int, settings: list[str], folder: Path) -> dict[str, Any]:
-    out = folder / f"{name}-{fold}"
-    began = time.perf_counter()
-    program = [sys.executable, "-m", *command(name, fold, settings), "--out", str(out)]
-    ended = subprocess.run(program, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - began
+def command(chosen: Choice, settings: list[str]) -> list[str]:
+    options = [part for name, value in zip(OPTIONS, chosen, strict=True) if value for part in (name, value)]
+    return ["debiaspl", "train", *options, *(part for setting in settings for part in ("--set", setting))]
+
+
+def typed(program: list[str], out: Path) -> None:
+    """Run a command into a folder."""
+    ended = subprocess.run([sys.executable, "-m", *program, "--out", str(out)], capture_output=True, text=True)
     if ended.returncode:
         raise SystemExit(f"{' '.join(program)}\n{ended.stdout}{ended.stderr}")
+
+
+def run(chosen: Choice, fold: int, settings: list[str], folder: Path) -> dict[str, Any]:
+    out, began = folder / f"fold-{fold}", time.perf_counter()
+    start: list[str] = []
+    if chosen[1] == "start":
+        typed(command((chosen[0], None, "moco"), [f"seed={fold}"]), folder / f"start-{fold}")
+        start = [f"start={folder / f'start-{fold}'}"]
+    typed(command(chosen, [*settings, *start, f"seed={fold}"]), out)
+    seconds = time.perf_counter() - began
     results = json.loads((out / "results.json").read_text())
     log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     prior = ("prior",) if "prior" in log[-1] else ()
-    print(f"{name} fold {fold}: {100 * results['accuracy']:.2f} % in {seconds:.0f} s", flush=True)
+    print(f"fold {fold}: {100 * results['accuracy']:.2f} % in {seconds:.0f} s", flush=True)
     return {
         "fold": fold,
         "accuracy": results["accuracy"],
@@ -63,9 +76,11 @@ def rounded(value: Any) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", dest="recipes", action="append", required=True)
+    parser.add_argument("--recipe", required=True)
+    parser.add_argument("--length")
+    parser.add_argument("--method")
     parser.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--name", help="of the file, where settings differ from the recipe's")
+    parser.add_argument("--name", help="of the file", default=None)
     parser.add_argument("--folds", type=int, default=3, help="how many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--together", type=int, default=1, help="runs that share the device")
@@ -76,23 +91,23 @@ def main() -> None:
     found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
     folds = range(options.first, options.first + options.folds)
+    chosen = options.recipe, options.length, options.method
+    recipe = parse_settings(find(*chosen), options.settings)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.together) as pool:
-        begun = {
-            name: [pool.submit(run, name, fold, options.settings, Path(folder)) for fold in folds]
-            for name in options.recipes
+        begun = [pool.submit(run, chosen, fold, options.settings, Path(folder)) for fold in folds]
+        measured = {
+            "recipe": recipe.to_json(),
+            "command": " ".join(command(chosen, [*options.settings, f"seed={options.first}"])),
+            "commit": options.commit or found or "unknown",
+            "device": device,
+            "together": options.together,
+            "versions": {"torch": torch.__version__, "python": platform.python_version()},
+            "folds": [future.result() for future in begun],
         }
-        for name, futures in begun.items():
-            measured = {
-                "recipe": parse_settings(find(name), options.settings).to_json(),
-                "command": " ".join(command(name, options.first, options.settings)),
-                "commit": options.commit or found or "unknown",
-                "device": device,
-                "together": options.together,
-                "versions": {"torch": torch.__version__, "python": platform.python_version()},
-                "folds": [future.result() for future in futures],
-            }
-            options.out.mkdir(parents=True, exist_ok=True)
-            (options.out / f"{options.name or name}.json").write_text(json.dumps(measured) + "\n")
+        if options.length == "start":
+            measured["start_command"] = " ".join(command((options.recipe, None, "moco"), [f"seed={options.first}"]))
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / f"{options.name or recipe.name}.json").write_text(json.dumps(measured) + "\n")
 
 
 if __name__ == "__main__":

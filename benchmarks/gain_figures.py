@@ -1,6 +1,6 @@
 """The figures of docs/lab/debiasing.md, from what benchmarks/gain.py measured.
 
-python benchmarks/gain_figures.py results/gain/cifar10-lt100-10pct --out docs/lab/debiasing-lt100.png
+python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct --out docs/lab/debiasing-lt100.png
 """
 
 import argparse
@@ -14,7 +14,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from debiaspl.recipes import recipe as find
+from benchmarks.results import named
 
 COLOURS = {"FixMatch": "#888888", "DebiasPL": "#d1495b"}
 CLASSES = ("plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -88,7 +88,7 @@ def recalls(axes: Any, found: dict[str, dict[str, Any]]) -> None:
 
 def margins(axes: Any, found: dict[str, dict[str, Any]]) -> None:
     measured = found["DebiasPL"]
-    strength = find(measured["recipe"]["name"]).correction.settings["strength"]
+    strength = named(measured["recipe"]["name"]).correction.settings["strength"]
     log = measured["folds"][0]["log"]
     for place, name in enumerate(CLASSES):
         values = [-strength * math.log(line["prior"][place]) for line in log]

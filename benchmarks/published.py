@@ -85,10 +85,10 @@ class Further(NamedTuple):
 _FORTY, _TAIL = "debiaspl train --recipe cifar10-40", "debiaspl train --recipe cifar10-lt100-30pct"
 
 FURTHER = (
-    Further("4 labels a class, add-on", "MixMatch", 47.5, f"{_FORTY} --set algorithm=mixmatch --set correction=none"),
-    Further("4 labels a class, add-on", "MixMatch + DebiasPL", 61.7, f"{_FORTY} --set algorithm=mixmatch"),
-    Further("4 labels a class, add-on", "UDA", 29.1, f"{_FORTY} --set algorithm=uda --set correction=none"),
-    Further("4 labels a class, add-on", "UDA + DebiasPL", 43.2, f"{_FORTY} --set algorithm=uda"),
+    Further("4 labels a class, add-on", "MixMatch", 47.5, f"{_FORTY} --method mixmatch+none"),
+    Further("4 labels a class, add-on", "MixMatch + DebiasPL", 61.7, f"{_FORTY} --method mixmatch+debiaser"),
+    Further("4 labels a class, add-on", "UDA", 29.1, f"{_FORTY} --method uda"),
+    Further("4 labels a class, add-on", "UDA + DebiasPL", 43.2, f"{_FORTY} --method uda+debiaser"),
     Further("4 labels a class, ablation", "DebiasPL without margin", 93.3, f"{_FORTY} --set margin_strength=0"),
     Further("100 to 1, 30 % labeled, ablation", "DebiasPL without margin", 79.6, f"{_TAIL} --set margin_strength=0"),
     *(

@@ -14,10 +14,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from debiaspl.recipes import RECIPES, cifar10, long_tail
-from debiaspl.training import Choice, Recipe
+from debiaspl.recipes import recipe
+from debiaspl.recipes.cells import CELLS
+from debiaspl.training import Recipe
+from debiaspl.training.method import method_of
 from debiaspl.training.parts import PARTS, settings_of
-from debiaspl.training.settings import parse_settings
+from debiaspl.training.settings import as_text, parse_settings
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -26,46 +28,28 @@ SEARCH = "search"
 """In the names of files that say how settings were chosen; they are no results of a recipe."""
 FINEST = 0.01
 """Points: one of 10,000 test images."""
-NOT_COMPUTED = (
-    *("name", "about", "cost", "paper", "seed"),
-    *("log_every", "evaluate_every", "health_every", "checkpoint_every"),
-)
+NOT_COMPUTED = "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every"
 """Fields that do not change what a recipe computes, or only as another seed would."""
 OTHER_RECIPE = 5
 """With more differences than that, a row is called an earlier recipe."""
 LENGTHS = ("fast", "minutes", "start")
-ENDINGS = ("fixmatch", "supervised", "margins", "multiview", "scripts", "pretrain")
+SETS = {"digits": "digits-10", "cifar10": "cifar10-40", "eurosat": "eurosat-40"}
+"""A cell of each set with a start of its own."""
+TITLES = {"debiaspl": "DebiasPL", "fixmatch": "FixMatch"}
+"""How papers call a method; others keep their names."""
 
 
-def chosen(name: str) -> tuple[str, str, str]:
-    """Cell, length and method of a recipe's name up to 583f46c. Short recipes are contrastmatch, whatever they were
-    called."""
-    ending = next((one for one in ENDINGS if name.endswith(f"-{one}")), "")
-    cell = name.removesuffix(f"-{ending}") if ending else name
-    length = next((one for one in LENGTHS if cell.endswith(f"-{one}")), "paper")
-    cell = cell.removesuffix(f"-{length}")
-    short = length in ("minutes", "start")
-    methods = {"": "contrastmatch+debiaser" if short else "debiaspl", "pretrain": "moco"}
-    if short:
-        methods["fixmatch"] = "contrastmatch"
-    return cell, length, methods.get(ending, ending)
-
-
-def title(recipe: Recipe) -> str:
-    """What ran: FixMatch and DebiasPL where it is that, otherwise algorithm and corrections. A Debiaser whose labels
-    are not debiased is called margins: that is not the paper's method."""
-    algorithm, correction = recipe.algorithm.name, recipe.correction
-    settings = {**settings_of("correction", correction.name), **correction.settings}
-    debiased = settings.get("strength") != 0
-    widened = debiased or settings.get("margin_strength") or settings.get("labeled_strength")
-    names = [
-        ("debiaser" if debiased else "margins") if part == "debiaser" else part
-        for part in correction.name.split("+")
-        if part != "none" and (part != "debiaser" or widened)
-    ]
-    if algorithm == "fixmatch" and names in ([], ["debiaser"]):
-        return "DebiasPL" if names else "FixMatch"
-    return "+".join([algorithm, *names])
+def chosen(name: str) -> tuple[str, str | None, str | None]:
+    """Cell, length and method of a recipe's name up to 583f46c; None is the default. Short recipes are contrastmatch,
+    whatever they were called."""
+    if name.endswith("-pretrain"):
+        cell = name.removesuffix("-pretrain")
+        return SETS.get(cell, cell), None, "moco"
+    cell = max((one for one in CELLS if name == one or name.startswith(f"{one}-")), key=len)
+    length, _, method = name.removeprefix(cell).removeprefix("-").partition("-")
+    if length not in LENGTHS:
+        return cell, None, length or None
+    return cell, length, {"fixmatch": "contrastmatch", "margins": "contrastmatch+margins"}.get(method, method) or None
 
 
 @dataclass(frozen=True)
@@ -120,40 +104,40 @@ def rows(root: Path = RESULTS) -> list[Row]:
 def read_row(path: Path, root: Path = RESULTS) -> Row:
     values = json.loads(path.read_text())
     recorded = recorded_recipe(values["recipe"])
-    cell, length, method = chosen(recorded.name)
-    now = same_correction(named(recorded.name), recorded)
-    changed = differences(now, recorded)
-    shown = changed if len(changed) <= OTHER_RECIPE else [f"earlier recipe of {recorded.steps:,} steps"]
+    cell, length, _ = chosen(recorded.name)
+    method = method_of(recorded)
+    changed = differences(recipe(cell, length, method), recorded)
     start = start_recipe(values)
-    begun = differences(named(start.name), start) if start else []
+    begun = differences(named(_start_name(values)), start) if start else []
     folds = values["folds"]
     seeds = tuple(int(fold.get("fold", place)) for place, fold in enumerate(folds))
-    first = f"seed={seeds[0]}"
-    commands = (
-        [command(start.name, [*begun, *([first] if "seed=" in values["start_command"] else [])])] if start else []
-    )
-    settings = [*correction_settings(recorded, named(recorded.name)), *changed, first]
+    first, own_start = f"seed={seeds[0]}", "seed=" in values.get("start_command", "")
+    of_start = command(cell, None, "moco", [*begun, *([first] if own_start else [])])
+    earlier = [f"earlier recipe of {recorded.steps:,} steps"]
     return Row(
         path.relative_to(root).as_posix(),
         cell,
-        length,
-        "supervised" if method == "supervised" else title(recorded),
-        (*shown, *(f"start: {one}" for one in begun)),
+        length or "paper",
+        TITLES.get(method, method),
+        (*(changed if len(changed) <= OTHER_RECIPE else earlier), *(f"start: {one}" for one in begun)),
         tuple(round(100 * fold["accuracy"], 2) for fold in folds),
         seeds,
         fmean(fold["seconds"] for fold in folds) / 60,
         values["together"],
-        (*commands, command(recorded.name, settings)),
+        (*([of_start] if start else []), command(cell, length, method, [*changed, first])),
     )
 
 
 def named(name: str) -> Recipe:
     """Today's recipe of a name up to 583f46c."""
-    return RECIPES[name]
+    return recipe(*chosen(name))
 
 
-def command(name: str, settings: Sequence[str]) -> str:
-    return shlex.join(["debiaspl", "train", "--recipe", name, *(part for one in settings for part in ("--set", one))])
+def command(cell: str, length: str | None, method: str | None, settings: Sequence[str]) -> str:
+    options = ["--recipe", cell]
+    options += ["--length", length] if length else []
+    options += ["--method", method] if method and method != method_of(recipe(cell, length)) else []
+    return shlex.join(["debiaspl", "train", *options, *(part for one in settings for part in ("--set", one))])
 
 
 def recorded_recipe(values: Mapping[str, Any]) -> Recipe:
@@ -172,63 +156,38 @@ def start_recipe(values: Mapping[str, Any]) -> Recipe | None:
     """The recipe of the start that a file's runs began with, from ``debiaspl train --recipe NAME --set KEY=VALUE``."""
     if "start_command" not in values:
         return None
+    return parse_settings(named(_start_name(values)), shlex.split(values["start_command"])[5::2])
+
+
+def _start_name(values: Mapping[str, Any]) -> str:
     typed = shlex.split(values["start_command"])
     if typed[:3] != ["debiaspl", "train", "--recipe"] or set(typed[4::2]) - {"--set"}:
         raise ValueError(f"start_command is {values['start_command']!r}")
-    return parse_settings(named(typed[3]), typed[5::2])
-
-
-def same_correction(now: Recipe, recorded: Recipe) -> Recipe:
-    """Today's recipe with the algorithm and correction that were recorded, which the method's name says."""
-    for part in ("algorithm", "correction"):
-        if getattr(now, part).name != getattr(recorded, part).name:
-            now = parse_settings(now, [f"{part}={getattr(recorded, part).name}"])
-    return now
-
-
-def correction_settings(recorded: Recipe, now: Recipe) -> list[str]:
-    parts = ("algorithm", "correction")
-    return [
-        f"{one}={getattr(recorded, one).name}" for one in parts if getattr(now, one).name != getattr(recorded, one).name
-    ]
+    return typed[3]
 
 
 def differences(now: Recipe, recorded: Recipe) -> list[str]:
     """``key=value`` of everything that changes what is computed; equal recipes differ in nothing."""
-    before, after = flat(now), flat(recorded)
-    return [f"{key}={_text(value)}" for key, value in after.items() if key not in before or before[key] != value]
-
-
-def flat(recipe: Recipe) -> dict[str, Any]:
-    """Every field and every setting of every part, defaults filled in, by the name that ``--set`` knows."""
-    values: dict[str, Any] = {}
-    for item in fields(recipe):
-        value = getattr(recipe, item.name)
-        if isinstance(value, Choice):
-            values[item.name] = value.name
-            values |= {**settings_of(item.name, value.name), **value.settings}
-        elif item.name not in NOT_COMPUTED:
-            values[item.name] = value
-    return values
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ",".join(map(_text, value))
-    return f"{value:g}" if isinstance(value, float) else "none" if value is None else str(value)
+    found = []
+    for key, value in now.diff(recorded).items():
+        part, _, setting = key.rpartition(".")
+        if key not in NOT_COMPUTED:
+            found.append(f"{setting if recorded.owner(setting) == part else key}={as_text(value)}")
+    return found
 
 
 def about(cell: str) -> str:
     """A cell in words."""
-    known = {one.name: one.about for one in long_tail.CELLS}
-    return known.get(cell) or RECIPES[cell].about.rpartition(": ")[0]
+    return CELLS[cell].about
 
 
 def papers() -> dict[str, dict[str, float]]:
-    """The paper's CIFAR-10 numbers, by cell and method."""
-    return {name: {"FixMatch": fixmatch, "DebiasPL": ours} for name, _, _, fixmatch, ours in cifar10.CELLS}
+    """The paper's CIFAR-10 numbers, by cell and title of the method."""
+    return {
+        cell.name: {TITLES[method]: number for method, number in cell.papers.items()}
+        for cell in CELLS.values()
+        if cell.papers and cell.data == "cifar10"
+    }
 
 
 def pairs(found: Sequence[Row]) -> list[Pair]:
@@ -237,7 +196,7 @@ def pairs(found: Sequence[Row]) -> list[Pair]:
     plain = {(row.cell, row.recipe, row.method): row for row in found}
     made = []
     for row in found:
-        without = {"DebiasPL": "FixMatch"}.get(row.method) or row.method.removesuffix("+debiaser")
+        without = {"DebiasPL": "FixMatch"}.get(row.method, row.method.removesuffix("+debiaser"))
         kept = [one for one in row.changed if one.partition("=")[0] not in settings_of("correction", "debiaser")]
         other = plain.get((row.cell, ", ".join([row.length, *kept]), without))
         if without != row.method and other is not None:

@@ -8,7 +8,7 @@ from statistics import fmean
 from benchmarks.published import ELSEWHERE, FURTHER, NOTES, PROTOCOL_SOURCES, PUBLISHED, SOURCES, VOID
 from benchmarks.results import FINEST, ROOT, Pair, Row, about, pairs, papers, points, rows
 from benchmarks.results_figure import minutes_figure
-from debiaspl.recipes import long_tail
+from debiaspl.recipes.cells import CELLS, Cell
 from debiaspl.report.intervals import mean_interval, sign_flip
 from debiaspl.report.over_seeds import markdown
 
@@ -118,20 +118,21 @@ def difference(pair: Pair) -> str:
     return f"{shown} ({points(low)} to {points(high)}, p = {sign_flip(pair.differences):.2g})"
 
 
-def protocols() -> list[tuple[str, list[long_tail.Cell]]]:
+def protocols() -> list[tuple[str, list[Cell]]]:
     """``500/4000, CIFAR-10`` and its cells."""
-    found: dict[str, list[long_tail.Cell]] = {}
-    for cell in long_tail.CELLS:
-        title = f"{cell.labeled_max}/{cell.unlabeled_max}, {cell.data.upper().replace('CIFAR', 'CIFAR-')}"
-        found.setdefault(title, []).append(cell)
+    found: dict[str, list[Cell]] = {}
+    for cell in CELLS.values():
+        if cell.kind == "two-tails":
+            sizes = cell.protocol.settings
+            title = f"{sizes['labeled_max']}/{sizes['unlabeled_max']}, {cell.data.upper().replace('CIFAR', 'CIFAR-')}"
+            found.setdefault(title, []).append(cell)
     return list(found.items())
 
 
-def _protocol(title: str, cells: Sequence[long_tail.Cell], found: Sequence[Row]) -> str:
+def _protocol(title: str, cells: Sequence[Cell], found: Sequence[Row]) -> str:
     """Methods by cells."""
-    names = {
-        cell.name: f"g{cell.gamma}{'' if cell.unlabeled == 'consistent' else f', {cell.unlabeled}'}" for cell in cells
-    }
+    names = {cell.name: cell.name.partition("-g")[2].replace("-", ", ") for cell in cells}
+    names = {name: f"g{text}" for name, text in names.items()}
     numbers: dict[str, dict[str, list[str]]] = {}
     for one in PUBLISHED:
         if one.cell in names:

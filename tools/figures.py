@@ -16,7 +16,7 @@ COMMANDS = {
     "docs/report.png": "python -m tools.figures docs/report.png",
     "docs/results.svg": "python -m benchmarks.results_page",
     **{
-        f"docs/lab/debiasing-{name}.png": f"python benchmarks/gain_figures.py results/gain/{cell} "
+        f"docs/lab/debiasing-{name}.png": f"python -m benchmarks.gain_figures results/gain/{cell} "
         f"--out docs/lab/debiasing-{name}.png"
         for name, cell in {
             "lt100": "cifar10-lt100-10pct",

@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from debiaspl.cli.columns import WIDTH, chosen_by, columns, paragraph
-from debiaspl.cli.options import AsJson, Settings
+from debiaspl.cli.columns import chosen_by, columns, paragraph
+from debiaspl.cli.options import AsJson, Length, Method, Settings
 from debiaspl.cli.terminal import plain_errors, print_json, say
 
 if TYPE_CHECKING:
-    from debiaspl.training import Recipe
+    pass
 
-NUMBERS = 5, 6
-"""Columns of the paper's number and of the cost, in the list of recipes."""
 RECIPES_CAPTION = (
-    "paper: top-1 % on the test set. cost: time of one run, on an H200; digits on one core. -: none, or not measured.",
-    "A name without an ending has the paper's settings. -fast: the same in less time. -minutes: our own settings. "
-    "-pretrain: features without labels, which -start begins with. -margins: the Debiaser's margins and aligned "
-    "labels, not the paper's method.",
-    "One recipe: debiaspl list settings RECIPE. Train it: debiaspl train --recipe RECIPE.",
+    "paper: DebiasPL's top-1 % on the test set in the paper. The first length is the default. paper: its settings, or "
+    "those of a protocol; fast: the same in less time; minutes: ours; start: ours, from features without labels, which "
+    "--method moco learns first.",
+    "The settings of one: debiaspl list settings RECIPE. Train it: debiaspl train --recipe RECIPE --length start "
+    "--method contrastmatch.",
 )
-KINDS = (", minutes", ", from a start", ", fast", " without labels")
-"""In the descriptions of recipes; their names say the same."""
 
 GROUPS = {
     "ALGORITHMS": "Need labels and images without labels:",
@@ -69,6 +65,8 @@ def list_command(
         ),
     ] = None,
     settings: Settings = None,
+    length: Length = None,
+    method: Method = None,
     json_: AsJson = False,
 ) -> None:
     """List recipes, algorithms, corrections, or the settings of a recipe.
@@ -83,28 +81,30 @@ def list_command(
         elif kind is Kind.CORRECTIONS:
             _list_corrections(words or [], json_)
         else:
-            _list_settings(words or [], settings or [], json_)
+            _list_settings(words or [], (length, method), settings or [], json_)
 
 
 def _list_recipes(words: list[str], json_: bool) -> None:
-    """The experiments of the paper and ours, with the paper's accuracy and the cost."""
-    from debiaspl.recipes import RECIPES
+    """Cells, with the paper's accuracy and the lengths that they have."""
+    from debiaspl.recipes.cells import CELLS
 
-    chosen = [recipe for recipe in RECIPES.values() if chosen_by(words, recipe.name, recipe.about)]
+    chosen = [cell for cell in CELLS.values() if chosen_by(words, cell.name, cell.about)]
     _refuse_none(chosen, "recipe", words)
     if json_:
-        print_json([recipe.to_json() for recipe in chosen])
+        print_json(
+            [
+                {"name": cell.name, "about": cell.about, "data": cell.data, "papers": cell.papers}
+                | {"lengths": {length: base.cost for length, base in cell.lengths.items()}}
+                for cell in chosen
+            ]
+        )
         return
-    wide = WIDTH - sum(NUMBERS) - 2
-    _row(["recipe and method", "paper", "cost"], [wide, *NUMBERS], right=(1,), gap=1)
-    groups: dict[str, list[Recipe]] = {}
-    for recipe in chosen:
-        groups.setdefault(recipe.about.rpartition(": ")[0] or recipe.about, []).append(recipe)
-    for title, group in groups.items():
-        _notes([title])
-        name = max(len(recipe.name) for recipe in group)
-        for recipe in group:
-            _row(_recipe_cells(recipe), (name, wide - name - 1, *NUMBERS), right=(2,), gap=1)
+    widths = 33, 25, 5, 14
+    _row(["recipe", "", "paper", "lengths"], widths, right=(2,), gap=1)
+    for cell in chosen:
+        paper = cell.papers.get("debiaspl")
+        cells = [cell.name, cell.about, "-" if paper is None else f"{paper:.1f}", ", ".join(cell.lengths)]
+        _row(cells, widths, right=(2,), gap=1)
     _notes(RECIPES_CAPTION)
 
 
@@ -123,16 +123,7 @@ def _notes(texts: Sequence[str]) -> None:
         say("\n".join(paragraph(text)))
 
 
-def _recipe_cells(recipe: "Recipe") -> list[str]:
-    method = recipe.about.rpartition(": ")[2]
-    for kind in KINDS:
-        method = method.removesuffix(kind)
-    paper = "-" if recipe.paper is None else f"{recipe.paper:.1f}"
-    time, on, _ = recipe.cost.partition(" on ")
-    return [recipe.name, method, paper, time if on else "-"]
-
-
-def _list_settings(recipes: list[str], settings: list[str], json_: bool) -> None:
+def _list_settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str], json_: bool) -> None:
     """Value and meaning of each setting; the default only where the value is another."""
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Recipe
@@ -141,7 +132,9 @@ def _list_settings(recipes: list[str], settings: list[str], json_: bool) -> None
 
     if len(recipes) > 1:
         raise ValueError(f"{' and '.join(recipes)} are {len(recipes)} recipes. Expected one: list settings RECIPE.")
-    base = find(recipes[0]) if recipes else Recipe("default")
+    if not recipes and any(which):
+        raise ValueError("--length and --method are those of a RECIPE: debiaspl list settings RECIPE.")
+    base = find(recipes[0], *which, load_files=True) if recipes else Recipe("default")
     chosen = parse_settings(base, settings, load_files=True)
     listed = settings_of(chosen)
     if json_:

@@ -73,6 +73,18 @@ JobsAnywhere = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one
 Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead.")]
+Length = Annotated[
+    str | None, Option(metavar="NAME", help="paper, fast, minutes or start.", show_default="the recipe's first one")
+]
+Method = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="debiaspl, fixmatch, supervised, ALGORITHM or ALGORITHM+CORRECTION; moco, simclr and swav learn "
+        "features without labels.",
+        show_default="debiaspl, or the recipe's",
+    ),
+]
 
 
 def one_table(tables: list[Path] | None) -> Path | None:

@@ -15,6 +15,8 @@ from debiaspl.cli.options import (
     FollowLinks,
     LabelColumn,
     LabelTable,
+    Length,
+    Method,
     Overwrite,
     Resume,
     Settings,
@@ -42,21 +44,14 @@ def train_command(
     ] = None,
     labels: LabelTable = None,
     encoder: Encoder = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="debiaspl, fixmatch, supervised, ALGORITHM or ALGORITHM+CORRECTION; moco, simclr and swav learn "
-            "features without labels.",
-            show_default="debiaspl, or the recipe's",
-        ),
-    ] = None,
+    method: Method = None,
     recipe: Annotated[
         str | None,
         typer.Option(
             help="Train this recipe instead of photos; see: debiaspl list recipes.", show_default="use PHOTOS"
         ),
     ] = None,
+    length: Length = None,
     settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the run.", show_default="runs/PHOTOS or runs/RECIPE")
@@ -106,8 +101,10 @@ def train_command(
             useless = [name for name, value in given.items() if value not in (None, False, [])]
             if useless:
                 raise ValueError(f"--recipe {recipe} has its own data: leave out {' and '.join(useless)}.")
-            _train_recipe(recipe, method, settings or [], out, options, overwrite)
+            _train_recipe((recipe, length, method), settings or [], out, options, overwrite)
             return
+        if length is not None:
+            raise ValueError("--length is that of a recipe: --recipe NAME --length LENGTH.")
         if photos is None:
             raise ValueError("expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe.")
         if rank() is not None:
@@ -130,18 +127,14 @@ def train_command(
 
 
 def _train_recipe(
-    name: str, method: str | None, settings: list[str], out: Path | None, options: Any, overwrite: bool
+    which: tuple[str, str | None, str | None], settings: list[str], out: Path | None, options: Any, overwrite: bool
 ) -> None:
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Run
     from debiaspl.training.loop import train_as
-    from debiaspl.training.method import with_method
     from debiaspl.training.settings import parse_settings
 
-    chosen = find(name)
-    if method is not None:
-        chosen = with_method(chosen, method, load_files=True)
-    chosen = parse_settings(chosen, settings, load_files=True)
+    chosen = parse_settings(find(*which, load_files=True), settings, load_files=True)
     folder = out or Path("runs") / chosen.name
     ended = options.resume and Run(folder).results_path.exists()
     note_new_run(options.resume, folder)

@@ -9,8 +9,8 @@ from dataclasses import replace
 from debiaspl.encoders import Encoder
 from debiaspl.models import TrainedNetwork
 from debiaspl.photos.survey import Photos
-from debiaspl.recipes.cifar10 import MINUTES, START
 from debiaspl.recipes.frozen import frozen
+from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.parts import find
 

@@ -17,8 +17,8 @@ import torch
 from debiaspl.data.known import unknown
 from debiaspl.data.open import is_known
 from debiaspl.files import write_json, write_text
-from debiaspl.recipes import RECIPES, digits
 from debiaspl.recipes import recipe as recipe_named
+from debiaspl.recipes.cells import CELLS
 from debiaspl.recipes.folder import experiment_folder
 from debiaspl.report.comparison import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
@@ -43,12 +43,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 the seeds 100 to 103 without a correction, see docs/add-on.md; algorithms without an entry have the paper's settings."""
 
 CPU = torch.device("cpu")
-SHORT = tuple(recipe.name for recipe in digits.RECIPES)
-MENTIONED, ANY_DATA = 5, ["digits-10", "cifar10-40-minutes", "cifar10-40"]
-"""How many recipes an error names, and those it names for data without a recipe: for small images on a CPU, for a GPU,
-and as in the paper."""
-NOT_SHARED = ("-fixmatch", "-supervised", "-start", "-pretrain")
-"""Endings of recipes that an error does not name: the algorithm is varied, and a start must be trained first."""
+SHORT = tuple(cell.name for cell in CELLS.values() if cell.data == "digits")
+MENTIONED, ANY_DATA = 5, ["digits-10", "cifar10-40"]
+"""How many recipes an error names, and those it names for data without a recipe."""
 DECIDED = {"algorithm": "--algorithms", "correction": "--corrections", "data": "--data", "seed": "--seeds"}
 
 
@@ -133,21 +130,21 @@ def plan(
     return Plan(base, sensible, refused, seeds, corrections, settings)
 
 
-def base_recipe(data: str | None, name: str | None) -> Recipe:
+def base_recipe(data: str | None, name: str | None, length: str | None = None) -> Recipe:
     """The recipe that all runs share: the one of this name, on this data."""
     if name is not None:
-        base = recipe_named(name)
+        base = recipe_named(name, length)
         return base if data is None else replace(base, data=data)
     if data not in (None, "digits"):
         raise _without_recipe(data)
-    return digits.ONE_LABEL
+    return recipe_named(SHORT[0])
 
 
 def _without_recipe(data: str) -> ValueError:
     """The error for data that need a recipe, with a few that fit."""
     if not is_known(data) and not Path(data).expanduser().exists():
         return ValueError(f"{unknown(data)} There is no folder of this name either.")
-    own = [name for name, recipe in RECIPES.items() if recipe.data == data and not name.endswith(NOT_SHARED)]
+    own = [cell.name for cell in CELLS.values() if cell.data == data]
     few = own[:MENTIONED] or ANY_DATA
     said = f"--data {data} needs a --recipe, for the network, protocol and schedule of all runs, such as "
     said += f"{', '.join(few)}. For a list: debiaspl list recipes{f' {data}' if own else ''}."

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl.files import write_json, write_text
-from debiaspl.recipes import RECIPES
-from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
+from debiaspl.recipes import RECIPES, recipe
 from debiaspl.recipes.folder import experiment_folder
 from debiaspl.report import Comparison, draw_comparison, require_matplotlib
 from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
 
 BALANCED = replace(
-    ONE_LABEL.changed(strength=2.0),
+    recipe("digits-10", method="debiaspl").changed(strength=2.0),
     name="digits-10-demo",
     about="digits, balanced, one label a class: DebiasPL, the demo's own strength",
 )
@@ -60,9 +59,9 @@ def demo(
     ``watch`` is called with the steps done and the total.
     """
     require_matplotlib()
-    recipe = LONG_TAIL if long_tail else BALANCED
+    base = recipe("digits-lt20-10pct") if long_tail else BALANCED
     with experiment_folder(out, "demo", resume, overwrite):
-        jobs = jobs_of(recipe, seeds, out)
+        jobs = jobs_of(base, seeds, out)
         flat = [job for method in jobs.values() for job in method]
         total = sum(job.recipe.steps for job in flat)
         started = time.monotonic()
@@ -75,7 +74,7 @@ def demo(
         )
         draw_comparison(comparison, out / "comparison.png")
         timing = {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
-        summary = {"recipe": recipe.to_json(), **comparison.to_json(), "timing": timing}
+        summary = {"recipe": base.to_json(), **comparison.to_json(), "timing": timing}
         write_text(out / "table.md", comparison.to_markdown())
         write_report([job.out for job in flat], out / "report.html", RECIPES)
         write_json(out / "results.json", summary)

@@ -1,21 +1,18 @@
 """Starts: features that are learned without a label, for runs that begin with them (docs/start.md).
 
-    debiaspl pretrain cifar10                                   # a known set: the recipe cifar10-pretrain
-    debiaspl pretrain photos/ --out runs/start                  # any folder, with labels or without
+    debiaspl train --recipe cifar10-40 --method moco
+    debiaspl train photos/ --method moco --out runs/start       # any folder, with labels or without
 
 MoCo v2 with the teacher of EMAN. PRETRAIN is for a GPU; its settings were found on CIFAR-10, where 54,000 steps gave a
 nearest-neighbour accuracy of 88.4 % (results/start/second-search.json). SMALL is for a CPU.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import sqrt
-from pathlib import Path
 
-from debiaspl.recipes import long_tail
-from debiaspl.recipes.cifar10 import CELLS
-from debiaspl.recipes.eurosat import SIDE
+from debiaspl.recipes.cells import EUROSAT_SIDE, Cell
 from debiaspl.training import Choice, Recipe
+from debiaspl.training.method import with_method
 
 ALL_TRAINING_IMAGES = Choice("label-share", {"share": 0.1, "labeled_also_unlabeled": True})
 """Every training image of a known set is used without its label. No step sees a label; at the end, a tenth of the
@@ -61,8 +58,6 @@ LARGEST_SIDE = {"cuda": 64, "cpu": 32}
 IMAGES = {"cuda": 50_000, "cpu": 3_000}
 """The numbers of images that the steps of PRETRAIN (CIFAR-10) and of SMALL are for."""
 LEAST_STEPS = {"cuda": 5_000, "cpu": 300}
-NOT_MIRRORED = ("digits", "mnist")
-"""Known sets whose images must not be mirrored."""
 
 
 def start_for(images: int, device: str) -> Recipe:
@@ -87,62 +82,34 @@ def start_for(images: int, device: str) -> Recipe:
     )
 
 
-def start_for_known(data: str, images: int, device: str) -> Recipe:
-    """The start of a known set: its own recipe, where this machine can train that in minutes."""
-    own = next((recipe for recipe in RECIPES if recipe.data == data), None)
-    if own is not None and (device != "cpu" or own.network.name == SMALL.network.name):
-        return own
-    name, flip = f"{Path(data).name}-pretrain", data not in NOT_MIRRORED
-    return replace(start_for(images, device), name=name, about=f"{data}: features without labels", data=data, flip=flip)
+def start_of_cell(cell: Cell, method: str = "moco") -> Recipe:
+    """Features for the recipes of this cell. Those of a long tail are learned from its own images, others in every
+    fold: train such a start with the seed of the run that uses it."""
+    if not cell.start:
+        raise ValueError(f"{cell.name} has no start of its own. Expected a cell of {', '.join(SETS)}.")
+    start, name, about = replace(SETS[cell.data], data=cell.data), cell.start, cell.data
+    if name.startswith(cell.name):
+        about = cell.about
+        start = replace(start, protocol=cell.protocol, steps=40_000, cost=TAIL_COST)
+        if cell.kind == "long-tail":
+            start = start.changed(labeled_also_unlabeled=True)
+    if method != start.algorithm.name:
+        start, name = with_method(start, method), f"{name}-{method}"
+    return replace(start, name=name, about=f"{about}: features without labels")
 
 
-def _of_cells() -> Iterator[Recipe]:
-    """Starts of the long-tail cells. Their protocol selects the images, with others in every fold: train a start with
-    the seed of the run that uses it."""
-    cells = [(name, about, protocol) for name, about, protocol, _, _ in CELLS if protocol.name != "few-labels"]
-    cells += [(cell.name, cell.about, cell.protocol) for cell in long_tail.CELLS if cell.data == "cifar10"]
-    for name, about, protocol in cells:
-        settings = dict(protocol.settings)
-        if protocol.name == "long-tail":
-            settings["labeled_also_unlabeled"] = True
-        yield replace(
-            PRETRAIN,
-            name=f"{name}-pretrain",
-            about=f"{about}: features without labels",
-            cost="~4 min on an H200: 40,000 steps a fold",  # results/long-tail/fourth-search.json
-            data="cifar10",
-            protocol=Choice(protocol.name, settings),
-            steps=40_000,
-        )
-
-
-RECIPES = (
-    replace(
+TAIL_COST = "~4 min on an H200: 40,000 steps a fold"  # results/long-tail/fourth-search.json
+SETS = {
+    "digits": replace(
         start_for(1_297, "cpu"),
-        name="digits-pretrain",
-        about="digits: features without labels",
         cost="~20 s on one core",
-        data="digits",
         # A fifth of 8 x 8 pixels shows nothing of a digit.
         strong=Choice("fixmatch"),
         flip=False,
         steps=1000,
     ),
-    replace(
-        PRETRAIN,
-        name="cifar10-pretrain",
-        about="CIFAR-10: features without labels",
-        cost="~265 s on an H200: 54,000 steps at 4.9 ms",  # results/start/second-search.json, speed_alone
-        data="cifar10",
-    ),
-    replace(
-        PRETRAIN,
-        name="eurosat-pretrain",
-        about="EuroSAT: features without labels",
-        cost="~75 s on an H200: 15,000 steps",
-        data="eurosat",
-        image_size=SIDE,
-        steps=15_000,
-    ),
-    *_of_cells(),
-)
+    # 54,000 steps at 4.9 ms: results/start/second-search.json, speed_alone
+    "cifar10": replace(PRETRAIN, cost="~265 s on an H200: 54,000 steps at 4.9 ms"),
+    "eurosat": replace(PRETRAIN, cost="~75 s on an H200: 15,000 steps", image_size=EUROSAT_SIDE, steps=15_000),
+}
+"""The starts of known sets."""

@@ -17,7 +17,6 @@ from benchmarks.results import (
     Pair,
     Row,
     chosen,
-    command,
     differences,
     named,
     pairs,
@@ -25,12 +24,12 @@ from benchmarks.results import (
     recorded_recipe,
     rows,
     start_recipe,
-    title,
 )
 from benchmarks.results_figure import minutes_figure
 from benchmarks.results_page import difference, text
-from debiaspl.recipes import RECIPES
+from debiaspl.recipes import RECIPES, recipe
 from debiaspl.report.intervals import sign_flip
+from debiaspl.training import Recipe
 from debiaspl.training.settings import parse_settings
 from tests.training.tiny import TINY
 
@@ -61,37 +60,46 @@ def test_docs_hold_what_the_command_writes(found):
     assert (ROOT / "docs" / "results.svg").read_text() == minutes_figure(found), hint
 
 
+def typed(command: str) -> Recipe:
+    """The recipe of a command."""
+    words = shlex.split(command)
+    assert words[:2] == ["debiaspl", "train"]
+    options = list(zip(words[2::2], words[3::2], strict=True))
+    which = [dict(options).get(name) for name in ("--recipe", "--length", "--method")]
+    return parse_settings(recipe(*which), [value for name, value in options if name == "--set"])
+
+
 def test_every_file_has_a_row_and_a_command_that_makes_it(found):
     files = [path for pattern in FOLDERS for path in RESULTS.glob(pattern) if "search" not in path.stem]
     assert len(found) == len(files) >= 44
     for row in found:
         values = json.loads((RESULTS / row.file).read_text())
-        typed = shlex.split(row.commands[-1])
-        made = parse_settings(RECIPES[typed[3]], typed[5::2])
+        made = typed(row.commands[-1])
         assert differences(made, recorded_recipe(values["recipe"])) == [], row.file
         assert made.seed == row.folds[0]
         assert (len(row.commands) == 2) == bool(made.start)
         if made.start:
-            typed = shlex.split(row.commands[0])
-            assert differences(parse_settings(RECIPES[typed[3]], typed[5::2]), start_recipe(values)) == []
+            assert differences(typed(row.commands[0]), start_recipe(values)) == []
         assert ("minutes" in row.length) == (row.minutes < 9 and "gain/" in row.file)
 
 
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
-        ("cifar10-40", (CELL, "paper", "debiaspl")),
-        ("cifar10-40-fixmatch", (CELL, "paper", "fixmatch")),
-        ("cifar10-40-fast", (CELL, "fast", "debiaspl")),
-        ("cifar10-40-start", (CELL, "start", "contrastmatch+debiaser")),
+        ("cifar10-40", (CELL, None, None)),
+        ("cifar10-40-fixmatch", (CELL, None, "fixmatch")),
+        ("cifar10-40-fast", (CELL, "fast", None)),
+        ("cifar10-40-start", (CELL, "start", None)),
         ("cifar10-40-minutes-fixmatch", (CELL, "minutes", "contrastmatch")),
-        ("cifar10-lt100-10pct-start-margins", ("cifar10-lt100-10pct", "start", "margins")),
-        ("imagenet-1pct-multiview", ("imagenet-1pct", "paper", "multiview")),
-        ("cifar10-lt200-10pct-balanced-pretrain", ("cifar10-lt200-10pct-balanced", "paper", "moco")),
+        ("cifar10-lt100-10pct-start-margins", ("cifar10-lt100-10pct", "start", "contrastmatch+margins")),
+        ("imagenet-1pct-multiview", ("imagenet-1pct", None, "multiview")),
+        ("cifar10-lt200-10pct-balanced-pretrain", ("cifar10-lt200-10pct-balanced", None, "moco")),
+        ("eurosat-pretrain", ("eurosat-40", None, "moco")),
     ],
 )
 def test_names_up_to_583f46c_are_a_cell_a_length_and_a_method(name, parts):
     assert chosen(name) == parts
+    assert named(name)
 
 
 @pytest.mark.parametrize(
@@ -99,17 +107,15 @@ def test_names_up_to_583f46c_are_a_cell_a_length_and_a_method(name, parts):
     [
         (CELL, (), "DebiasPL"),
         (CELL, ("strength=0",), "FixMatch"),
-        (CELL, ("strength=0", "margin_strength=1"), "fixmatch+margins"),
-        (CELL, ("correction=alignment+debiaser",), "fixmatch+alignment+debiaser"),
         (f"{CELL}-start", (), "contrastmatch+debiaser"),
         (f"{CELL}-start-fixmatch", (), "contrastmatch"),
         (f"{CELL}-minutes-fixmatch", ("correction=logit-adjustment",), "contrastmatch+logit-adjustment"),
-        ("cifar10-lt100-10pct-start-margins", (), "contrastmatch+alignment+margins"),
+        (f"{CELL}-start", ("strength=0", "margin_strength=1"), "contrastmatch+margins"),
         (f"{CELL}-start", ("algorithm=abc",), "abc+debiaser"),
     ],
 )
-def test_a_row_is_called_what_ran(name, settings, method):
-    assert title(parse_settings(named(name), settings)) == method
+def test_a_row_is_called_what_ran(tmp_path, name, settings, method):
+    assert measured(tmp_path, name, [0.5], *settings).method == method
 
 
 def test_a_row_says_how_it_differs_from_the_recipe_of_today(tmp_path):
@@ -121,7 +127,10 @@ def test_a_row_says_how_it_differs_from_the_recipe_of_today(tmp_path):
     start = "debiaspl train --recipe cifar10-pretrain --set steps=300"
     row = measured(tmp_path, f"{CELL}-start", [0.5], start_command=start)
     assert row.changed == ("start: steps=300",)
-    assert row.commands == (start, command(f"{CELL}-start", ["seed=0"]))
+    assert row.commands == (
+        f"debiaspl train --recipe {CELL} --method moco --set steps=300",
+        f"debiaspl train --recipe {CELL} --length start --set seed=0",
+    )
 
 
 def test_pairs_are_of_the_same_recipe_and_the_same_folds(tmp_path):

@@ -13,7 +13,7 @@ from debiaspl.photos import start as start_module
 from debiaspl.photos.check import check_for
 from debiaspl.photos.choose import supervised
 from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
-from debiaspl.recipes.cifar10 import START
+from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
 from tests.photos.digits import write_digits
 from tests.photos.test_choose import made

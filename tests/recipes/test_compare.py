@@ -18,7 +18,7 @@ from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
 from debiaspl.recipes import compare as compare_module
 from debiaspl.recipes.compare import DECIDED, SETTINGS, SHORT, base_recipe, built_in, compare, plan
-from debiaspl.recipes.digits import LONG_TAIL, ONE_LABEL
+from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Choice, RunError
 from tests.data.photos import write_folder
 from tests.forked import command
@@ -167,7 +167,7 @@ def test_settings_for_short_runs_are_known_and_the_same_for_every_correction(nam
 
 def test_settings_for_short_runs_stay_with_the_short_recipes(monkeypatch):
     monkeypatch.setitem(SETTINGS, "fixmatch", {"threshold": 0.5})
-    assert {ONE_LABEL.name, LONG_TAIL.name} == set(SHORT)
+    assert set(SHORT) == {"digits-10", "digits-lt20-10pct"}
     assert planned(["fixmatch"], ["none"]).cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.5
     typed = planned(["fixmatch"], ["none"], settings=["threshold=0.6"])
     assert typed.cells["fixmatch"]["none"].algorithm.settings["threshold"] == 0.6
@@ -244,7 +244,7 @@ def test_the_base_is_a_recipe_on_data():
         ("owl", r"there is no image set named 'owl'\. Known image sets are"),
         (
             "eurosat",
-            r"of all runs, such as eurosat-40, eurosat-40-minutes\. For a list: debiaspl list recipes eurosat\.$",
+            r"of all runs, such as eurosat-40\. For a list: debiaspl list recipes eurosat\.$",
         ),
         ("mnist", r"--data mnist needs a --recipe.*, such as digits-10, .*\. For a list: debiaspl list recipes\.$"),
         (".", r"--data \. needs a --recipe.* For a folder of photos: debiaspl compare \.\.$"),

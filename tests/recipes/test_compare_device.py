@@ -11,7 +11,7 @@ from debiaspl.cli import app
 from debiaspl.cli.compare import _for_runs
 from debiaspl.recipes import compare as compare_module
 from debiaspl.recipes.compare import compare, plan
-from debiaspl.recipes.digits import ONE_LABEL
+from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import RunError, parallel
 from tests.recipes.test_compare import SMALL
 

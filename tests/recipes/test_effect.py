@@ -16,7 +16,7 @@ from debiaspl.algorithms import ALGORITHMS
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.recipes.compare import SETTINGS
 from debiaspl.recipes.demo import BALANCED, METHODS
-from debiaspl.recipes.digits import ONE_LABEL
+from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.settings import parse_settings

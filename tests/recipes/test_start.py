@@ -3,8 +3,8 @@
 import pytest
 
 from debiaspl.data import Task, load
-from debiaspl.recipes import RECIPES
-from debiaspl.recipes.start import PRETRAIN, SMALL, start_for, start_for_known
+from debiaspl.recipes import recipe as recipe_of
+from debiaspl.recipes.start import PRETRAIN, SMALL, start_for
 from debiaspl.training import train
 from debiaspl.training.parts import find
 from debiaspl.training.tasks import task_of
@@ -27,20 +27,10 @@ def test_the_sizes_that_were_measured():
     assert start_for(50_000, "cuda") == PRETRAIN
     assert start_for(12_500, "cuda").steps == 27_000
     assert start_for(10**6, "cpu") == SMALL
-    known = RECIPES["cifar10-pretrain"]
-    assert start_for_known("cifar10", 50_000, "cuda") == known
-    assert start_for_known("cifar10", 50_000, "cpu").network == SMALL.network
-    assert (
-        start_for_known("digits", 1_297, "cuda")
-        == start_for_known("digits", 1_297, "cpu")
-        == RECIPES["digits-pretrain"]
-    )
-    assert not start_for_known("mnist", 60_000, "cuda").flip
-    assert start_for_known("/some/where/packed", 500, "cpu").name == "packed-pretrain"
 
 
 def test_every_training_image_of_digits_is_learned_from():
-    recipe = RECIPES["digits-pretrain"]
+    recipe = recipe_of("digits-10", method="moco")
     task: Task = task_of(recipe)
     assert len(task.unlabeled) == len(load("digits").train)
     assert (task.unlabeled.labels == -1).all()
@@ -50,6 +40,6 @@ def test_every_training_image_of_digits_is_learned_from():
 @pytest.mark.slow(seconds=40)
 def test_digits_learn_features(tmp_path):
     """Half of the steps: one run had 89 % after 600 of them, and 78 % with random weights."""
-    recipe = RECIPES["digits-pretrain"].changed(steps=500)
+    recipe = recipe_of("digits-10", method="moco").changed(steps=500)
     random = train(recipe.changed(steps=1, learning_rate=0), tmp_path / "random")
     assert train(recipe, tmp_path / "learned")["accuracy"] > random["accuracy"] + 0.05

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
-from debiaspl.recipes.digits import ONE_LABEL
+from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Choice, Recipe, RunError, train
 from tests.ranks import on_ranks
 from tests.training.test_stream import stop_at

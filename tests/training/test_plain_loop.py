@@ -15,7 +15,7 @@ import torch
 
 from debiaspl.algorithms import Batch, Models
 from debiaspl.data import FewLabels, Task, load
-from debiaspl.recipes.digits import ONE_LABEL
+from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Choice
 from debiaspl.training.step import Step
 from tests.reference import plain_loop

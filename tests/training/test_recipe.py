@@ -60,8 +60,13 @@ def test_parts_are_changed_before_settings():
 
 def test_the_difference_of_two_recipes_makes_one_of_the_other():
     base = recipe("cifar10-40")
-    for name in ("cifar10-40-minutes", "cifar10-40-start-supervised", "cifar10-lt100-10pct-start-margins", "digits-10"):
-        other = recipe(name)
+    for name, length, method in (
+        ("cifar10-40", "minutes", None),
+        ("cifar10-40", "start", "supervised"),
+        ("cifar10-lt100-10pct", "start", "contrastmatch+margins"),
+        ("digits-10", None, None),
+    ):
+        other = recipe(name, length, method)
         made = base.changed(**base.diff(other))
         assert made.diff(other) == {} == other.diff(made)
     assert base.diff(base.changed(strength=1.0, seed=2)) == {"correction.strength": 1.0, "seed": 2}

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from debiaspl.data import load
-from debiaspl.recipes.digits import ONE_LABEL
+from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.results import about
 from debiaspl.training.settings import parse_settings

@@ -4,8 +4,8 @@ repeats a run."""
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import ALGORITHMS, STARTS
@@ -185,23 +185,27 @@ def what_was_tested(results: Mapping[str, Any]) -> str:
     return named.get(str(check.get("kind")), "test images") if isinstance(check, dict) else "test images"
 
 
-def command_of(values: Mapping[str, Any], known: Mapping[str, Recipe]) -> str | None:
-    """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe.
+class Known(Protocol):
+    """The recipes that a run may have begun with."""
 
-    ``known`` are the recipes by name. A run of the demo is called after its recipe, with the method and seed behind it.
-    """
-    name = max((one for one in known if str(values["name"]).startswith(one)), key=len, default=None)
-    if name is None:
-        return None
-    base, own = flat(known[name].to_json()), flat(values)
-    changed = [key for key, value in own.items() if key not in WORDS and (key not in base or base[key] != value)]
-    # Whole parts before their settings.
-    settings = [f"{key}={as_text(own[key])}" for key in sorted(changed, key=lambda key: "." in key)]
+    def origin(self, run: Recipe) -> tuple[Recipe, list[str]] | None:
+        """The recipe of a run's name and method, and the options of ``debiaspl train`` that choose it."""
+        ...
+
+
+def command_of(values: Mapping[str, Any], known: Known) -> str | None:
+    """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe. A run of the demo
+    is called after its recipe, with the method and seed behind it."""
     try:
-        wanted, made = Recipe.from_json(values), parse_settings(known[name], settings)
+        wanted = Recipe.from_json(values)
+        found = known.origin(wanted)
+        if found is None:
+            return None
+        base, options = found
+        settings = [f"{key}={as_text(value)}" for key, value in base.diff(wanted).items()]
+        # Settings are written as text and some cannot be taken back: only a command that was tried is told.
+        if parse_settings(base, settings).diff(wanted):
+            return None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
-    # Settings are written as text and some cannot be taken back: only a command that was tried is told.
-    if replace(made, **{word: getattr(wanted, word) for word in WORDS}) != wanted:
-        return None
-    return shlex.join(["debiaspl", "train", "--recipe", name, *(part for one in settings for part in ("--set", one))])
+    return shlex.join(["debiaspl", "train", *options, *(part for one in settings for part in ("--set", one))])

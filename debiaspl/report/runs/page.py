@@ -15,7 +15,7 @@ from debiaspl.report.findings.runs import run_findings
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.fairness import differences, place_of
-from debiaspl.report.runs.methods import APART, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
+from debiaspl.report.runs.methods import APART, Known, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import Recipe, RunError
 
@@ -26,7 +26,7 @@ FROM_RESULTS = (
 )
 
 
-def write_report(folders: Sequence[Path], out: Path, known: Mapping[str, Recipe]) -> Path:
+def write_report(folders: Sequence[Path], out: Path, known: Known) -> Path:
     """Write the report of these runs to ``out``.
 
     Args:
@@ -38,13 +38,13 @@ def write_report(folders: Sequence[Path], out: Path, known: Mapping[str, Recipe]
     return out
 
 
-def runs_page(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> str:
+def runs_page(runs: Sequence[RunRecord], known: Known) -> str:
     """One self-contained HTML page."""
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
     return build_page(title, runs_values(runs, known))
 
 
-def runs_values(runs: Sequence[RunRecord], known: Mapping[str, Recipe]) -> dict[str, Any]:
+def runs_values(runs: Sequence[RunRecord], known: Known) -> dict[str, Any]:
     """All that the page shows."""
     names = _class_names(runs)
     methods = methods_of(runs)
@@ -106,7 +106,7 @@ def _mean_recall(recalls: Sequence[Sequence[float | None]]) -> list[float | None
     return [rounded(statistics.fmean(values)) if values else None for values in columns]
 
 
-def _run(run: RunRecord, method: int, classes: int, known: Mapping[str, Recipe]) -> dict[str, Any]:
+def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, Any]:
     results = run.results or {}
     shares = pseudo_measures(results)
     return {
