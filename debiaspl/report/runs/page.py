@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,18 @@ from debiaspl.report.findings.runs import run_findings
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.fairness import differences, place_of
-from debiaspl.report.runs.methods import APART, Known, Method, accuracy_interval, command_of, flat, methods_of, what_was_tested
+from debiaspl.report.runs.methods import (
+    APART,
+    Known,
+    Method,
+    accuracy_interval,
+    command_of,
+    flat,
+    methods_of,
+    what_was_tested,
+)
 from debiaspl.report.runs.record import RunRecord, read_run
-from debiaspl.training import Recipe, RunError
+from debiaspl.training import RunError
 
 MOST_CELLS = 20_000
 FROM_RESULTS = (
