@@ -138,9 +138,11 @@ UNLABELED = ("consistent", "uniform", "reversed")
 def _cells() -> Iterator[Cell]:
     tail = Choice("long-tail", {"gamma": 20.0, "labeled_fraction": 0.1})
     digits = {"minutes": DIGITS}
-    about = "digits, balanced, one label a class", "digits, long-tailed 20 to 1, 10 % labeled"
-    yield Cell("digits-10", about[0], "digits", DIGITS.protocol, digits, "digits-pretrain")
-    yield Cell("digits-lt20-10pct", about[1], "digits", tail, digits, "digits-pretrain")
+    for name, about, protocol in (
+        ("digits-10", "digits, balanced, one label a class", DIGITS.protocol),
+        ("digits-lt20-10pct", "digits, long-tailed 20 to 1, 10 % labeled", tail),
+    ):
+        yield Cell(name, about, "digits", protocol, digits, "digits-pretrain")
     all_lengths = {"paper": PAPER, "fast": FAST, "minutes": MINUTES, "start": START}
     for name, about, protocol, fixmatch, debiaspl in _CIFAR10:
         start = "cifar10-pretrain" if protocol.name == "few-labels" else f"{name}-pretrain"
@@ -164,7 +166,8 @@ def _cells() -> Iterator[Cell]:
         images = IMAGENET_IMAGES - round(share * IMAGENET_IMAGES)
         steps = math.ceil(IMAGENET_EPOCHS * images / IMAGENET.unlabeled_batch)
         papers = {"fixmatch": fixmatch, "debiaspl": debiaspl, "multiview": multiview, "scripts": multiview}
-        base = replace(IMAGENET, steps=steps).changed(**{"correction.momentum": momentum})
+        correction = Choice("debiaser", {"strength": 0.5, "momentum": momentum})
+        base = replace(IMAGENET, steps=steps, correction=correction)
         yield Cell(name, about, "imagenet", Choice("label-share", {"share": share}), {"paper": base}, "", papers)
 
 

@@ -109,7 +109,6 @@ IMAGENET = Recipe(
     network=Choice("resnet", {"depth": 50}),
     start=IMAGENET_START,
     algorithm=Choice("fixmatch", {"threshold": 0.7, "unlabeled_weight": 10.0, "joint": False}),
-    correction=Choice("debiaser", {"strength": 0.5}),
     strong=Choice("fixmatch", {"probability": 1.0, "cutout": (0.0, 0.0)}),
     labeled_batch=64,
     unlabeled_batch=320,
