@@ -141,3 +141,9 @@ def test_the_page_names_files_that_are_there_and_every_room():
     assert {path for path in named if not ((HOME / path).is_file() or (HOME.parent / path).is_file())} == set()
     rooms = {path.name for path in HOME.iterdir() if (path / "__init__.py").is_file()}
     assert set(re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE)) == rooms
+
+
+def test_there_are_at_most_40_recipe_names():
+    from debiaspl.recipes import RECIPES
+
+    assert len(RECIPES) <= 40
