@@ -85,17 +85,12 @@ def harmful(path: Path) -> dict[str, tuple[bytes, str]]:
         "eval": (pickle.dumps(Call(eval, python)), "builtins.eval"),
         "python 2 eval": (b"c__builtin__\neval\n(S" + repr(python).encode() + b"\ntR.", "__builtin__.eval"),
         "nested": (python3_pickle({b"a": [{"b": Call(os.system, touch.decode())}]}), "system"),
-        "inst": (b"(" + line + b"ios\nsystem\n.", "os.system"),
         "obj": (b"(cos\nsystem\n" + line + b"o.", "os.system"),
-        "newobj": (b"csubprocess\nPopen\n(" + line + b"t\x81.", "subprocess.Popen"),
         "stack global": (b"\x80\x04\x8c\x02os\x8c\x06system\x93" + line + b"\x85R.", "os.system"),
         "dotted name": (b"\x80\x04\x8c\x05numpy\x8c\x0edtype.__init__\x93.", "numpy.dtype.__init__"),
         "another numpy": (b"cnumpy\nload\n(" + line + b"tR.", "numpy.load"),
-        "numpy's own eval": (b"cnumpy.testing._private.utils\nrunstring\n.", "runstring"),
         "getattr": (b"c__builtin__\ngetattr\n(" + RECONSTRUCT + b"S'__globals__'\ntR.", "__builtin__.getattr"),
-        "codecs": (b"c_codecs\nencode\n(X\x01\x00\x00\x00aX\x06\x00\x00\x00latin1tR.", "_codecs.encode"),
         "persistent id": (b"P" + touch + b"\n.", "external object"),
-        "binary persistent id": (line + b"Q.", "external object"),
         "extension": (b"\x82\x01.", "extension"),
     }
 
@@ -110,7 +105,7 @@ def test_harmful_pickles_are_refused_and_named(tmp_path, trick):
     assert not sign.exists()
 
 
-@pytest.mark.parametrize("trick", ["os.system", "posix", "eval", "nested", "inst", "obj", "stack global"])
+@pytest.mark.parametrize("trick", ["os.system", "eval", "nested", "obj", "stack global"])
 def test_the_harmful_pickles_do_harm_where_they_are_trusted(tmp_path, trick):
     sign = tmp_path / "ran"
     pickle.loads(harmful(sign)[trick][0])
@@ -122,23 +117,16 @@ def test_the_harmful_pickles_do_harm_where_they_are_trusted(tmp_path, trick):
     [
         # A class that is not ndarray, and an array type that holds pointers.
         (RECONSTRUCT + b"(" + DTYPE + b"K\x00\x85U\x01btR.", "something other than a numpy.ndarray"),
-        (RECONSTRUCT + b"(tR.", "something other than a numpy.ndarray"),
         (DTYPE + b"(U\x01OK\x00K\x01tR.", "array of type .*O"),
-        (DTYPE + b"(tR.", "array of type"),
         (NDARRAY + b"(tR.", "not callable"),
         (NDARRAY + b"(t\x81.", "NEWOBJ class argument"),
         # BUILD sets attributes, or calls __setstate__ with whatever the file likes.
         (NDARRAY + b"}(U\x08__call__U\x01xub.", "sets the state of NDArray"),
-        (RECONSTRUCT + b"N}(U\x0c__defaults__(K\x01tu\x86b.", "sets the state of Reconstruct"),
-        (BYTE_TYPE + b"}(U\x01aU\x01bub.", "a type's state"),
         (EMPTY_ARRAY + b"}(U\x01aU\x01bub.", "an array's state"),
         (EMPTY_ARRAY + b"(K\x01K\x04\x85" + BYTE_TYPE + b"\x89U\x03abctb.", r"shape \(4,\) with 3 bytes"),
         (EMPTY_ARRAY + b"(K\x01(J\xff\xff\xff\xffJ\xfd\xff\xff\xfft" + BYTE_TYPE + b"\x89U\x03abctb.", r"\(-1, -3\)"),
-        (EMPTY_ARRAY + b"(K\x01K\x01\x85" + BYTE_TYPE + b"\x89]U\x01aatb.", "an array's state"),
-        (b"}}(U\x01aU\x01bub.", "no attribute '__dict__'"),
         # Commands that call methods of what is on the stack.
         (EMPTY_ARRAY + b"K\x01a.", "append"),
-        (EMPTY_ARRAY + b"(U\x01aU\x01bu.", "item assignment"),
         (b"](K\x01e.", "contains a list, expected a dictionary"),
         (EMPTY_ARRAY + b".", "contains a _Array, expected a dictionary"),
     ],

@@ -51,19 +51,7 @@ def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path
     wrong = sum(one["images"] for one in told["mistakes"])
     assert wrong == 4 - right
     said = ran.output.splitlines()
-    assert said[0].split() == [
-        "class",
-        "right",
-        "of",
-        "recall",
-        "95",
-        "%",
-        "interval",
-        "most",
-        "often",
-        "mistaken",
-        "for",
-    ]
+    assert said[0].split()[:4] == ["class", "right", "of", "recall"]
     assert f"accuracy {25 * right:.1f} % ({right} of 4; 95 % interval " in ran.output
     assert "1 photos of the table do not exist." in ran.output
     assert told["trained_with_left_out"] is None  # this run has recorded no names

@@ -118,16 +118,6 @@ def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
         assert (module(pixels)[0] - model.probabilities(torch.stack(expected))).abs().max() < 1e-4
 
 
-def test_an_existing_target_is_refused_before_anything_is_done(run, tmp_path):
-    out = tmp_path / "model.onnx"
-    out.write_bytes(b"mine")
-    result = command(run, "--onnx", out, "--torch", tmp_path / "model.pt2")
-    assert result.exit_code == 1
-    assert "exists already. Use --overwrite to replace it" in result.stderr
-    assert out.read_bytes() == b"mine"
-    assert list(tmp_path.iterdir()) == [out]
-
-
 def test_nothing_to_write_and_no_model(run, tmp_path):
     assert "expected --onnx FILE, --torch FILE, or both" in command(run).stderr
     assert "is not a run of debiaspl" in command(tmp_path, "--onnx", tmp_path / "x.onnx").stderr

