@@ -13,6 +13,7 @@ import argparse
 import json
 import statistics
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,14 @@ from record_demo import ROOT, origin
 from torch import Tensor
 from zeroshot import EUROSAT
 
-from debiaspl.data import UNLABELED, Hints, ImageSet, Task, Vectors, load
+from debiaspl.data import UNLABELED, Hints, ImageSet, load
 from debiaspl.data.folder import read_folder
 from debiaspl.encoders import features_of
+from debiaspl.features import FeatureTable, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.graph import directions, nearest
-from debiaspl.models import Scaling
-from debiaspl.training.evaluate import evaluate
-from debiaspl.training.loop import fit
-from debiaspl.training.settings import parse_settings
-from debiaspl.zeroshot.check import CheckedMethod, decide, is_clear
+from debiaspl.zeroshot.check import check_with_labels
 from debiaspl.zeroshot.conse import ConseTeacher
-from debiaspl.zeroshot.folds import cross_checked, folds
 from debiaspl.zeroshot.photos import lite0_size
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import HINTED
@@ -167,42 +164,31 @@ def trained(
     hints: Hints | None = None,
 ) -> Tensor:
     """Labels of every image by a student of these, and of the teacher's hints, if there are some."""
-    scaled = Scaling.of(vectors, unit=True)(vectors)[:, None]
-    every = ImageSet(Vectors(scaled), labels, images.classes, images.ids)
-    known, rest = (labels >= 0).nonzero().flatten(), (labels < 0).nonzero().flatten()
-    own = None if hints is None else Hints(hints.label[rest], hints.confidence[rest])
-    task = Task(every.select(known), every.select(rest).without_labels(), every.select(known), hints=own)
-    chosen = [f"strength={strength}", "threshold=0.95", f"first_classifier={first}", f"seed={seed}"]
-    chosen = [*([] if hints is None else ["algorithm=taught", f"sure={HINTED}", "joint=false"]), *chosen]
-    step = fit(parse_settings(LINEAR, [*chosen, f"steps={enough_steps(len(vectors))}"]), task, torch.device("cpu"))
-    return evaluate(step.finished(), every.without_labels()).label
+    recipe = LINEAR if hints is None else LINEAR.changed(algorithm="taught", sure=HINTED, joint=False)
+    chosen = {"strength": strength, "threshold": 0.95, "first_classifier": first, "seed": seed}
+    recipe = recipe.changed(**chosen, steps=enough_steps(len(vectors)))
+    table = FeatureTable(vectors, unit=True, device=torch.device("cpu"))
+    fitted = fit_recipe(recipe, table, labels, images.classes, images.ids, hints)
+    return fitted.probabilities(vectors).argmax(-1)
 
 
 def choices(images: ImageSet, teacher: Kept) -> list[dict[str, Any]]:
     """Five true labels a class: how right the teacher and both students are on the other images, and who of them the
     cross-check of the labels hands out."""
     vectors = teacher.look(images)
-    confidence, said = teacher.read(vectors, images.classes, ("{}",)).max(-1)
+    said = Predictions(teacher.read(vectors, images.classes, ("{}",)), images.classes, images.ids, "teacher")
     found = []
     for seed in range(DRAWS):
         labels = five(images, seed)
-        students = {"alone": None, "taught": Hints(said, confidence)}
         others = images.select((labels < 0).nonzero().flatten())
-        scores = {"teacher": accuracy(said[labels < 0], others)}
-        parts = folds(labels, seed)
-        known = labels >= 0
-        rows = [CheckedMethod("teacher", (said == labels)[known])]
-        for name, hints in students.items():
-            whole = trained(vectors, labels, images, 0.5, "graph", seed, hints)
-            scores[name] = accuracy(whole[labels < 0], others)
-            checked = cross_checked(
-                labels, parts, lambda _, part, h=hints, s=seed: trained(vectors, part, images, 0.5, "graph", s, h)
-            )
-            rows.append(CheckedMethod(name, (checked == labels)[known]))
-        decision = decide(*rows, is_clear(said, labels, images.num_classes))
-        right = {row.method: int(row.right.sum()) for row in rows}
+        scores, folds = {"teacher alone": accuracy(said.label[labels < 0], others)}, {}
+        for name, hints in {"alone": None, "taught": Hints(said.label, said.confidence)}.items():
+            own = partial(trained, vectors, images=images, strength=0.5, first="graph", seed=seed, hints=hints)
+            scores[name] = accuracy(own(labels)[labels < 0], others)
+            folds[name] = lambda _, part, own=own: own(part)
+        told = check_with_labels(folds, said, labels, seed).to_json()
         scores = {name: round(value, 4) for name, value in scores.items()}
-        found.append({"handed out": decision.method, "accuracy": scores, "checked": right, "labels": int(known.sum())})
+        found.append({"handed out": told["handed out"], "accuracy": scores, "checked": told["checked"]})
         print(found[-1], flush=True)
     return found
 

@@ -113,8 +113,10 @@ def zeroshot_command(
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, settings=tuple(settings or ()))
-        side = min(open_photos(photos, names).images.shape[2:])
-        teacher = find_teacher(model, side, out.resolve().parent / FEATURES, find_device(device))
+        images = open_photos(photos, names)
+        teacher = find_teacher(
+            model, min(images.images.shape[2:]), out.resolve().parent / FEATURES, find_device(device)
+        )
         if model is None:
             say(f"No --model: the teacher is {teacher.about}")
         experiment = Experiment(
@@ -126,6 +128,7 @@ def zeroshot_command(
             student=learner,
             labels=table,
             columns=columns,
+            images=images,
         )
         note_new_run(resume, out, ".zeroshot")
         with progress_bar("images") as show:
@@ -133,12 +136,10 @@ def zeroshot_command(
         _print(found.rows, teacher, evaluate)
         if found.check is not None:
             _print_check(found.check)
-        if found.model is None:
-            where = f"they are the teacher's own. The student that it taught: {found.models[-1]}"
-        else:
-            where = f"the model: {found.model}"
+        where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
+        where = f"{where}: {found.model}"
         say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
-        say(f"The report is {write_report(found.models, out / 'report.html', RECIPES)}")
+        say(f"The report is {write_report(found.runs, out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
@@ -161,6 +162,6 @@ def _print_check(check: Any) -> None:
     """With given labels: how many each model predicts right, and whose predictions are used."""
     from debiaspl.zeroshot.check import HEADER
 
-    print_table(filled_table(HEADER, [row.cells() for row in check.rows]))
+    print_table(filled_table(HEADER, check.cells))
     say("Each label was predicted by a student that did not learn from it.")
-    say(f"Used: {check.decision.method}, because {check.decision.why}.")
+    say(f"Used: {check.chosen}, because {check.why}.")

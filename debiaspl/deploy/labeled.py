@@ -48,9 +48,9 @@ def learned_from_teacher(run: Path) -> bool:
     if table.name != "labels.csv":
         return False
     # The folder may have been moved, and the table's path may be relative to another folder.
-    mark = run.parent / ZEROSHOT
-    mark = mark if mark.is_file() else table.with_name(ZEROSHOT)
-    if not mark.is_file():
+    marks = run / ZEROSHOT, run.parent / ZEROSHOT, table.with_name(ZEROSHOT)
+    mark = next((mark for mark in marks if mark.is_file()), None)
+    if mark is None:
         return False
     try:
         return bool(parse_json(mark.read_text()).get("labels") == TEACHER)

@@ -6,6 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from debiaspl.encoders.efficientnet import NAME, EfficientNetLite0
+from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.load import build_encoder, load_encoder
 from debiaspl.models import Network, Scaling
 
@@ -32,10 +33,20 @@ class EncoderNetwork(Network):
         architecture: Mapping[str, Any] | None = None,
         frozen: bool = False,
     ) -> None:
+        encoder = EfficientNetLite0() if architecture is None else build_encoder(architecture)
+        self._set(encoder, num_classes, channels, source, frozen)
+
+    @classmethod
+    def of(cls, encoder: Encoder, num_classes: int, source: str) -> "EncoderNetwork":
+        """A network of an encoder that is frozen, and has its weights already."""
+        network = cls.__new__(cls)
+        network._set(encoder, num_classes, 3, source, frozen=True)
+        return network.eval()
+
+    def _set(self, encoder: Encoder, num_classes: int, channels: int, source: str, frozen: bool) -> None:
         super().__init__()
-        self.source, self.channels, self.frozen = source, channels, frozen
-        self.encoder = EfficientNetLite0() if architecture is None else build_encoder(architecture)
-        self.num_features = self.encoder.num_features
+        self.encoder, self.source, self.channels, self.frozen = encoder, source, channels, frozen
+        self.num_features = encoder.num_features
         self.scaling = Scaling(self.num_features, unit=True) if frozen else None
         self.head = nn.Linear(self.num_features, num_classes)
 

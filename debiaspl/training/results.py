@@ -68,28 +68,34 @@ def without_labels(predict: Predict, task: Task) -> Ending:
     return Ending([], "nothing: features were learned without labels, and no image has one", None)
 
 
-def measured(
-    recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """The results with their origin; everything except timings is the same for the same recipe."""
+def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], unlabeled: int) -> dict[str, Any]:
+    """What the results of every run say: what was computed, and how the model was measured. ``labels`` are those per
+    class that it was trained with; without labels nothing is measured."""
     numbers: dict[str, Any] = {}
-    if task.has_labels:
+    if ending.confusion:
         numbers = {
             "accuracy": ending.accuracy,
             "recall": ending.recall,
             "worst_recall": min(recall for recall in ending.recall if recall is not None),
             "confusion": ending.confusion,
         }
-    results: dict[str, Any] = {
+    return {
         "recipe": recipe.to_json(),
         "mode": mode,
         "evaluated": ending.evaluated,
         **numbers,
-        "labels": task.labeled.counts(),
-        "unlabeled": len(task.unlabeled),
+        "labels": labels,
+        "unlabeled": unlabeled,
         "test": ending.images,
         "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
+
+
+def measured(
+    recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The results with their origin; everything except timings is the same for the same recipe."""
+    results = basic_results(recipe, mode, ending, task.labeled.counts(), len(task.unlabeled))
     if task.validation is not None:
         held_out = predict(task.validation)
         results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}

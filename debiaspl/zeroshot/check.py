@@ -4,102 +4,113 @@ Students are cross-validated: each label is predicted by a student that was not 
 with none of them.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from debiaspl.features.chance import LEVEL, at_least, mcnemar, wilson
+from debiaspl.data import UNLABELED
+from debiaspl.data.given import fold_of
+from debiaspl.features.chance import LEVEL, at_least, wilson
+from debiaspl.features.crosscheck import Candidate, choose, compared
+from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.table import markdown
 
-TOLD_APART = 0.05
-"""Two models are considered different if chance would show such a difference less often than this."""
+FOLDS = 3
 ENOUGH_TO_TEST = 20
 """Smallest number of labels to test a teacher."""
 HEADER = ("on labels that it did not learn from", "right", "of", "accuracy", "95 % interval")
 
 
-@dataclass(frozen=True, eq=False)
-class CheckedMethod:
-    """One model, and which of the checked labels it predicts correctly; the same images for all models."""
-
-    method: str
-    right: Tensor
-    """bool, (K,)."""
-
-    def cells(self) -> tuple[str, ...]:
-        count, total = int(self.right.sum()), len(self.right)
-        if not total:
-            return self.method, "-", "0", "-", "-"
-        low, high = wilson(count, total)
-        return self.method, f"{count}", f"{total}", f"{100 * count / total:.1f}", f"{100 * low:.0f} to {100 * high:.0f}"
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Which predictions and model are selected, and why, in one sentence."""
-
-    method: str
-    why: str
-
-
 @dataclass(frozen=True)
 class LabelCheck:
-    """Everything that the given labels have shown."""
+    """What the given labels have shown, and which predictions and model are used."""
 
-    rows: tuple[CheckedMethod, ...]
-    decision: Decision
+    rows: tuple[Candidate, ...]
+    chosen: str
+    why: str
+
+    @property
+    def cells(self) -> Sequence[tuple[str, ...]]:
+        """The lines of a table."""
+        lines = []
+        for row in self.rows:
+            low, high = wilson(row.right, row.checked)
+            shares = f"{100 * row.right / max(row.checked, 1):.1f}", f"{100 * low:.0f} to {100 * high:.0f}"
+            lines.append((row.name, f"{row.right}", f"{row.checked}", *(shares if row.checked else ("-", "-"))))
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """The selected model, and the evidence for it."""
-        right = {row.method: int(row.right.sum()) for row in self.rows}
-        checked = {"labels": len(self.rows[0].right), "right": right}
-        return {"handed out": self.decision.method, "why": self.decision.why, "checked": checked}
+        checked = {"labels": self.rows[0].checked, "right": {row.name: row.right for row in self.rows}}
+        return {"handed out": self.chosen, "why": self.why, "checked": checked}
 
     def to_markdown(self) -> str:
-        return f"{markdown(HEADER, [row.cells() for row in self.rows])}\n{self.decision.why}.\n"
+        return f"{markdown(HEADER, self.cells)}\n{self.why}.\n"
 
 
-def decide(teacher: CheckedMethod, alone: CheckedMethod, taught: CheckedMethod, clear: bool) -> Decision:
-    """Select the model that the labels support.
+def check_with_labels(
+    students: Mapping[str, Callable[[int, Tensor], Tensor]], predictions: Predictions, labels: Tensor, seed: int
+) -> LabelCheck:
+    """How often the teacher and its students are right on labels that they were not trained with, and which is used.
 
-    Of the two students, the better one if a paired test (McNemar, exact) finds a difference. If not: the student of
-    only the labels, if the teacher is not ``clear``, that is, clearly above chance, or if it is right less often than
-    that student, which then has little to learn from it (results/zeroshot/verdict.json); otherwise the one that is
-    right more often.
-
-    The teacher itself is selected only if it differs from that student: students in the check were trained with two
-    thirds of the labels, and the selected one with all of them.
+    Args:
+        students: by name, first that of only the labels, then the taught one. Each trains for a fold, with these
+            labels, and returns its label of each image.
+        predictions: the teacher's predictions.
+        labels: labels from a person, one for each prediction, -1 for none.
+        seed: of the folds.
     """
-    more, less = _apart(taught, alone)
-    sure = mcnemar(more, less) <= TOLD_APART if more + less else False
-    if sure:
-        student, other = (taught, alone) if more > less else (alone, taught)
-        why = f"it is right more often than {other.method!r} on {_of(alone)}"
-    elif not clear:
-        student = alone
-        why = (
-            f"{_of(alone)} finds no significant difference between the two students, and {teacher.method} is not "
-            "clearly above chance on the labels, so the student without it is selected"
-        )
-    elif int(teacher.right.sum()) < int(alone.right.sum()):
-        student = alone
-        why = (
-            f"{_of(alone)} finds no significant difference between the two students, and {teacher.method} is right "
-            "less often than the student without it, so that one is selected"
-        )
+    predicted = {f"{predictions.teacher} alone": predictions.label}
+    predicted |= {name: cross_predicted(labels, seed, trained) for name, trained in students.items()}
+    checked = (list(predicted.values())[-1] >= 0).nonzero().flatten()
+    rows = [
+        compared(name, label, labels, checked, len(predictions.classes), predictions.ids)
+        for name, label in predicted.items()
+    ]
+    teacher, alone, taught = rows
+    clear = is_clear(predictions.label, labels, len(predictions.classes))
+    return LabelCheck(tuple(rows), *decide(teacher, alone, taught, clear))
+
+
+def cross_predicted(labels: Tensor, seed: int, trained: Callable[[int, Tensor], Tensor]) -> Tensor:
+    """The label of each image by a student that was not trained with it, (N,); -1 if none was held out, as the only
+    label of a class."""
+    counts = torch.bincount(labels[labels >= 0])
+    several = int(counts[counts > 1].sum())
+    predicted = torch.full_like(labels, UNLABELED)
+    if several > 1:
+        fold = fold_of(labels, min(FOLDS, several), seed)
+        for number in range(int(fold.max()) + 1):
+            held_out = fold == number
+            predicted[held_out] = trained(number, labels.masked_fill(held_out, UNLABELED))[held_out]
+    return predicted
+
+
+def decide(teacher: Candidate, alone: Candidate, taught: Candidate, clear: bool) -> tuple[str, str]:
+    """The name of the model that the labels support, and why.
+
+    The student of only the labels, if the teacher is not ``clear``, that is, clearly above chance, or if the teacher or
+    the taught student is right less often than it (results/zeroshot/verdict.json); otherwise the taught student. Unless
+    another model, such as the teacher itself, is significantly better (McNemar's exact test).
+    """
+    if not clear:
+        reason = f"{teacher.name} is not clearly above chance on the labels"
+    elif teacher.right < alone.right:
+        reason = f"{teacher.name} is right less often than the student without it"
+    elif taught.right < alone.right:
+        reason = f"it is right more often than {taught.name!r}"
     else:
-        student = taught if more >= less else alone
-        why = (
-            f"{_of(alone)} finds no significant difference between the two students; {teacher.method} is right at "
-            "least as often as the student without it, so the student that is right more often is selected, in a tie "
-            "the one with the teacher"
-        )
-    more, less = _apart(teacher, student)
-    if more > less and mcnemar(more, less) <= TOLD_APART:
-        return Decision(teacher.method, f"it is right more often than {student.method!r} on {_of(alone)}")
-    return Decision(student.method, why)
+        reason = "it and its teacher are right at least as often as the student without a teacher"
+        alone, taught = taught, alone
+    others = [teacher, taught]
+    chosen = choose([*others, alone])
+    labels = f"{alone.checked} label{'' if alone.checked == 1 else 's'}"
+    if chosen is not alone:
+        return chosen.name, f"it is significantly better than {alone.name!r} on {labels}"
+    return chosen.name, f"no other model is significantly better on {labels}, and {reason}"
 
 
 def is_clear(label: Tensor, truth: Tensor, classes: int) -> bool:
@@ -115,22 +126,18 @@ def against_labels(name: str, label: Tensor, truth: Tensor, classes: int) -> str
     if not total:
         return f"{name} cannot be tested: no photo that has a label can be read."
     low, high = wilson(right, total)
-    chance, largest = 1 / classes, best_share(truth)
-    found = (
+    line = (
         f"{name} is right on {right} of {total:,} true labels ({100 * right / total:.0f} %, 95 % interval "
-        f"{100 * low:.0f} to {100 * high:.0f}). A random guess is right on {100 * chance:.0f} %, and always predicting "
-        f"the largest class on {100 * largest:.0f} %"
+        f"{100 * low:.0f} to {100 * high:.0f}). A random guess is right on {100 / classes:.0f} %, and always "
+        f"predicting the largest class on {100 * _largest_share(truth):.0f} %"
     )
     if total < ENOUGH_TO_TEST:
-        return f"{found}. A test needs {ENOUGH_TO_TEST} labels or more."
-    odds = at_least(right, total, best)
-    if odds <= LEVEL:
-        return f"{found}: clearly better than both."
-    return f"{found}: not clearly better, so do not rely on it."
+        return f"{line}. A test needs {ENOUGH_TO_TEST} labels or more."
+    better = at_least(right, total, best) <= LEVEL
+    return f"{line}: {'clearly better than both.' if better else 'not clearly better, so do not rely on it.'}"
 
 
-def best_share(truth: Tensor) -> float:
-    """The share of the largest class among the known labels."""
+def _largest_share(truth: Tensor) -> float:
     known = truth[truth >= 0]
     return float(torch.bincount(known).max()) / len(known)
 
@@ -139,14 +146,5 @@ def _against(label: Tensor, truth: Tensor, classes: int) -> tuple[int, int, floa
     """Number of correct predictions, the total, and the accuracy without using the photos."""
     known = truth >= 0
     total = int(known.sum())
-    return int((label == truth)[known].sum()), total, max(1 / classes, best_share(truth)) if total else 1.0
-
-
-def _apart(one: CheckedMethod, other: CheckedMethod) -> tuple[int, int]:
-    """Number of labels that only the first predicts correctly, and that only the second does."""
-    return int((one.right & ~other.right).sum()), int((other.right & ~one.right).sum())
-
-
-def _of(checked: CheckedMethod) -> str:
-    total = len(checked.right)
-    return f"a check with {total} label{'' if total == 1 else 's'}" if total else "a check without labels"
+    best = max(1 / classes, _largest_share(truth)) if total else 1.0
+    return int((label == truth)[known].sum()), total, best

@@ -22,7 +22,7 @@ class ClipTeacher(EncodingTeacher):
     default_templates = "general"
 
     def __init__(self, name_or_folder: str, folder: Path, device: torch.device) -> None:
-        self.text, self.folder = TextSide(name_or_folder), folder
+        self.text, self.folder, self.source = TextSide(name_or_folder), folder, name_or_folder
         self.encoder = load_encoder(name_or_folder).to(device)
         self.name = self.encoder.name
         self.about = f"{self.name}, a vision-language model of type {self.text.config.model_type}."

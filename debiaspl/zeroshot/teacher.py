@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -47,6 +48,8 @@ class EncodingTeacher(ABC):
     encoder: Encoder
     folder: Path
     """Where features are kept."""
+    source: str
+    """Name or folder of the encoder."""
     vectors: Tensor
     """(N, D), of the images that were predicted last."""
 
@@ -58,10 +61,7 @@ class EncodingTeacher(ABC):
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
     ) -> tuple[Tensor, dict[int, str]]:
         """Probabilities and unreadable images; rows of the latter are uniform."""
-
-        def watch(done: int, total: int) -> None:
-            progress(f"{self.encoder.name} looks", done, total)
-
+        watch = partial(progress, f"{self.encoder.name} looks")
         self.vectors, skipped = features_of(sized(images, self.encoder.image_size), self.encoder, self.folder, watch)
         reading = "reading the class names"  # seconds: the text model is loaded first
         progress(reading, 0, len(classes))

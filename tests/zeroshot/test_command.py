@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
+from debiaspl.data.lazy import FolderFiles
 from debiaspl.deploy.labeled import labeled_files
 from debiaspl.deploy.saved import load_model
 from tests.data.photos import jpeg, patch, write_folder
@@ -49,8 +50,9 @@ def truth(folder: Path, count: int = COUNT) -> Path:
 
 @pytest.mark.slow
 @needs_pieces
-def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predicts(photos, tmp_path):
-    out = tmp_path / "run"
+def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predicts(photos, tmp_path, monkeypatch):
+    out, opened, read = tmp_path / "run", [], FolderFiles.read
+    monkeypatch.setattr(FolderFiles, "read", lambda files, position: opened.append(position) or read(files, position))
     options = ("--classes", "temple,flower", "--out", out, "--confidence", 0.5)
     said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "No --model: the teacher is ConSE: an ImageNet classifier" in said
@@ -58,7 +60,8 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     assert "ConSE is a substitute: it was trained with labeled images" in " ".join(said.split())
     for method in ("ConSE alone", "+ FixMatch", "+ DebiasPL"):
         assert method in said
-    model = load_model(out / "debiaspl")
+    assert sorted(opened) == [0, *range(COUNT)]  # each once, and the first one for the size of the photos
+    model = load_model(out)
     assert set(model.classes) == {"temple", "flower"}
     with (out / "predictions.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -68,19 +71,21 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     labels = [model.classes[number] for number in model.probabilities(pictures).argmax(-1).tolist()]
     assert labels == [row["label"] for row in rows]
 
-    # A few labels beside the same teacher, whose predictions are kept.
+    # A few labels beside the same teacher: the features are kept.
+    opened.clear()
     few = tmp_path / "few.csv"
     few.write_text("file_name,label\n0.jpg,temple\n1.jpg,flower\n")
     second = tmp_path / "second"
     options = ("--classes", "temple,flower", "--out", second, "--labels", few)
     said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
     assert "DebiasPL, labels + ConSE" in said
-    assert load_model(second / "taught").classes == ("temple", "flower")
-    assert set(labeled_files(second / "taught", photos, [f"{number}.jpg" for number in range(COUNT)])) == {
+    assert opened == [0]
+    assert load_model(second).classes == ("temple", "flower")
+    assert set(labeled_files(second, photos, [f"{number}.jpg" for number in range(COUNT)])) == {
         "0.jpg",
         "1.jpg",
     }
-    assert json.loads((second / "results.json").read_text())["confidence"] == 0.4
+    assert json.loads((second / "results.json").read_text())["zeroshot"]["confidence"] == 0.4
 
 
 def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
@@ -94,7 +99,7 @@ def test_a_few_labels_beside_a_teacher_train_a_network_too(tmp_path):
     assert "DebiasPL, labels + teacher.npz" in said
     assert "teacher.npz is right on 3 of 3 true labels" in said
     assert "Each label was predicted by a student that did not learn from it." in said
-    handed_out = json.loads((tmp_path / "out" / "results.json").read_text())["handed out"]
+    handed_out = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]["handed out"]
     folder = {"DebiasPL, labels alone": "debiaspl", "DebiasPL, labels + teacher.npz": "taught"}[handed_out]
     assert f"the model: {tmp_path / 'out' / folder}" in " ".join(said.split())
     log = [json.loads(line) for line in (tmp_path / "out" / "taught" / "log.jsonl").read_text().splitlines()]

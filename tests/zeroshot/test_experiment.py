@@ -14,7 +14,8 @@ import torch
 from debiaspl.data import DataError
 from debiaspl.files import FileError
 from debiaspl.training import RunError
-from debiaspl.zeroshot import experiment as module
+from debiaspl.zeroshot import experiment as experiment_module
+from debiaspl.zeroshot import student as module
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.photos import as_tensor, read_labels
@@ -67,14 +68,15 @@ def experiment(photos: Path, tmp_path: Path) -> Experiment:
 
 @pytest.mark.parametrize(("name", "size"), [("resnet9", 8), ("small", 5), ("wrn-28-2", 5)])
 def test_a_student_of_tiny_photos_is_shown_what_it_can_take(name, size):
-    for recipe in Student(name).recipes(Path("photos"), Path("labels.csv"), images=10, side=5).values():
+    for recipe in recipes(Student(name)).values():
         assert recipe.image_size == size
 
 
-def test_settings_change_the_recipes_of_a_student():
-    def recipes(student):
-        return student.recipes(Path("photos"), Path("labels.csv"), images=10, side=5)
+def recipes(student):
+    return student.recipes(Path("photos"), Path("labels.csv"), 10, 5, None, 0.4)
 
+
+def test_settings_change_the_recipes_of_a_student():
     typed = Student("small", settings=("steps=5", "threshold=0.9", "seed=3", "strength=2"))
     assert recipes(typed) == recipes(Student("small", steps=5, threshold=0.9, seed=3, strength=2.0))
 
@@ -111,7 +113,9 @@ def assert_truth_changes_nothing(experiment: Experiment, folder: Path) -> None:
 
 def test_scrambled_or_absent_truth_gives_the_same_weights_bit_for_bit(experiment, tmp_path):
     assert_truth_changes_nothing(experiment, tmp_path)
-    results = {name: json.loads((tmp_path / name / "results.json").read_text()) for name in ("true", "scrambled")}
+    results = {
+        name: json.loads((tmp_path / name / "results.json").read_text())["zeroshot"] for name in ("true", "scrambled")
+    }
     alone = {name: found["methods"]["teacher.npz alone"]["accuracy"] for name, found in results.items()}
     assert alone["true"] == 1  # the final table alone sees it
     assert alone["scrambled"] < 1
@@ -120,8 +124,8 @@ def test_scrambled_or_absent_truth_gives_the_same_weights_bit_for_bit(experiment
 
 def test_the_test_above_finds_true_labels_served_to_the_student(experiment, tmp_path, monkeypatch):
     """The slip of the authors' script, put back: what is written as pseudo-labels is not what the student reads."""
-    read, leaked = module.folder_of_photos.read_truth, {}
-    write = module.labels_table
+    read, leaked = experiment_module.folder_of_photos.read_truth, {}
+    write = experiment_module.labels_table
 
     def remember(*arguments):
         found = read(*arguments)
@@ -132,8 +136,8 @@ def test_the_test_above_finds_true_labels_served_to_the_student(experiment, tmp_
         told = [leaked.get(name, int(label)) for name, label in zip(predictions.ids, labels, strict=True)]
         return write(predictions, torch.tensor(told))
 
-    monkeypatch.setattr(module.folder_of_photos, "read_truth", remember)
-    monkeypatch.setattr(module, "labels_table", leaky)
+    monkeypatch.setattr(experiment_module.folder_of_photos, "read_truth", remember)
+    monkeypatch.setattr(experiment_module, "labels_table", leaky)
     with pytest.raises(AssertionError):
         assert_truth_changes_nothing(experiment, tmp_path)
 
@@ -154,13 +158,13 @@ def test_a_table_of_truth_inside_the_photos_is_not_read(experiment, photos, tmp_
     first, second, third = weights()
     assert first == second == third
     # The leak put back: a student that learns from the table inside.
-    own = module.student_task
+    own = module.learnable
 
-    def leaking(images, labels, predictions):
+    def leaking(images, labels, predictions, rows):
         told = read_labels(photos, photos / "labels.csv", CLASSES)
-        return own(images, as_tensor(told, predictions.ids), predictions)
+        return own(images, as_tensor(told, images.ids), predictions, rows)
 
-    monkeypatch.setattr(module, "student_task", leaking)
+    monkeypatch.setattr(module, "learnable", leaking)
     write_table(photos / "labels.csv", truth())
     experiment.run(tmp_path / "leaky")
     assert outcome(tmp_path / "leaky") != first
@@ -181,7 +185,7 @@ def test_the_folder_that_comes_out(experiment, tmp_path):
     table = write_table(tmp_path / "some.csv", truth()[:5])
     rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     assert [row.method for row in rows] == ["teacher.npz alone", "+ FixMatch", "+ DebiasPL"]
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
     assert results["labels"][2] == 0
     assert results["methods"]["+ DebiasPL"]["evaluated"] == 5
     assert sum(results["methods"]["+ DebiasPL"]["counts"]) == COUNT
@@ -274,7 +278,7 @@ def test_a_truth_of_more_files_than_there_are_is_used_and_it_is_said(experiment,
     absent = f"2 of the files that {table} names are not in {experiment.photos}: zz.jpg, day/01.jpg. "
     unread = f"1 of 12 images that {table} names cannot be read: 02.jpg."
     assert said[:2] == [f"{absent}The numbers are those of the 12 with a label that are.", unread]
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
     assert results["absent from the folder"] == ["zz.jpg", "day/01.jpg"]
     assert rows[0].to_json()["evaluated"] == 11
     assert all(line in (tmp_path / "out" / "table.md").read_text() for line in (absent, unread))

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.graph.clusters import clusters
-from debiaspl.zeroshot import experiment as module
+from debiaspl.zeroshot import student as module
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
@@ -131,7 +131,7 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[0]
     assert "training" in said
-    assert json.loads((tmp_path / "out" / "results.json").read_text())["verdict"]["verdict"] == CHANCE
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]["verdict"]["verdict"] == CHANCE
     said.clear()
     with pytest.raises(DataError, match=r"two classes\. Use other class names") as error:  # it is not to be relied on
         replace(made, confidence=2.0).run(tmp_path / "sure", say=said.append, device="cpu")

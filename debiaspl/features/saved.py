@@ -1,0 +1,32 @@
+"""Writes a fit as a run folder: a model for images, with the encoder that made its features."""
+
+from pathlib import Path
+from typing import Any
+
+from debiaspl.data import ImageSet
+from debiaspl.encoders import Encoder, EncoderNetwork
+from debiaspl.features.fit import Fitted
+from debiaspl.training import Recipe
+from debiaspl.training.results import Ending, about, basic_results
+from debiaspl.training.run import Run
+
+
+def save_fit(
+    folder: Path, recipe: Recipe, fitted: Fitted, encoder: Encoder, images: ImageSet, ending: Ending
+) -> dict[str, Any]:
+    """Write ``config.json``, ``model.safetensors``, ``predictions.csv`` and ``results.json``, and return the results.
+
+    ``recipe`` has the network, of which ``encoder`` is the one that was used, with its weights; ``images`` are all that
+    were encoded, with the training labels.
+    """
+    network = EncoderNetwork.of(encoder, images.num_classes, recipe.network.settings["source"])
+    network.scaling, network.head = fitted.network.scaling, fitted.network.head
+    unlabeled = int((images.labels < 0).sum())
+    results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | ending.more
+    if ending.skipped:
+        results["skipped"] = sorted(ending.skipped)
+    run = Run(folder)
+    run.config_path.unlink(missing_ok=True)
+    with run.begin(recipe):
+        run.finish(network.state_dict(), about(recipe, images), ending.predictions, results)
+    return results
