@@ -71,8 +71,9 @@ class ABC(FixMatch):
                     f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
                 )
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, check_ramp(ramp_up)
-        own = self.threshold if auxiliary_threshold is None else auxiliary_threshold
-        self.auxiliary_threshold = check_threshold(own)
+        self.auxiliary_threshold = check_threshold(
+            self.threshold if auxiliary_threshold is None else auxiliary_threshold
+        )
         self.auxiliary = FurtherHead(num_features, num_classes)
         counts = torch.tensor([float(count) for count in class_counts])
         least = counts[counts > 0].min()
@@ -82,8 +83,8 @@ class ABC(FixMatch):
         return self.auxiliary
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        own, balanced = predict_twice(models, batch, self.joint, self.auxiliary)
-        return self.losses_of(own, batch.labels) | self._auxiliary_losses(balanced, batch)
+        standard, balanced = predict_twice(models, batch, self.joint, self.auxiliary)
+        return self.losses_of(standard, batch.labels) | self._auxiliary_losses(balanced, batch)
 
     def _auxiliary_losses(self, predicted: Logits, batch: Batch) -> dict[str, Tensor]:
         chosen = chosen_with(self.balance[batch.labels], batch.generator)
@@ -97,8 +98,8 @@ class ABC(FixMatch):
             (F.cross_entropy(at_least_float32(logits), target, reduction="none") * used).mean()
             for logits in predicted.strong
         ]
-        seen = {"auxiliary_used": used.to(confidence.dtype).mean(), "auxiliary_confidence": confidence.mean()}
-        self.report(**self.monitors, **seen)
+        monitors = {"auxiliary_used": used.to(confidence.dtype).mean(), "auxiliary_confidence": confidence.mean()}
+        self.report(**self.monitors, **monitors)
         return {
             "auxiliary_labeled": self.auxiliary_weight * labeled.mean(),
             "auxiliary_unlabeled": self.auxiliary_weight * torch.stack(terms).sum(),

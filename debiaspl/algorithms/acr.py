@@ -97,8 +97,8 @@ class ACR(Algorithm):
         return self.balanced
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        own, balanced = predict_twice(models, batch, self.joint, self.balanced)
-        weak, log_shares = at_least_float32(own.weak[0]), self.anchors[0].log()
+        standard, balanced = predict_twice(models, batch, self.joint, self.balanced)
+        weak, log_shares = at_least_float32(standard.weak[0]), self.anchors[0].log()
         tau = self.adapted(batch.progress)
 
         # All labels use the correction's state before this batch; it learns with the last call.
@@ -115,10 +115,10 @@ class ACR(Algorithm):
             weak, balanced_confidence, balanced_label, balanced_kept, tau=tau, standard_kept=kept.float().mean()
         )
         adjusted = at_least_float32(balanced.labeled) + self.balanced_tau * log_shares
-        first = [self.unlabeled_loss(view, label, kept) for view in own.strong]
+        first = [self.unlabeled_loss(view, label, kept) for view in standard.strong]
         second = [hard_loss(at_least_float32(view), balanced_label, balanced_kept) for view in balanced.strong]
         return {
-            "labeled": self.labeled_loss(own.labeled, batch.labels),
+            "labeled": self.labeled_loss(standard.labeled, batch.labels),
             "unlabeled": self.unlabeled_weight * torch.stack(first).mean(),
             "balanced_labeled": F.cross_entropy(adjusted, batch.labels),
             "balanced_unlabeled": self.unlabeled_weight * torch.stack(second).mean(),

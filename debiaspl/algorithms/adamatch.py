@@ -59,11 +59,11 @@ class AdaMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
-            found = f"{type(self.correction).__name__}, which does no alignment"
+            name = f"{type(self.correction).__name__}, which does no alignment"
             if isinstance(self.correction, Composite):
-                found = f"{PLUS.join(self.correction.parts)}, expected only alignment"
+                name = f"{PLUS.join(self.correction.parts)}, expected only alignment"
             raise ValueError(
-                f"align_to_predictions is true, but the correction is {found}. Use correction=alignment, or "
+                f"align_to_predictions is true, but the correction is {name}. Use correction=alignment, or "
                 "align_to_predictions=false."
             )
         self.labeled_strong = int(strong_labeled)
@@ -104,8 +104,8 @@ class AdaMatch(Algorithm):
             "unlabeled": self.unlabeled_weight * grown * unlabeled,
         }
 
-    def _set_target(self, found: Tensor) -> None:
+    def _set_target(self, mean: Tensor) -> None:
         """Set the alignment target, which is not in the correction's state, from this algorithm's state."""
         assert isinstance(self.correction, DistributionAlignment)
-        self.labeled_marginal.lerp_(ranks.mean(found).to(self.labeled_marginal.dtype), 1 - self.target_decay)
+        self.labeled_marginal.lerp_(ranks.mean(mean).to(self.labeled_marginal.dtype), 1 - self.target_decay)
         self.correction.target.copy_(self.labeled_marginal)

@@ -122,9 +122,9 @@ class CoMatch(Algorithm):
 
     def _remember(self, *pairs: tuple[Tensor, Tensor]) -> None:
         """Write embeddings and probabilities of all ranks over the oldest rows."""
-        both = torch.cat([ranks.gathered(torch.cat(pair, 1)) for pair in pairs])
+        rows = torch.cat([ranks.gathered(torch.cat(pair, 1)) for pair in pairs])
         width = self.embeddings.shape[1]
-        write_over_oldest(self.written, (self.embeddings, both[:, :width]), (self.probabilities, both[:, width:]))
+        write_over_oldest(self.written, (self.embeddings, rows[:, :width]), (self.probabilities, rows[:, width:]))
 
 
 def contrast(first: Tensor, second: Tensor, labels: Tensor, temperature: float, threshold: float) -> Tensor:

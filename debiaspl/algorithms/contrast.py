@@ -54,7 +54,7 @@ class Contrast(nn.Module):
         """The loss from the features of both views of the same images, (N, D); the weak ones get no gradient."""
         keys = self.keys(weak)
         everyone = ranks.gathered(keys)
-        loss = self.find(self.queries(strong), keys, everyone)
+        loss = self.match(self.queries(strong), keys, everyone)
         self.remember(everyone)
         return loss
 
@@ -70,12 +70,12 @@ class Contrast(nn.Module):
         self.average.follow(self.projector)
         return unit(self.average(features))
 
-    def find(self, queries: Tensor, keys: Tensor, everyone: Tensor) -> Tensor:
+    def match(self, queries: Tensor, keys: Tensor, everyone: Tensor) -> Tensor:
         """Match query i with key i among ``everyone``, the keys of all ranks, and the memory."""
         itself = ranks.own() * len(keys) + torch.arange(len(keys), device=keys.device)
         with torch.autocast(keys.device.type, enabled=False):  # a low temperature amplifies rounding errors of bf16
             known = everyone if not self.memory else torch.cat((everyone, self.remembered.to(everyone.dtype)))
-            similarity = self._there(queries @ known.T / self.temperature, len(everyone))
+            similarity = self._without_empty(queries @ known.T / self.temperature, len(everyone))
             loss = F.cross_entropy(similarity, itself)
             if self.relations:
                 if len(everyone) < 2:
@@ -83,7 +83,7 @@ class Contrast(nn.Module):
                         "relations between images need at least 2 images in a batch, but found 1. "
                         "Set a larger unlabeled_batch, or relations=0."
                     )
-                near = self._there(keys @ known.T / self.relation_temperature, len(everyone))
+                near = self._without_empty(keys @ known.T / self.relation_temperature, len(everyone))
                 near = near.scatter(1, itself[:, None], NONE).softmax(-1)
                 loss = loss.lerp(F.cross_entropy(similarity, near), self.relations)
         return loss
@@ -93,7 +93,7 @@ class Contrast(nn.Module):
         if self.memory:
             write_over_oldest(self.written, (self.remembered, everyone))
 
-    def _there(self, similarity: Tensor, batch: int) -> Tensor:
+    def _without_empty(self, similarity: Tensor, batch: int) -> Tensor:
         """Mask the places of the memory, which follow the batch, that have not been written yet."""
         if not self.memory:
             return similarity

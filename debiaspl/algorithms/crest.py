@@ -49,7 +49,7 @@ class CReST(FixMatch):
             )
         self.generations, self.adopt_corrected = generations, adopt_corrected
         self.sampling_rates = sampling_rates(class_counts, sampling_power)
-        self._unlearned = {name: value.clone() for name, value in self.correction.state_dict().items()}
+        self._initial_state = {name: value.clone() for name, value in self.correction.state_dict().items()}
 
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
         used = self.correction.probabilities(probabilities.log()) if self.adopt_corrected else probabilities
@@ -62,7 +62,7 @@ class CReST(FixMatch):
             order = confidence[predicted].argsort(descending=True, stable=True)
             # Rounded first, because 15 / 22 * 22 is 14.999999999999998.
             adopted[predicted[order[: int(round(rate * len(predicted), 6))]]] = number
-        self.correction.load_state_dict(self._unlearned)
+        self.correction.load_state_dict(self._initial_state)
         return adopted
 
 

@@ -89,8 +89,8 @@ class FreeMatch(Algorithm):
         mass = ranks.summed_with_gradient((strong * keep[:, None]).sum(0))
         labels = ranks.summed((_one_hot(strong.argmax(-1), strong) * keep[:, None]).sum(0))
         present = labels > 0
-        found = mass.where(present, 0) / labels.where(present, 1)  # p-bar / h-bar: the size of the batch cancels
-        return (wanted / wanted.sum() * (found / found.sum()).where(present, 1).log()).sum()
+        ratio = mass.where(present, 0) / labels.where(present, 1)  # p-bar / h-bar: the size of the batch cancels
+        return (wanted / wanted.sum() * (ratio / ratio.sum()).where(present, 1).log()).sum()
 
 
 def _one_hot(label: Tensor, like: Tensor) -> Tensor:

@@ -47,6 +47,6 @@ class MoCo(SelfSupervised):
             keys = self.contrast.keys(models.teacher.embed(views)).chunk(2)
         queries = self.contrast.queries(models.student.embed(views)).chunk(2)
         everyone = [ranks.gathered(view) for view in keys]
-        found = [self.contrast.find(queries[own], keys[1 - own], everyone[1 - own]) for own in (0, 1)]
+        losses = [self.contrast.match(queries[view], keys[1 - view], everyone[1 - view]) for view in (0, 1)]
         self.contrast.remember(torch.cat(everyone))
-        return {"contrast": torch.stack(found).mean()}
+        return {"contrast": torch.stack(losses).mean()}

@@ -29,9 +29,9 @@ def predict(models: Models, batch: Batch, joint: bool) -> Logits:
         weak = predict_weak(models, batch.weak)
         labeled, strong = predict_own(models, batch.labeled, batch.strong)
         return Logits(labeled, weak, strong)
-    own = 1 + len(batch.strong)
-    parts = _together(models.student, [batch.labeled, *batch.strong, *batch.weak])
-    return Logits(parts[0], tuple(part.detach() for part in parts[own:]), parts[1:own])
+    trained = 1 + len(batch.strong)
+    parts = _in_one_pass(models.student, [batch.labeled, *batch.strong, *batch.weak])
+    return Logits(parts[0], tuple(part.detach() for part in parts[trained:]), parts[1:trained])
 
 
 def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHead) -> tuple[Logits, Logits]:
@@ -40,23 +40,23 @@ def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHea
 
     If a teacher labels the weak views, it uses its own features and the average of the additional classifier.
     """
-    own, weak = [batch.labeled, *batch.strong], None
-    by_itself = models.teacher is models.student
-    views = [*own, *batch.weak] if joint and by_itself else own
-    if views is own:
+    trained, weak = [batch.labeled, *batch.strong], None
+    is_student = models.teacher is models.student
+    views = [*trained, *batch.weak] if joint and is_student else trained
+    if views is trained:
         with torch.no_grad():
             weak = models.teacher.embed(torch.cat(batch.weak))
     features = models.student.embed(torch.cat(views))
 
     def logits_of(head: Callable[[Tensor], Tensor], labelling: Callable[[Tensor], Tensor]) -> Logits:
         rows = torch.split(head(features), [len(images) for images in views])
-        labels = rows[len(own) :]
+        labels = rows[len(trained) :]
         if weak is not None:
             with torch.no_grad():
                 labels = torch.split(labelling(weak), [len(images) for images in batch.weak])
-        return Logits(rows[0], tuple(row.detach() for row in labels), rows[1 : len(own)])
+        return Logits(rows[0], tuple(row.detach() for row in labels), rows[1 : len(trained)])
 
-    further_labels = further if by_itself else further.averaged
+    further_labels = further if is_student else further.averaged
     return logits_of(models.student.head, models.teacher.head), logits_of(further, further_labels)
 
 
@@ -65,16 +65,16 @@ def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
     if not weak:
         return ()
     with torch.no_grad():
-        return _together(models.teacher, weak)
+        return _in_one_pass(models.teacher, weak)
 
 
 def predict_own(models: Models, labeled: Tensor, strong: Sequence[Tensor]) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Logits of the labeled and of the strong views from the student, in one batch."""
-    parts = _together(models.student, [labeled, *strong])
+    parts = _in_one_pass(models.student, [labeled, *strong])
     return parts[0], parts[1:]
 
 
-def _together(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def _in_one_pass(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Logits of several views from one pass."""
     logits: Tensor = model(torch.cat(list(views)))
     return torch.split(logits, [len(images) for images in views])

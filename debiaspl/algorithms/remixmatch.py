@@ -85,8 +85,8 @@ class ReMixMatch(Algorithm):
             "unmixed": self.unmixed_weight * growth * unmixed,
         }
         if self.rotation_weight:
-            told = at_least_float32(self.rotation(features[ends[-1] :]))
-            losses["rotation"] = self.rotation_weight * F.cross_entropy(told, quarters)
+            logits_rotation = at_least_float32(self.rotation(features[ends[-1] :]))
+            losses["rotation"] = self.rotation_weight * F.cross_entropy(logits_rotation, quarters)
         return losses
 
     @torch.no_grad()

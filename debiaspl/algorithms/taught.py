@@ -49,12 +49,12 @@ class TaughtFixMatch(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)
-        confidence, own = self.correction(logits_weak).max(-1)
-        sure, taught = confidence >= self.threshold, self.taught[batch.positions]
-        label = torch.where(~sure & (taught >= 0), taught, own)
-        keep = sure | (taught >= 0)
+        confidence, predicted = self.correction(logits_weak).max(-1)
+        confident, hint = confidence >= self.threshold, self.taught[batch.positions]
+        label = torch.where(~confident & (hint >= 0), hint, predicted)
+        keep = confident | (hint >= 0)
 
-        self.report_labels(logits_weak, confidence, label, keep, taught=(keep & ~sure).float().mean())
+        self.report_labels(logits_weak, confidence, label, keep, taught=(keep & ~confident).float().mean())
         return {
             "labeled": self.labeled_loss(logits, batch.labels),
             "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),

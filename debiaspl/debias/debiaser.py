@@ -82,7 +82,7 @@ class Debiaser(RunningPrior):
         return at_least_float32(logits) + self.labeled_strength * self.log_prior()
 
     def extra_repr(self) -> str:
-        said = f"num_classes={self.num_classes}, strength={self.strength}, momentum={self.momentum}"
+        text = f"num_classes={self.num_classes}, strength={self.strength}, momentum={self.momentum}"
         if self.labeled_strength:
-            said += f", labeled_strength={self.labeled_strength}"
-        return said if self.margin_strength == self.strength else f"{said}, margin_strength={self.margin_strength}"
+            text += f", labeled_strength={self.labeled_strength}"
+        return text if self.margin_strength == self.strength else f"{text}, margin_strength={self.margin_strength}"

@@ -59,11 +59,11 @@ def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool 
     places = torch.zeros((len(units), count), dtype=torch.int64, device=units.device)
     similarity = torch.full((len(units), count), -1.0, device=units.device)
     for rows, candidates in _pairs(units, others, exact):
-        found = units[rows] @ (others if candidates is None else others[candidates]).T
+        cosines = units[rows] @ (others if candidates is None else others[candidates]).T
         if among is None:
             own = rows if candidates is None else _place_of(rows, candidates)
-            found.scatter_(1, own[:, None], -torch.inf)
-        best = found.topk(min(count, found.shape[1]))
+            cosines.scatter_(1, own[:, None], -torch.inf)
+        best = cosines.topk(min(count, cosines.shape[1]))
         taken = best.indices if candidates is None else candidates[best.indices]
         places[rows, : taken.shape[1]] = taken
         similarity[rows, : taken.shape[1]] = best.values.clamp_min(-1)

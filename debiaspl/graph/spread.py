@@ -52,10 +52,10 @@ class Graph:
         weight = used.weights(power).double().flatten().cpu().numpy()
         rows = np.repeat(np.arange(len(units)), neighbours)
         edges = sparse.csr_array((weight, (rows, used.places.flatten().cpu().numpy())), shape=(len(units),) * 2)
-        both = edges + edges.T
-        degree = both.sum(axis=1)
+        symmetric = edges + edges.T
+        degree = symmetric.sum(axis=1)
         scale = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
-        return cls(mean, units, (scale @ both @ scale).tocsr(), near, neighbours, power)
+        return cls(mean, units, (scale @ symmetric @ scale).tocsr(), near, neighbours, power)
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:
@@ -94,20 +94,20 @@ class Graph:
 
 def _solved(weights: Any, given: Any, alpha: float) -> Any:
     """Conjugate gradients for (I - alpha W) F = given, one column per class."""
-    found = np.zeros_like(given)
-    rest, ahead = given.copy(), given.copy()
-    size = first = np.square(rest).sum(0)
+    solution = np.zeros_like(given)
+    residual, direction = given.copy(), given.copy()
+    size = first = np.square(residual).sum(0)
     for _ in range(MOST_ROUNDS):
         if (size <= CLOSE**2 * first).all():
             break
-        bent = ahead - alpha * (weights @ ahead)
+        image = direction - alpha * (weights @ direction)
         # A column that is solved or has no labels no longer changes.
-        step = np.divide(size, (ahead * bent).sum(0), out=np.zeros_like(size), where=size > 0)
-        found += step * ahead
-        rest -= step * bent
-        size, before = np.square(rest).sum(0), size
-        ahead = rest + np.divide(size, before, out=np.zeros_like(size), where=before > 0) * ahead
-    return found
+        step = np.divide(size, (direction * image).sum(0), out=np.zeros_like(size), where=size > 0)
+        solution += step * direction
+        residual -= step * image
+        size, before = np.square(residual).sum(0), size
+        direction = residual + np.divide(size, before, out=np.zeros_like(size), where=before > 0) * direction
+    return solution
 
 
 def _shares(scores: Tensor) -> Tensor:

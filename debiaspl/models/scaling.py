@@ -50,22 +50,22 @@ class Scaling(nn.Module):
     @torch.no_grad()
     def of(cls, vectors: Tensor, unit: bool = False) -> "Scaling":
         """Learn the scale from all rows of (N, D)."""
-        made = cls(vectors.shape[1], unit).to(vectors.device)
+        scaling = cls(vectors.shape[1], unit).to(vectors.device)
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         # Sums within a part in the vectors' own precision, which is fast; sums of parts in float64, which is exact.
         parts = [part.to(dtype) for part in torch.split(vectors, CHUNK)]
         mean = torch.stack([part.sum(0) for part in parts]).double().sum(0) / len(vectors)
-        made.mean = mean.to(dtype)
+        scaling.mean = mean.to(dtype)
         if not unit:
             # Around the mean: the difference of two large sums would lose small variations beside a large offset.
-            squares = torch.stack([(part - made.mean).square_().sum(0) for part in parts]).double().sum(0)
+            squares = torch.stack([(part - scaling.mean).square_().sum(0) for part in parts]).double().sum(0)
             deviation = (squares / len(vectors)).sqrt()
             # A feature that never changes carries no information.
             varies = deviation > 10 * torch.finfo(dtype).eps * mean.abs()
-            made.factor = torch.where(varies, 1 / deviation, 0.0).to(dtype)
+            scaling.factor = torch.where(varies, 1 / deviation, 0.0).to(dtype)
         some = vectors[:: max(len(vectors) // SAMPLE, 1)]
-        made.gain = 1 / _steepest(made(some))
-        return made
+        scaling.gain = 1 / _steepest(scaling(some))
+        return scaling
 
     def forward(self, vectors: Tensor) -> Tensor:
         centred = ((vectors - self.mean) * self.factor).float()

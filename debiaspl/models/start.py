@@ -48,9 +48,9 @@ def find_start(start: str) -> Path:
             return place / WEIGHTS
     if (path / "config.json").is_file():
         raise ValueError(f"the start {start} is a run that has not ended: it has no {WEIGHTS} yet. Resume it first.")
-    found = "is a folder without a run" if path.is_dir() else "was not found"
+    problem = "is a folder without a run" if path.is_dir() else "was not found"
     raise ValueError(
-        f"the start {start} {found}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a run, "
+        f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a run, "
         "or a checkpoint, .pth, .pt, .pth.tar or .safetensors. Give its path with --set start=PATH, or use "
         "random weights: --set start="
     )
@@ -76,15 +76,15 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return _of_run(_read(path), own, path, network)
     tensors = _tensors(path)
     prefix = _prefix(tensors, path)
-    found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    weights = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     contrastive = "encoder_q" in prefix or any(name.endswith("queue") for name in tensors)
     # EMAN stores its classifier beside the backbone, not in it.
     beside = prefix.removesuffix("backbone.")
     last = {} if contrastive else {f"{HEAD}{key}": tensors.get(f"{beside}fc.{key}") for key in ("weight", "bias")}
-    found = {name: value for name, value in found.items() if not name.startswith("fc.")}
-    _check(found, own, path)
+    weights = {name: value for name, value in weights.items() if not name.startswith("fc.")}
+    _check(weights, own, path)
     fits = all(value is not None and value.shape == own[name].shape for name, value in last.items())
-    return found | ({name: value for name, value in last.items() if value is not None} if fits else {})
+    return weights | ({name: value for name, value in last.items() if value is not None} if fits else {})
 
 
 def first_heads(start: str, own: Mapping[str, Tensor], heads: tuple[str, ...]) -> dict[str, Tensor]:
@@ -140,17 +140,17 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
 def _of_run(
     tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: TrainedNetwork
 ) -> dict[str, Tensor]:
-    found = {name: value for name, value in tensors.items() if not name.startswith((HEAD, ALGORITHM))}
+    weights = {name: value for name, value in tensors.items() if not name.startswith((HEAD, ALGORITHM))}
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
-    names = sorted(found.keys() ^ expected.keys())
-    shapes = sorted(name for name in found.keys() & expected.keys() if found[name].shape != expected[name].shape)
+    names = sorted(weights.keys() ^ expected.keys())
+    shapes = sorted(name for name in weights.keys() & expected.keys() if weights[name].shape != expected[name].shape)
     if names or shapes:
         raise ValueError(
             f"{path.parent} does not fit this network: it has trained {network}. {len(names)} tensors have other names "
             f"and {len(shapes)} another shape, such as {_short([*shapes, *names], 2)}. Use the network of the start, "
             "with its settings: --set network=..."
         )
-    return found
+    return weights
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:
@@ -183,16 +183,16 @@ def _read(path: Path) -> Any:
 def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
     """Prefix of the tensor names of the trained network."""
     first = SIGNS[0]
-    found = [name.removesuffix(first) for name in tensors if name.endswith(first)]
-    found = [prefix for prefix in found if f"{prefix}{SIGNS[1]}" in tensors]
-    if not found:
+    prefixes = [name.removesuffix(first) for name in tensors if name.endswith(first)]
+    prefixes = [prefix for prefix in prefixes if f"{prefix}{SIGNS[1]}" in tensors]
+    if not prefixes:
         named = ", ".join(list(tensors)[:3]) or "no tensor at all"
         raise ValueError(
             f"{path} contains no ResNet: expected tensors named {' and '.join(SIGNS)}, found {len(tensors)}, such as "
             f"{named}."
         )
-    trained = [prefix for prefix in found if not AVERAGED & set(prefix.split("."))]
-    chosen = trained or found
+    trained = [prefix for prefix in prefixes if not AVERAGED & set(prefix.split("."))]
+    chosen = trained or prefixes
     if len(chosen) > 1:
         raise ValueError(
             f"{path} contains {len(chosen)} networks, expected one: {', '.join(sorted(chosen))}. Save the right one "
@@ -201,20 +201,22 @@ def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
     return chosen[0]
 
 
-def _check(found: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
+def _check(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
     # Counters of batch norm, which older checkpoints lack, do not affect any result.
-    missing = [name for name in expected if name not in found and not name.endswith("num_batches_tracked")]
-    unexpected = [name for name in found if name not in expected]
+    missing = [name for name in expected if name not in weights and not name.endswith("num_batches_tracked")]
+    unexpected = [name for name in weights if name not in expected]
     shapes = [
-        f"{name} {tuple(found[name].shape)} instead of {tuple(value.shape)}"
+        f"{name} {tuple(weights[name].shape)} instead of {tuple(value.shape)}"
         for name, value in expected.items()
-        if name in found and found[name].shape != value.shape
+        if name in weights and weights[name].shape != value.shape
     ]
     kinds = (("missing", missing), ("not expected", unexpected), ("of another shape", shapes))
     wrong = "; ".join(f"{len(names)} {kind}: {_short(names)}" for kind, names in kinds if names)
     if wrong:
-        raise ValueError(f"{path} does not fit this network, {_blocks(own)}; it has {_blocks(found)}. Tensors {wrong}.")
+        raise ValueError(
+            f"{path} does not fit this network, {_blocks(own)}; it has {_blocks(weights)}. Tensors {wrong}."
+        )
 
 
 def _short(names: list[str], most: int = 3) -> str:
