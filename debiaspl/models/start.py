@@ -50,8 +50,8 @@ def find_start(start: str) -> Path:
         raise ValueError(f"the start {start} is a run that has not ended: it has no {WEIGHTS} yet. Resume it first.")
     problem = "is a folder without a run" if path.is_dir() else "was not found"
     raise ValueError(
-        f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a run, "
-        "or a checkpoint, .pth, .pt, .pth.tar or .safetensors. Give its path with --set start=PATH, or use "
+        f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a "
+        "run, or a checkpoint, .pth, .pt, .pth.tar or .safetensors. Give its path with --set start=PATH, or use "
         "random weights: --set start="
     )
 
