@@ -1,5 +1,6 @@
-"""A table of features: the classifier that is fitted to it in memory, and how it is checked."""
+"""A table of features: the classifier that is fitted to it in memory, how it is checked, and which rows to label."""
 
+from debiaspl.features.coverage import choose
 from debiaspl.features.fit import FeatureTable, Fitted, fit, fit_recipe
 
-__all__ = ["FeatureTable", "Fitted", "fit", "fit_recipe"]
+__all__ = ["FeatureTable", "Fitted", "choose", "fit", "fit_recipe"]
