@@ -15,7 +15,6 @@ from debiaspl.graph import Nearest, directions, nearest
 
 NEIGHBOURS = 50
 """With 10 the choice is worse at two labels a class; more change nothing."""
-POWER = 3.0
 FADING = -0.5
 """A photo weighs its degree to this power."""
 
@@ -55,7 +54,7 @@ class Coverage:
         from scipy import sparse
 
         size, count = near.places.shape
-        value = near.similarity.clamp_min(0).pow(POWER).cpu().numpy().ravel()
+        value = near.weights().cpu().numpy().ravel()
         ends = np.arange(0, size * count + 1, count), near.places.cpu().numpy().ravel()
         edges = sparse.csr_array((value, ends[1], ends[0]), shape=(size, size))
         both = edges.maximum(edges.T) + sparse.eye_array(size, dtype=value.dtype, format="csr")

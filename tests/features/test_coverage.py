@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debiaspl.features import choose
-from debiaspl.features.coverage import NEIGHBOURS, POWER, Coverage
+from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import directions, nearest
+from debiaspl.graph.neighbours import POWER
 from tests.reference import coverage as slow
 
 
