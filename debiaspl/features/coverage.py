@@ -1,8 +1,8 @@
 """Which photos to label: those that cover most of the others (greedy coverage, as in MaxHerding, arXiv 2407.12212).
 
-A photo covers its nearest neighbours by the third power of their cosine, and itself by 1. What counts is, summed over all
-photos, how well the best labeled one covers each. A photo weighs 1 / sqrt(its degree), so that a dense cluster does not
-take all picks and small classes are found; with a model, it weighs its uncertainty too (arXiv 2412.20644).
+A photo covers its nearest neighbours by the third power of their cosine, and itself by 1. What counts is, summed over
+all photos, how well the best labeled one covers each. A photo weighs 1 / sqrt(its degree), so that a dense cluster does
+not take all picks and small classes are found; with a model, it weighs its uncertainty too (arXiv 2412.20644).
 """
 
 import heapq
@@ -33,7 +33,9 @@ def choose(features: ArrayLike, count: int, labels: ArrayLike | None = None) -> 
 
     rows = torch.as_tensor(np.asarray(features))
     if rows.ndim != 2 or len(rows) < 2 or not bool(torch.isfinite(rows).all()):
-        raise ValueError(f"features have shape {tuple(rows.shape)}, expected finite numbers (N, D) of two rows or more.")
+        raise ValueError(
+            f"features have shape {tuple(rows.shape)}, expected finite numbers (N, D) of two rows or more."
+        )
     given = np.full(len(rows), -1) if labels is None else np.asarray(labels)
     if given.shape != (len(rows),):
         raise ValueError(f"labels have shape {given.shape}, expected one for each of {len(rows)} rows, or -1 for none.")
