@@ -11,8 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import typer
 
 import debiaspl
+from debiaspl.cli import app
+from debiaspl.recipes import RECIPES
 
 HOME = Path(debiaspl.__file__).parent
 
@@ -143,7 +146,7 @@ def test_the_page_names_files_that_are_there_and_every_room():
     assert set(re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE)) == rooms
 
 
-def test_there_are_at_most_40_recipe_names():
-    from debiaspl.recipes import RECIPES
-
-    assert len(RECIPES) <= 40
+def test_commands_and_recipes_do_not_grow_back_unseen():
+    commands = typer.main.get_command(app).commands
+    assert 10 < len(commands) <= 13, list(commands)
+    assert 10 < len(RECIPES) <= 40, list(RECIPES)

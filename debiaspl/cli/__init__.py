@@ -1,5 +1,6 @@
 """The command line. Each command imports what it needs itself, so that ``--help`` is fast."""
 
+import os
 from collections.abc import Callable
 from typing import Annotated
 
@@ -37,9 +38,23 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _follow_links(wanted: bool) -> None:
+    if wanted:
+        os.environ["DEBIASPL_FOLLOW_LINKS"] = "1"
+
+
 @app.callback()
 def _main(
     context: typer.Context,
+    follow_links: Annotated[
+        bool,
+        typer.Option(
+            "--follow-links",
+            help="Also read photos through links that leave their folder.",
+            callback=_follow_links,
+            is_eager=True,
+        ),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,

@@ -12,9 +12,7 @@ from debiaspl.cli.options import (
     Device,
     Encoder,
     Folders,
-    FollowLinks,
     Jobs,
-    JobsAnywhere,
     LabelTable,
     Overwrite,
     Resume,
@@ -59,7 +57,6 @@ def demo_command(
     ] = False,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    jobs: Jobs = None,
 ) -> None:
     """Compare supervised learning, FixMatch and DebiasPL on handwritten digits, one label a class."""
     with plain_errors():
@@ -73,8 +70,8 @@ def demo_command(
         say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
         note_new_run(resume, out, ".demo")
         with progress_bar("steps") as show:
-            watch, go_on = partial(show, "training"), resume_command()
-            comparison = demo(out, range(seeds), long_tail, resume, overwrite, jobs, watch, go_on)
+            watch = partial(show, "training")
+            comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
         shown = _print_tables(comparison, console, padding=1)
         say(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else ""))
         say(f"{comparison.finding('DebiasPL')} {VARIES}")
@@ -114,10 +111,9 @@ def compare_command(
     out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    jobs: JobsAnywhere = None,
+    jobs: Jobs = None,
     device: Device = None,
     json_: AsJson = False,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Train algorithms with and without corrections on one image set, and print a table of all pairs."""
     with plain_errors():

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import FollowLinks
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 from debiaspl.cli.usage import PlainCommand, PlainGroup
 
@@ -46,7 +45,6 @@ def pack_command(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The packed folder to write.")],
     size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0 takes that of the first image.")] = 0,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""
     with plain_errors():

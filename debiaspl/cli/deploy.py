@@ -12,7 +12,6 @@ from debiaspl.cli.options import (
     Device,
     EndedRun,
     FileColumn,
-    FollowLinks,
     LabelColumn,
     OverwriteFiles,
     Photos,
@@ -58,7 +57,6 @@ def predict_command(
         typer.Option(metavar="FILE", help="Write an HTML page of thumbnails by class.", show_default="no page"),
     ] = None,
     device: Device = None,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Predict the class of every photo in a folder, or of one photo."""
     with plain_errors():
@@ -148,7 +146,6 @@ def next_command(
     ] = None,
     overwrite: OverwriteFiles = False,
     device: Device = None,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Pick the photos to label next: those that the model is least sure of, and that differ from each other."""
     with plain_errors():

@@ -11,7 +11,6 @@ from debiaspl.cli.options import (
     Device,
     EndedRun,
     FileColumn,
-    FollowLinks,
     LabelColumn,
     LabelTable,
     OverwriteFiles,
@@ -32,7 +31,6 @@ def evaluate_command(
     every: Annotated[bool, typer.Option("--every", help="Also count photos that the run was trained with.")] = False,
     overwrite: OverwriteFiles = False,
     device: Device = None,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
     with plain_errors():

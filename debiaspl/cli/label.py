@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.options import FileColumn, FollowLinks, LabelColumn, Port
+from debiaspl.cli.options import FileColumn, LabelColumn, Port
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -19,12 +19,8 @@ def label_command(
     classes: Annotated[
         str | None,
         typer.Option(
-            help="Class names separated by commas: 'owl,heron,\"other, or none\"'.", show_default="those in --out"
+            help="Class names: 'owl,heron,\"other, or none\"', or a file, one a line.", show_default="those in --out"
         ),
-    ] = None,
-    classes_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Read class names from a file, one a line.", show_default="no file"),
     ] = None,
     out: Annotated[
         Path | None,
@@ -44,11 +40,10 @@ def label_command(
     ] = None,
     port: Port = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Label photos in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
     with plain_errors():
-        from debiaspl.data.class_names import class_names_in, read_class_names
+        from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
         from debiaspl.files import refuse_missing_folder
         from debiaspl.label import LabelServer, open_session
@@ -56,10 +51,7 @@ def label_command(
 
         if out is not None:
             refuse_missing_folder(out)
-        if classes is not None and classes_file is not None:
-            raise ValueError("--classes and --classes-file are both given, expected one of the two.")
         named = read_class_names(classes) if classes is not None else None
-        named = class_names_in(classes_file) if classes_file is not None else named
         with open_session(photos, named, out, run, Columns(file_column, label_column)) as session:
             try:
                 server = LabelServer(session, port)

@@ -1,6 +1,5 @@
 """Options that several commands have, each declared once: one name, one meaning, one help text."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,18 +8,8 @@ from typer import Argument, Option
 from debiaspl._torchrun import rank
 from debiaspl.cli.usage import checked_encoder, checked_settings
 
-
-def _follow(wanted: bool) -> bool:
-    if wanted:
-        os.environ["DEBIASPL_FOLLOW_LINKS"] = "1"
-    return wanted
-
-
 MACHINE = "GPUs and several processes"
 """Title of options that few need."""
-FollowLinks = Annotated[
-    bool, Option("--follow-links", callback=_follow, help="Also read photos through links that leave their folder.")
-]
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
 Photos = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")]
 LabelTable = Annotated[
@@ -67,9 +56,10 @@ Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other la
 Resume = Annotated[bool, Option("--resume", help="Resume a run that was stopped.")]
 Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --out already holds.")]
 OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that exist already.")]
-_JOBS = "Runs that train at the same time."
-Jobs = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core")]
-JobsAnywhere = Annotated[int | None, Option(min=1, help=_JOBS, show_default="one for each core; one on a GPU")]
+Jobs = Annotated[
+    int | None,
+    Option(min=1, help="Runs that train at the same time.", show_default="one for each core; one on a GPU"),
+]
 Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
 Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead.")]

@@ -12,7 +12,6 @@ from debiaspl.cli.options import (
     Encoder,
     FileColumn,
     Folders,
-    FollowLinks,
     LabelColumn,
     LabelTable,
     Length,
@@ -64,7 +63,6 @@ def train_command(
     allow_names: Annotated[
         bool, typer.Option("--allow-names", help="Accept class names such as 'rest', or 'owl' beside 'Owl'.")
     ] = False,
-    follow_links: FollowLinks = False,
     device: Device = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes that read the files.", rich_help_panel=MACHINE)] = 2,
     eager: Annotated[

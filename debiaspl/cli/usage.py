@@ -21,6 +21,8 @@ OPTIONS = {
     "--steps": "Write it as a setting: --set steps=2000.",
     "--lr": "Write it as a setting: --set learning_rate=0.03.",
     "--batch-size": "Write it as settings: --set labeled_batch=64 --set unlabeled_batch=448.",
+    "--follow-links": "Write it before the command: debiaspl --follow-links train photos.",
+    "--classes-file": "Name the file with --classes FILE.",
     "--algorithm": "Write --method NAME. For a list: debiaspl list algorithms.",
     "--algorithms": "Write --methods NAME,NAME. For a list: debiaspl list algorithms.",
     "--corrections": "Write --methods ALGORITHM+CORRECTION. For a list: debiaspl list corrections.",

@@ -8,7 +8,6 @@ import typer
 from debiaspl.cli.options import (
     Device,
     FileColumn,
-    FollowLinks,
     LabelColumn,
     Overwrite,
     Resume,
@@ -85,7 +84,6 @@ def zeroshot_command(
     device: Device = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Classify photos by class names alone, without labels.
 

@@ -85,7 +85,7 @@ def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[
     folders = sorted(name for name in {file.split("/")[0] for file in files if "/" in file} if not means_no_label(name))
     if len(folders) < 2 or any("/" not in file for file in files):
         raise DataError(
-            f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes-file '
+            f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes FILE '
             "with one per line."
         )
     refuse_parts(photos, folders, files)

@@ -62,7 +62,7 @@ def test_an_option_means_the_same_in_every_command():
     for command in COMMANDS.values():
         for option in command.params:
             texts.setdefault(option.opts[0], set()).add(option.help)
-    for name in ("--jobs", "--set", "--resume", "--device", "--json", "--port", "--follow-links"):
+    for name in ("--jobs", "--set", "--resume", "--device", "--json", "--port"):
         assert len(texts[name]) == 1, name
     assert all(text.startswith("Replace ") for text in texts["--overwrite"])
 
@@ -107,6 +107,7 @@ def test_whatever_is_written_can_be_overwritten():
         "train photos/a.jpg photos/b.jpg": "debiaspl train photos",
         "label photos --classes rose, petunia": "--classes 'rose,petunia'",
         "export run model.onnx": "--onnx model.onnx",
+        "train photos --follow-links": "before the command",
         "settings digits-10": "debiaspl list settings",
         "list recipe": "recipes",
         "trian photos": "train",

@@ -65,8 +65,6 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
     [
         (["--classes", "owl"], "--classes has one class, 'owl'. Expected two or more"),
         (["--classes", 'a,"b'], "Expected names separated by commas"),
-        (["--classes", "a,b", "--classes-file", "x"], "expected one of the two"),
-        (["--classes-file", "missing.txt"], "missing.txt cannot be read: No such file"),
         ([], "does not say which classes there are"),
         (["--classes", "a,b", "--out", "nowhere/labels.csv"], "the folder nowhere does not exist. Fix the name"),
         (["--classes", "a,b", "--run", "norun"], "norun does not exist. Expected the folder of a run"),
