@@ -16,13 +16,13 @@ from tests.data.photos import add, jpeg, patch
 BLOCK = 512
 
 
-def header(name: str, size: int) -> bytes:
+def header(name: str, size: int, kind: bytes = b"0") -> bytes:
     """A header whose size may be anything: in the binary form that tar has for large and for negative numbers."""
     block = bytearray(BLOCK)
     block[: len(name)] = name.encode()
     block[100:108] = b"0000644\0"
     block[124:136] = struct.pack(">iq", -1 if size < 0 else -(2**31), size)
-    block[156:157] = b"0"
+    block[156:157] = kind
     block[257:265] = b"ustar\x0000"
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block)

@@ -25,6 +25,8 @@ from debiaspl.data.label_table import read_label_table
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed
 from debiaspl.data.tensor_file import tensor_file
+from debiaspl.data.unpickle import unpickle
+from debiaspl.deploy.chosen import CHOSEN, chosen_folder
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions
@@ -35,6 +37,7 @@ from debiaspl.report.runs import read_run, runs_page
 from debiaspl.training import Choice, Run, RunError, checkpoint
 from tests.data.photos import jpeg, patch
 from tests.data.test_tar import header as tar_header
+from tests.data.test_unpickle import BATCH, python2_pickle
 from tests.training.tiny import TINY
 
 PLAIN = (DataError, PredictionsError, RunError, FileError)
@@ -434,6 +437,16 @@ def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[File
     return content.map(lambda made: {name: made})
 
 
+# What a second attack found: pickles nested deeply, a chosen.json of another kind, downloaded archives
+nested = st.builds(
+    lambda depth, code, end: b"\x80\x02}U\x01a)" + code * depth + end,
+    st.sampled_from([0, 1, 999, 1001, 300_000]),
+    st.sampled_from([b"\x85", b"]", b"}", b"(", b")\x85"]),
+    st.sampled_from([b"s.", b".", b"a.", b"", b"t."]),
+)
+batches = nested | st.deferred(lambda: mutated(python2_pickle(BATCH)))
+chosen = (altered({"folder": "taught"}) | values).map(as_json) | deep | st.just(b" " * 20_000)
+
 PICTURES = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 READERS: dict[str, Reader] = {
     "csv": Reader(_one("a.csv", csv_files), _looked_at("a.csv")),
@@ -458,6 +471,8 @@ READERS: dict[str, Reader] = {
     "tar bytes": Reader(_one("a.tar", st.deferred(lambda: mutated(good_tar()))), _read_tar),
     "config": Reader(_one("config.json", configs | deep), _read_config),
     "run": Reader(run_files, _read_run),
+    "pickle": Reader(_one("a", batches), lambda folder: unpickle((folder / "a").read_bytes(), "a")),
+    "chosen": Reader(_one(CHOSEN, chosen), chosen_folder),
     "picture": Reader(
         _one("a", st.sampled_from(PICTURES).flatmap(lambda kind: mutated(good_picture(kind)))),
         lambda folder: decode(folder / "a", (8, 8), pixel_limit=10**6),
