@@ -1,6 +1,5 @@
 """Writes a fit as a run folder: a model for images, with the encoder that made its features."""
 
-from pathlib import Path
 from typing import Any
 
 from debiaspl.data import ImageSet
@@ -12,9 +11,9 @@ from debiaspl.training.run import Run
 
 
 def save_fit(
-    folder: Path, recipe: Recipe, fitted: Fitted, encoder: Encoder, images: ImageSet, ending: Ending
+    run: Run, recipe: Recipe, fitted: Fitted, encoder: Encoder, images: ImageSet, ending: Ending
 ) -> dict[str, Any]:
-    """Write ``config.json``, ``model.safetensors``, ``predictions.csv`` and ``results.json``, and return the results.
+    """Write the model, ``predictions.csv`` and ``results.json``, and return the results. The run has begun.
 
     ``recipe`` has the network, of which ``encoder`` is the one that was used, with its weights; ``images`` are all that
     were encoded, with the training labels.
@@ -25,8 +24,5 @@ def save_fit(
     results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | ending.more
     if ending.skipped:
         results["skipped"] = sorted(ending.skipped)
-    run = Run(folder)
-    run.config_path.unlink(missing_ok=True)
-    with run.begin(recipe):
-        run.finish(network.state_dict(), about(recipe, images), ending.predictions, results)
+    run.finish(network.state_dict(), about(recipe, images), ending.predictions, results)
     return results

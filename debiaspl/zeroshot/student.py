@@ -27,6 +27,7 @@ from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.results import Ending, Predict
+from debiaspl.training.run import Run
 from debiaspl.training.settings import parse_settings
 from debiaspl.zeroshot.photos import lite0_size, sized
 from debiaspl.zeroshot.predictions import Predictions, labels_csv
@@ -206,7 +207,10 @@ class FrozenStudents:
         recipe, fitted, images = self.trained[name]
         confidence, label = fitted.probabilities(self.values).max(-1)
         found = Evaluation(images, label, confidence, dict.fromkeys(self.skipped, ""))
-        save_fit(self.out, recipe, fitted, self.encoder, images, ending_of(self.whose, found))
+        run = Run(self.out)
+        run.config_path.unlink(missing_ok=True)  # an earlier one is replaced, with all results
+        with run.begin(recipe):
+            save_fit(run, recipe, fitted, self.encoder, images, ending_of(self.whose, found))
         return self.out
 
 
