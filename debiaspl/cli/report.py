@@ -17,6 +17,9 @@ def report_command(
             metavar="PAGE", help="The page to write.", show_default="RUN/report.html; of several runs report.html"
         ),
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the photos, to show some of them.", show_default="no photos")
+    ] = None,
     overwrite: OverwriteFiles = False,
 ) -> None:
     """Write a report of one run, or of several side by side, as one self-contained HTML page."""
@@ -34,7 +37,7 @@ def report_command(
         else:  # a run writes its report when it ends, and it is written again without asking
             refuse_other_page(page, overwrite)
         found = [read_run(folder) for given in runs for folder in runs_in(given)]
-        write_text(page, runs_page(found, RECIPES))
+        write_text(page, runs_page(found, RECIPES, images))
         say(f"The report is {page}")
         unfair = differences(methods_of(found))
         if unfair:

@@ -200,7 +200,7 @@ def _train_photos(
     say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
     say_skipped(outcome.semi)
-    say(f"The run is in {place}; the report is {report_of_photos(outcome, place)}")
+    say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
 
 
 def _plan(

@@ -63,8 +63,8 @@ def train_photos(
     place = None if out is None else Path(out)
     recipe, start = choose_with_start(photos, machine, named, settings, place, resume)
     place = place or Path("runs") / recipe.name
-    outcome = train_and_mark(recipe, check_for(photos, seed=recipe.seed), place, resume, machine, start=start)
-    report_of_photos(outcome, place)
+    train_and_mark(recipe, check_for(photos, seed=recipe.seed), place, resume, machine, start=start)
+    report_of_photos(place, Path(folder))
     return load_model(place, machine)
 
 
@@ -86,9 +86,9 @@ def train_and_mark(
     return outcome
 
 
-def report_of_photos(outcome: Outcome, place: Path) -> Path:
-    """Write the page with the run and the models that it is compared with; returns its path."""
-    return write_report([place / one.folder for one in outcome.candidates], place / "report.html", RECIPES)
+def report_of_photos(place: Path, photos: Path) -> Path:
+    """Write the page of the run, with the models that it is compared with; returns its path."""
+    return write_report([place], place / "report.html", RECIPES, photos)
 
 
 def encoder_for(photos: Photos, device: str, name: str, settings: Sequence[str] = ()) -> Encoder:

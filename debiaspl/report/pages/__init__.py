@@ -23,6 +23,7 @@ SCRIPTS = (
     "audit_change.js",
     "runs.js",
     "runs_training.js",
+    "photos.js",
     "next.js",
     "sheet.js",
     "main.js",

@@ -6,7 +6,7 @@ const place = document.getElementById("main");
 function show(values) {
   redrawn.clear();
   tables = 0;
-  const pages = { audit: auditPage, next: nextPage, sheet: sheetPage };
+  const pages = { audit: auditPage, photos: photosPage, next: nextPage, sheet: sheetPage };
   const parts = (pages[values.kind] || runsPage)(values);
   place.replaceChildren(...parts.flat(Infinity).filter((part) => part));
   // A finding may speak of a part that this page does not have.

@@ -3,10 +3,14 @@
 const METHOD_COLOURS = ["orange", "blue", "green", "pink", "yellow"];
 
 function runsPage(values) {
+  const { runs } = values;
+  return [el("header", {}, el("h1", {}, runs.length === 1 ? ["Run ", el("code", {}, runs[0].name)] : `${runs.length} runs`), runsLead(values)), runsParts(values)];
+}
+
+function runsParts(values) {
   const { runs, methods, classes } = values;
   const found = { ...values, tints: methodTints(methods) };
   return [
-    el("header", {}, el("h1", {}, runs.length === 1 ? ["Run ", el("code", {}, runs[0].name)] : `${runs.length} runs`), runsLead(values)),
     values.findings.length ? findingList(values.findings) : null,
     runs.length === 1 ? runFacts(runs[0], methods[0]) : null,
     accuracySection(found),

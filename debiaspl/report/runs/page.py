@@ -13,6 +13,7 @@ from debiaspl.files import write_text
 from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
 from debiaspl.report.findings.runs import run_findings
 from debiaspl.report.pages import build_page, rounded, short_name
+from debiaspl.report.pictures import images_in
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
 from debiaspl.report.runs.fairness import differences, place_of
 from debiaspl.report.runs.methods import (
@@ -25,31 +26,40 @@ from debiaspl.report.runs.methods import (
     methods_of,
     what_was_tested,
 )
+from debiaspl.report.runs.photos import compared_runs, is_of_photos, photo_values
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training import RunError
 
 MOST_CELLS = 20_000
+PHOTO_SIDE = 96
 FROM_RESULTS = (
     *("accuracy", "evaluated", "worst_recall", "pseudo_accuracy"),
     *("unlabeled", "test", "versions", "timing"),
 )
 
 
-def write_report(folders: Sequence[Path], out: Path, known: Known) -> Path:
+def write_report(folders: Sequence[Path], out: Path, known: Known, photos: Path | None = None) -> Path:
     """Write the report of these runs to ``out``.
 
     Args:
         folders: runs, ended or not.
         out: the page.
         known: recipes by name, for the commands that make the runs again.
+        photos: the folder of the photos, to show some of them.
     """
-    write_text(out, runs_page([read_run(folder) for folder in folders], known))
+    write_text(out, runs_page([read_run(folder) for folder in folders], known, photos))
     return out
 
 
-def runs_page(runs: Sequence[RunRecord], known: Known) -> str:
-    """One self-contained HTML page."""
+def runs_page(runs: Sequence[RunRecord], known: Known, photos: Path | None = None) -> str:
+    """One self-contained HTML page. That of one run on photos is for the person who took them; the charts of its
+    training are folded. Photos are shown if their folder is given: one that a run names is not opened.
+    """
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
+    if len(runs) == 1 and is_of_photos(runs[0]):
+        values = photo_values(runs[0], _class_names(runs), None if photos is None else images_in(photos, PHOTO_SIDE))
+        research = runs_values(compared_runs(runs[0]), known)
+        return build_page(runs[0].name, values | {"kind": "photos", "research": research})
     return build_page(title, runs_values(runs, known))
 
 

@@ -1,0 +1,79 @@
+// The page of a run on photos, in words for the person who took them; the researcher's charts are folded below.
+
+function photosPage(values) {
+  const used = values.models.find((model) => model.used) || values.models[values.models.length - 1];
+  return [
+    el("header", {}, el("h1", {}, values.name), el("p", { class: "soft" }, `${write.count(values.photos)} photos, ${write.count(values.labels)} with a label, ${values.classes.length} classes.`)),
+    photoCards(values, used),
+    classTable(values),
+    mistakeSection(values),
+    unsureSection(values),
+    nextSection(values),
+    el("section", { id: "research" }, el("h2", {}, "For researchers"), el("details", {}, el("summary", {}, "Show the charts of training, all numbers and settings"), runsParts(values.research))),
+  ];
+}
+
+const HOW_CHECKED = {
+  "cross-check": "Each of these labels was predicted by a model that had not seen it. The final model has learned from all of them and is usually a little better.",
+  "held-out": "These labels were kept back: the model has not learned from them.",
+  none: "These are the labels it has learned from, as there are no others. This says nothing about other photos.",
+};
+
+function photoCards({ checked, recall, models, why }, used) {
+  const share = (value) => `${(100 * value).toFixed(0)} %`;
+  const [low, high] = used.interval;
+  const known = checked.kind !== "none";
+  return [
+    factList([
+      known ? ["right", share(used.right / used.checked), `${write.count(used.right)} of ${write.count(used.checked)} checked labels; for all photos expect ${share(low)} to ${share(high)}`] : ["right", "not known", "no label was left to check with"],
+      known ? ["average over classes", share(recall), "each class counts the same"] : null,
+    ]),
+    paragraph(HOW_CHECKED[checked.kind] || "", checked.note ? ` ${checked.note}` : ""),
+    section(
+      "model",
+      "The model in use",
+      paragraph(el("b", {}, used.name), `. ${why}`),
+      models.length > 1
+        ? dataTable("All models that were compared, on the same labels", [{ name: "model learned from", text: true, wrap: true }, { name: "right", write: write.text }, { name: "share", write: write.share }, { name: "in use", text: true }], models.map((one) => [one.name, `${one.right} of ${one.checked}`, one.right / one.checked, one.used ? "yes" : ""]))
+        : null,
+    ),
+  ];
+}
+
+function classTable({ classes }) {
+  const columns = [
+    { name: "class", text: true }, { name: "your labels", write: write.count }, { name: "recognised", write: write.share }, { name: "right", write: write.text },
+    { name: "photos predicted", write: write.count }, { name: "mostly taken for", text: true, write: (value) => value || "" },
+  ];
+  const rows = classes.map((one) => [one.name, one.labels, one.checked ? one.right / one.checked : null, one.checked ? `${one.right} of ${one.checked}` : "-", one.photos, one.taken_for]);
+  return section("classes", "Classes", el("div", { class: "scroll" }, dataTable("The class that is recognised least comes first", columns, rows, { sort: 2, descending: false })));
+}
+
+function mistakeSection({ mistakes, pictures }) {
+  if (!mistakes.length) return null;
+  const shown = mistakes.map((one) => photo(one, pictures, `labeled '${one.label}'`, `predicted '${one.predicted}'`));
+  return section("mistakes", "Labels that the model disagrees with", paragraph("Either the model is wrong or the label is. Look at them: a wrong label is worth correcting."), el("ul", { class: "images" }, shown));
+}
+
+function unsureSection({ unsure, pictures }) {
+  if (!unsure.length) return null;
+  const shown = unsure.map((one) => photo(one, pictures, `'${one.predicted}'?`, `${write.share(one.confidence)} sure`));
+  return section("unsure", "Likely mistakes", paragraph("The photos without a label that the model is least sure of."), el("ul", { class: "images" }, shown));
+}
+
+function photo({ name }, pictures, first, second) {
+  const picture = pictures[name];
+  return el("li", {}, picture ? el("img", { class: "photo", src: picture, alt: "", width: 96, height: 96, loading: "lazy" }) : null, el("div", {}, el("b", {}, first)), el("div", {}, second), el("div", { class: "soft" }, name));
+}
+
+function nextSection({ next, commands }) {
+  const command = (words, text) => [paragraph(words), el("pre", {}, el("code", {}, text))];
+  return section(
+    "next",
+    "What to do next",
+    paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), "."),
+    command("Label the photos that help most, in the browser:", commands.label),
+    command("Or write a list of them:", commands.next),
+    command("Sort other photos with this model:", commands.predict),
+  );
+}

@@ -1,0 +1,209 @@
+"""A run on photos, for the person who took them: how many are right, which model is used, and what to do next."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from debiaspl.data import DataError
+from debiaspl.data.csv_text import csv_rows
+from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.files import unguarded
+from debiaspl.report.chance import wilson
+from debiaspl.report.confusion import Cells
+from debiaspl.report.pages import rounded, short_name
+from debiaspl.report.pictures import Find, thumbnails
+from debiaspl.report.runs.record import RunRecord, read_run
+
+SUBFOLDERS = ("supervised", "graph")
+"""Where models that a run was compared with are, if they are runs of their own."""
+IN_WORDS = {
+    "supervised": "labels only",
+    "graph": "labels spread to similar photos",
+    "DebiasPL": "DebiasPL: labels and all other photos",
+}
+SHOWN = 24
+"""Photos of each kind that are shown."""
+UNEVEN = 3
+"""Photos are called unevenly spread if one class has this many times those of another."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One of the models that were compared on the checked labels."""
+
+    name: str
+    confusion: list[list[int]]
+    used: bool
+
+    @property
+    def cells(self) -> Cells:
+        return Cells.of_dense(self.confusion)
+
+    def to_json(self) -> dict[str, Any]:
+        right, checked = int(self.cells.right.sum()), int(self.cells.count.sum())
+        shown = {"name": IN_WORDS.get(self.name, self.name), "right": right, "checked": checked, "used": self.used}
+        return shown | {"interval": list(wilson(right, checked))}
+
+
+def is_of_photos(run: RunRecord) -> bool:
+    """Whether the run was trained on photos with labels, and has ended."""
+    return run.results is not None and isinstance(run.results.get("check"), dict) and "confusion" in run.results
+
+
+def compared_runs(run: RunRecord) -> list[RunRecord]:
+    """The runs that this one was compared with, and, last, itself."""
+    folders = [run.folder / name for name in SUBFOLDERS]
+    others = [read_run(folder) for folder in folders if (folder / "config.json").exists()]
+    return [*(other for other in others if other.results is not None), run]
+
+
+def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -> dict[str, Any]:
+    """What the page of a run on photos shows. ``find`` finds a photo by its name, if photos are available."""
+    results, check = run.results or {}, (run.results or {}).get("check", {})
+    models = _models(run, check)
+    used = next((model for model in models if model.used), models[-1])
+    rows = _predictions(run.folder)
+    learned = set(map(str, results.get("learned_from", ())))
+    unsure = sorted((row for row in rows if row[0] not in learned), key=lambda row: row[2])[:SHOWN]
+    mistakes = _mistakes(check, classes)[:SHOWN]
+    names = dict.fromkeys([name for name, *_ in mistakes] + [name for name, *_ in unsure])
+    labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
+    return {
+        "name": run.name,
+        "photos": len(rows),
+        "labels": sum(labels),
+        "checked": {"kind": check.get("kind"), "note": _note(labels, [predicted[name] for name in classes])},
+        "recall": _mean_recall(used.cells),
+        "models": [model.to_json() for model in models],
+        "why": _why(models, used, bool(check.get("folds"))),
+        "classes": _classes(used.cells, classes, labels, predicted if rows else None),
+        "mistakes": [_picture(name, predicted, label=label) for name, label, predicted in mistakes],
+        "unsure": [_picture(name, label, confidence=confidence) for name, label, confidence in unsure],
+        "pictures": {} if find is None else thumbnails(names, find),
+        "next": _next(used.cells, classes, labels),
+        "commands": _commands(run),
+    }
+
+
+def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
+    """By the results of this run; or each by those of its own run."""
+    told = check.get("candidates")
+    size = len((run.results or {})["confusion"])
+    if isinstance(told, list) and told and all(_is_candidate(one, size) for one in told):
+        return [Model(str(one["name"]), one["confusion"], one.get("chosen") is True) for one in told]
+    runs, chosen = compared_runs(run), chosen_folder(run.folder)
+    names = [one.name if one is not run else "DebiasPL" for one in runs]
+    if run.recipe["correction"]["name"] != "debiaser":
+        names[-1] = "supervised" if run.recipe["algorithm"]["name"] == "supervised" else "this run"
+    pairs = [
+        (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
+    ]
+    return [Model(name, confusion, used) for name, used, confusion in pairs if _has_size(confusion, size)]
+
+
+def _is_candidate(one: Any, size: int) -> bool:
+    return isinstance(one, dict) and _has_size(one.get("confusion"), size)
+
+
+def _has_size(confusion: Any, size: int) -> bool:
+    """Whether it is a square of counts with this many classes. Runs are untrusted."""
+    try:
+        counts = np.asarray(confusion)
+    except ValueError:
+        return False
+    return counts.shape == (size, size) and counts.dtype.kind == "i" and bool((counts >= 0).all()) and counts.sum() > 0
+
+
+def _predictions(folder: Path) -> list[tuple[str, str, float]]:
+    """File, class and confidence of every photo by the model in use; nothing if they cannot be read."""
+    try:
+        text = (chosen_folder(folder) / "predictions.csv").read_text(encoding="utf-8", errors="surrogateescape")
+        header, *rows = (row.cells for row in csv_rows(text) if not row.is_blank)
+        places = [header.index(name) for name in ("file_name", "label", "confidence")]
+        return [(unguarded(row[places[0]]), unguarded(row[places[1]]), float(row[places[2]])) for row in rows]
+    except (OSError, ValueError, IndexError, DataError):
+        return []
+
+
+def _mistakes(check: Mapping[str, Any], classes: list[str]) -> list[tuple[str, str, str]]:
+    """File, label and predicted class of checked labels that the model in use predicts otherwise."""
+    told = check.get("mistakes")
+    rows = [row for row in told if isinstance(row, list) and len(row) == 3] if isinstance(told, list) else []
+    good = [row for row in rows if all(isinstance(one, int) and 0 <= one < len(classes) for one in row[1:])]
+    return [(str(name), classes[label], classes[predicted]) for name, label, predicted in good]
+
+
+def _why(models: list[Model], used: Model, checked: bool) -> str:
+    """Why this model is used, in a sentence."""
+    if len(models) == 1:
+        return "No other model was trained."
+    if not checked:
+        return "It was the best on average over many sets of photos. No class has a second label to check with."
+    if used is models[-1]:
+        return (
+            "It was the best on average over many sets of photos, and no other is significantly better on your labels."
+        )
+    last, mine = models[-1].to_json(), used.to_json()
+    numbers = f"{mine['right']} of {mine['checked']} right instead of {last['right']}"
+    return f"It is significantly better on your labels than {last['name']}: {numbers}."
+
+
+def _note(labels: list[int], predicted: list[int]) -> str:
+    """Equally many labels of each class do not measure the accuracy on photos that are unevenly spread."""
+    if not labels or len(set(labels)) > 1 or max(predicted) < UNEVEN * max(min(predicted), 1):
+        return ""
+    return (
+        "You labeled as many photos of each class, but the photos seem to be unevenly spread over the classes: on all "
+        "photos, the share that is right can be another."
+    )
+
+
+def _mean_recall(cells: Cells) -> float:
+    some = cells.of_true > 0
+    return rounded(float((cells.right[some] / cells.of_true[some]).mean()))
+
+
+def _classes(
+    cells: Cells, classes: list[str], labels: list[int], predicted: Mapping[str, int] | None
+) -> list[dict[str, Any]]:
+    """Each class: labels, how many of the checked ones are right, photos predicted, and what it is mistaken for."""
+    mistakes = cells.mistakes()
+    rows = []
+    for number, name in enumerate(classes):
+        taken = np.flatnonzero(mistakes.true == number)
+        rows.append(
+            {
+                "name": short_name(name),
+                "labels": labels[number] if len(labels) == len(classes) else None,
+                "right": int(cells.right[number]),
+                "checked": int(cells.of_true[number]),
+                "photos": None if predicted is None else predicted.get(name, 0),
+                "taken_for": short_name(classes[int(mistakes.predicted[taken[0]])]) if len(taken) else None,
+            }
+        )
+    return rows
+
+
+def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
+    """Classes that more labels would help most: the worst ones; without mistakes, those with the fewest labels."""
+    recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), 0.0)
+    order = np.lexsort((labels if len(labels) == len(classes) else cells.of_true, recall))
+    return [short_name(classes[number]) for number in order[:2]]
+
+
+def _commands(run: RunRecord) -> dict[str, str]:
+    photos, folder = str(run.recipe["data"]), str(run.folder)
+    return {
+        "label": shlex.join(["debiaspl", "label", photos, "--run", folder]),
+        "next": shlex.join(["debiaspl", "next", folder, photos, "--out", "next.csv"]),
+        "predict": f"{shlex.join(['debiaspl', 'predict', folder])} PHOTOS",
+    }
+
+
+def _picture(name: str, predicted: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "predicted": short_name(predicted)} | {key: rounded(value) for key, value in more.items()}
