@@ -5,9 +5,9 @@ import struct
 
 import numpy as np
 import pytest
-from debiaspl.report.chance import wilson
 from PIL import Image
 
+from debiaspl.features.chance import wilson
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page, write_report
 from debiaspl.report.runs.photos import photo_values

@@ -34,7 +34,7 @@ function photoCards({ checked, recall, models, why }, used) {
       "The model in use",
       paragraph(el("b", {}, used.name), `. ${why}`),
       models.length > 1
-        ? dataTable("All models that were compared, on the same labels", [{ name: "model learned from", text: true, wrap: true }, { name: "right", write: write.text }, { name: "share", write: write.share }, { name: "in use", text: true }], models.map((one) => [one.name, `${one.right} of ${one.checked}`, one.right / one.checked, one.used ? "yes" : ""]))
+        ? el("div", { class: "scroll" }, dataTable("All models that were compared, on the same labels", [{ name: "model learned from", text: true, wrap: true }, { name: "right", write: write.text }, { name: "share", write: write.share }, { name: "in use", text: true }], models.map((one) => [one.name, `${one.right} of ${one.checked}`, one.right / one.checked, one.used ? "yes" : ""])))
         : null,
     ),
   ];
@@ -42,10 +42,10 @@ function photoCards({ checked, recall, models, why }, used) {
 
 function classTable({ classes }) {
   const columns = [
-    { name: "class", text: true }, { name: "your labels", write: write.count }, { name: "recognised", write: write.share }, { name: "right", write: write.text },
+    { name: "class", text: true }, { name: "right", write: write.text }, { name: "recognised", write: write.share }, { name: "your labels", write: write.count },
     { name: "photos predicted", write: write.count }, { name: "mostly taken for", text: true, write: (value) => value || "" },
   ];
-  const rows = classes.map((one) => [one.name, one.labels, one.checked ? one.right / one.checked : null, one.checked ? `${one.right} of ${one.checked}` : "-", one.photos, one.taken_for]);
+  const rows = classes.map((one) => [one.name, one.checked ? `${one.right} of ${one.checked}` : "-", one.checked ? one.right / one.checked : null, one.labels, one.photos, one.taken_for]);
   return section("classes", "Classes", el("div", { class: "scroll" }, dataTable("The class that is recognised least comes first", columns, rows, { sort: 2, descending: false })));
 }
 

@@ -12,8 +12,8 @@ import numpy as np
 from debiaspl.data import DataError
 from debiaspl.data.csv_text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.features.chance import wilson
 from debiaspl.files import unguarded
-from debiaspl.report.chance import wilson
 from debiaspl.report.confusion import Cells
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
