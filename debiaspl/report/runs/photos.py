@@ -192,7 +192,7 @@ def _classes(
 def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
     """Classes that more labels would help most: the worst ones; without mistakes, those with the fewest labels."""
     recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), 0.0)
-    order = np.lexsort((labels if len(labels) == len(classes) else cells.of_true, recall))
+    order = np.lexsort((np.asarray(labels) if len(labels) == len(classes) else cells.of_true, recall))
     return [short_name(classes[number]) for number in order[:2]]
 
 
