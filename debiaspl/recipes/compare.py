@@ -22,13 +22,13 @@ from debiaspl.recipes.cells import CELLS
 from debiaspl.recipes.folder import experiment_folder
 from debiaspl.report.comparison import OWN, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
+from debiaspl.training.build import NeedsPictures
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import ALONE
 from debiaspl.training.parts import PARTS, find
 from debiaspl.training.settings import as_text, parse_settings
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
-from debiaspl.training.views import NeedsPictures
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "mean-teacher": {"unlabeled_weight": 0.3, "ramp_up": 1.0, "average_decay": 0.95},

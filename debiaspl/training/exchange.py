@@ -1,4 +1,4 @@
-"""Splits a batch into pieces that fit on a device, and exchanges gradients between ranks."""
+"""The losses of a batch, in pieces that fit on a device, with gradients that are exchanged between ranks."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -12,7 +12,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from debiaspl.algorithms import Algorithm, Batch, Models
 from debiaspl.debias import ranks
-from debiaspl.training.errors import RunError
 from debiaspl.training.returned import check_losses
 
 
@@ -60,10 +59,10 @@ def exchanged(losses: Losses) -> nn.Module:
     # Buffers are combined where they are updated; broadcasting them would keep only those of the first rank.
     newer = "forward_sync_buffers" in signature(DistributedDataParallel).parameters
     keep_buffers: dict[str, Any] = {"forward_sync_buffers" if newer else "broadcast_buffers": False}
-    return _settled(DistributedDataParallel(losses, **keep_buffers))
+    return _warmed_up(DistributedDataParallel(losses, **keep_buffers))
 
 
-def _settled(made: DistributedDataParallel) -> DistributedDataParallel:
+def _warmed_up(made: DistributedDataParallel) -> DistributedDataParallel:
     """Run one empty pass. After its first pass DistributedDataParallel groups gradients again, in the order in which
     they arrived, and sums depend on the grouping: a resumed run would begin with other sums than one that was never
     stopped."""
@@ -71,7 +70,7 @@ def _settled(made: DistributedDataParallel) -> DistributedDataParallel:
     return made
 
 
-def exchange_later(losses: nn.Module, later: bool) -> AbstractContextManager[None]:
+def no_sync(losses: nn.Module, later: bool) -> AbstractContextManager[None]:
     """Context in which, if ``later``, gradients stay on their rank: the next exchange sends their sum."""
     return losses.no_sync() if later and isinstance(losses, DistributedDataParallel) else nullcontext()
 
@@ -96,15 +95,3 @@ def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Ten
             positions=part(batch.positions),
         )
         yield piece, part(truth)
-
-
-def check_parts(labeled: int, unlabeled: int, count: int, accumulate: int) -> None:
-    """Check that every rank and every piece has as many images: then the mean of their means is that of the batch."""
-    parts, wanted = count * accumulate, ((count, "processes"), (accumulate, "pieces"))
-    for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
-        if size % parts:
-            of = " x ".join(f"{many} {what}" for many, what in wanted if many > 1)
-            raise RunError(
-                f"{name} is {size}, which cannot be divided equally among {of}. Use another number of "
-                f"these, or --set {name}={-(-size // parts) * parts}."
-            )

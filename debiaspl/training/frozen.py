@@ -9,13 +9,13 @@ from debiaspl.encoders import Encoded, EncoderNetwork, encode
 from debiaspl.encoders.cache import CHUNK, is_stored
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.text import refuse_without_text
+from debiaspl.training.build import check
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.first_classifier import TEXT
 from debiaspl.training.group import Group
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.signals import stop_requests
-from debiaspl.training.step import check
 
 FEATURES = ".features"
 """Folder beside a run in which features are stored."""

@@ -16,8 +16,7 @@ from torch import distributed
 
 from debiaspl._torchrun import rank
 from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.meeting import Stores, connected, kept_alone
-from debiaspl.training.missing import Missing
+from debiaspl.training.meeting import Missing, Stores, connected, kept_alone
 
 Value = TypeVar("Value")
 
@@ -95,7 +94,7 @@ class Ranks(Group):
         self._hosts = None if gloo else distributed.new_group(backend="gloo", timeout=limit)
         self._next = 0
         self._last: tuple[int, float] | None = None
-        self._store.set(f"who/{self.number}", f"process {os.getpid()} on {socket.gethostname()}")  # see missing.py
+        self._store.set(f"who/{self.number}", f"process {os.getpid()} on {socket.gethostname()}")  # see Missing
 
     def agreed_stop(self, step: int, asked: int) -> int:
         if step < self._next:
@@ -144,7 +143,7 @@ class Ranks(Group):
             if isinstance(error, RunError) or not about_the_network:
                 raise
             missing = Missing(self._store, self.number, self.count, self._seconds)
-            raise RunError(missing.found("timed out" in str(error).lower(), stopping)) from error
+            raise RunError(missing.message("timed out" in str(error).lower(), stopping)) from error
 
 
 @contextmanager

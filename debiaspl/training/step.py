@@ -8,35 +8,40 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms import STARTS, Batch, Models
-from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, Vectors, feed
+from debiaspl.algorithms import Batch, Models
+from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
 from debiaspl.encoders import Encoded
 from debiaspl.models import (
     ALGORITHM,
     Average,
-    LinearNetwork,
     Network,
     first_weights,
     further_heads,
     synchronise_norms,
 )
-from debiaspl.training.building import algorithm_of, take_over_heads
+from debiaspl.training.build import (
+    algorithm_of,
+    check_labels,
+    check_parts,
+    network_of,
+    refuse_for_vectors,
+    take_over_heads,
+    view_maker,
+)
 from debiaspl.training.classifier import finished, with_learned_head
 from debiaspl.training.errors import RunError
 from debiaspl.training.evaluate import predict_all
-from debiaspl.training.exchange import Losses, check_parts, exchange_later, exchanged, pieces
+from debiaspl.training.exchange import Losses, exchanged, no_sync, pieces
 from debiaspl.training.first_classifier import RANDOM, first_classifier, graph_hints
 from debiaspl.training.group import ALONE, Group
-from debiaspl.training.inputs import Inputs
 from debiaspl.training.monitor import Monitor, true_counts
-from debiaspl.training.parts import LINEAR, find
+from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.recording import Recording
+from debiaspl.training.recording import Inputs, Recording
 from debiaspl.training.returned import check_adopted
 from debiaspl.training.schedule import rate
 from debiaspl.training.update import Update
-from debiaspl.training.views import refuse_for_vectors, view_maker
 
 NOTHING = Drawn(torch.empty(0, dtype=torch.int64), (), {})
 """The labeled images of a step without any."""
@@ -76,8 +81,8 @@ class Step:
             raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
         batches = recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch
         check_parts(*batches, ranks.count(), recipe.accumulate)
-        _check_labels(recipe, task)
-        self.student = _network(recipe, task, recipe.seed, fresh)
+        check_labels(recipe, task)
+        self.student = network_of(recipe, task, recipe.seed, fresh)
         self.start = first_weights(recipe.start, self.student.state_dict()) if fresh and recipe.start else {}
         self._begin_with(self.start)
         self.student.to(device)
@@ -173,13 +178,13 @@ class Step:
         exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
         with exact if on_gpu else nullcontext():
             for number, (piece, known) in enumerate(pieces(batch, truth, count)):
-                with exchange_later(self.losses, number + 1 < count):
-                    self._take(piece, known, count, add=number > 0)
+                with no_sync(self.losses, number + 1 < count):
+                    self._add_gradient(piece, known, count, add=number > 0)
             if count > 1:
                 correction.release()
-            self.update.move(self.inputs.rate if on_gpu else self.learning_rate)
+            self.update.step(self.inputs.rate if on_gpu else self.learning_rate)
 
-    def _take(self, batch: Batch, truth: Tensor, count: int, add: bool) -> None:
+    def _add_gradient(self, batch: Batch, truth: Tensor, count: int, add: bool) -> None:
         """Take the gradient of one of ``count`` pieces, and update the monitors."""
         with self._precision():
             losses: dict[str, Tensor] = self.losses(batch)
@@ -192,15 +197,15 @@ class Step:
 
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, only for the monitors, the true labels of its unlabeled images."""
-        asked = self.algorithm.views
+        wanted = self.algorithm.views
         known, images, labeled_strong = self._labeled()
         weak: list[Tensor] = []
         strong: list[Tensor] = []
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
-        if any(asked):
+        if any(wanted):
             positions, pictures = self._pictures("unlabeled", self.unlabeled)
-            weak = self.views.weak(pictures[: asked.weak], self.generator)
-            strong = self.views.strong(pictures[asked.weak :], self.generator)
+            weak = self.views.weak(pictures[: wanted.weak], self.generator)
+            strong = self.views.strong(pictures[wanted.weak :], self.generator)
         batch = Batch(
             labeled=images,
             labels=self.labeled_images.labels[known],
@@ -234,7 +239,7 @@ class Step:
         adopted = self.algorithm.adopt(probabilities, generation - 1)
         check_adopted(self.algorithm, adopted, len(self.task.unlabeled))
         self._adopt(ranks.of_first(adopted.to(self.device)))
-        first = _network(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
+        first = network_of(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
         self.update.load_exact(self.student, first)
         self.average.model.load_state_dict(first)
         for momentum in self.update.momenta().values():
@@ -306,54 +311,6 @@ class Step:
         self.monitor.load(_under("monitor.", state), self.device)
         if self._recording is not None:
             self._recording.forget()
-
-
-def check(recipe: Recipe, task: Task) -> None:
-    """Raise if a step of vectors would raise; nothing is computed."""
-    network = _network(recipe, task, recipe.seed, fresh=False)
-    if task.hints is None and find("algorithm", recipe.algorithm.name).hints_from_graph:
-        task = replace(task, hints=Hints(torch.zeros_like(task.unlabeled.labels), torch.zeros(len(task.unlabeled))))
-    algorithm = algorithm_of(recipe, task, network.num_features)
-    refuse_for_vectors(recipe, algorithm)
-    view_maker(recipe, task.labeled, None)
-
-
-def _check_labels(recipe: Recipe, task: Task) -> None:
-    """Raise for an algorithm that learns from labels if there are none."""
-    name = recipe.algorithm.name
-    learns_labels = find("algorithm", name).learns_labels
-    if learns_labels and not task.has_labels:
-        raise ValueError(
-            f"no image has a label, but {name} learns from labels. Label a few images of every class; or learn only "
-            f"features, with {', '.join(STARTS)}: --set algorithm=moco --set correction=none."
-        )
-    if learns_labels and not recipe.labeled_batch:
-        raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
-    if recipe.evaluate_every and not task.has_labels:
-        raise ValueError(
-            f"evaluate_every is {recipe.evaluate_every}, but no image has a label to evaluate with. "
-            "Use evaluate_every=0."
-        )
-
-
-def _network(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
-    images = task.labeled
-    if isinstance(images.images, Vectors):
-        return LinearNetwork(images.images.shape[-1], images.num_classes)
-    if recipe.network.name == LINEAR:
-        raise ValueError("network is linear, which is for vectors, but these are images. Choose another network.")
-    # Initial weights use torch's global generator; a copy of it is seeded, so that the user's own does not change.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        # Without classes the classifier is not used and not saved, but a network must have one.
-        classes = max(images.num_classes, 1)
-        network: Network = recipe.network.build("network", num_classes=classes, channels=images.channels)
-    if fresh:
-        network.load_pretrained()
-    for parameter in network.parameters():
-        if parameter.ndim == 4:
-            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
-    return network
 
 
 def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:

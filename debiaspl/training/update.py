@@ -41,7 +41,7 @@ class ParameterGroup:
 
 
 class Update:
-    """``update.take(loss)`` computes the gradient, ``update.move(rate)`` updates every parameter, and then the average.
+    """``update.take(loss)`` computes the gradient, ``update.step(rate)`` updates every parameter, and then the average.
 
     With several ranks the gradient is the mean over them, computed by DistributedDataParallel. Batch norm statistics
     are averaged over ranks here, unless norms are ``synchronised`` and already equal, so that there is one average.
@@ -86,12 +86,12 @@ class Update:
         pairs = [(value, averages[name]) for name, value in self.student.named_buffers() if name in learned]
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
         self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
-        self._statistics = _move([student for student, _ in floats], torch.get_default_dtype())
-        self._average_statistics = _move([average for _, average in floats], torch.get_default_dtype())
+        self._statistics = _flatten([student for student, _ in floats], torch.get_default_dtype())
+        self._average_statistics = _flatten([average for _, average in floats], torch.get_default_dtype())
 
     def __call__(self, loss: Tensor, rate: Tensor | float) -> None:
         self.take(loss)
-        self.move(rate)
+        self.step(rate)
 
     def take(self, loss: Tensor, add: bool = False) -> None:
         """Compute the gradient of this loss; with ``add``, add it to the one before."""
@@ -110,12 +110,12 @@ class Update:
                 (torch._foreach_add_ if add else torch._foreach_copy_)(group.gradient_views, own)
 
     @torch.no_grad()
-    def move(self, rate: Tensor | float) -> None:
+    def step(self, rate: Tensor | float) -> None:
         for group in self.groups:
-            self._move_group(group, rate)
-        self._move_statistics()
+            self._step_group(group, rate)
+        self._step_statistics()
 
-    def _move_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
+    def _step_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
         one_minus_decay = 1 - self.average.decay
         if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
@@ -135,7 +135,7 @@ class Update:
         if group.work is not None:
             group.work.copy_(group.values)
 
-    def _move_statistics(self) -> None:
+    def _step_statistics(self) -> None:
         if ranks.count() > 1 and not self._synchronised and len(self._statistics):  # NCCL needs GPU tensors
             self._statistics.copy_(ranks.mean(self._statistics))
         if self.average.statistics:
@@ -190,12 +190,12 @@ def _group(
         momentum=torch.zeros_like(values),
         gradients=gradients,
         gradient_views=_views(gradients, parameters),
-        average=_move(averages, torch.get_default_dtype()) if averages else None,
+        average=_flatten(averages, torch.get_default_dtype()) if averages else None,
         work=work,
     )
 
 
-def _move(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+def _flatten(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
     """One flat tensor with the values of all tensors, which become views of it."""
     if not tensors:
         return torch.zeros(0)

@@ -1,0 +1,171 @@
+"""What a step builds from its recipe and task: network, algorithm and views; and what is refused before."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from debiaspl.algorithms import STARTS, Algorithm
+from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
+from debiaspl.data import Hints, ImageSet, LazyImages, Task, Vectors
+from debiaspl.models import LinearNetwork, Network, first_heads
+from debiaspl.training.errors import RunError
+from debiaspl.training.parts import LINEAR, find
+from debiaspl.training.recipe import Recipe
+from debiaspl.training.returned import check_correction
+
+
+class NeedsPictures(ValueError):  # noqa: N818 - it says what is missing
+    """An algorithm that cannot learn from vectors, whatever its correction and settings."""
+
+
+def network_of(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
+    images = task.labeled
+    if isinstance(images.images, Vectors):
+        return LinearNetwork(images.images.shape[-1], images.num_classes)
+    if recipe.network.name == LINEAR:
+        raise ValueError("network is linear, which is for vectors, but these are images. Choose another network.")
+    # Initial weights use torch's global generator; a copy of it is seeded, so that the user's own does not change.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        # Without classes the classifier is not used and not saved, but a network must have one.
+        classes = max(images.num_classes, 1)
+        network: Network = recipe.network.build("network", num_classes=classes, channels=images.channels)
+    if fresh:
+        network.load_pretrained()
+    for parameter in network.parameters():
+        if parameter.ndim == 4:
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+    return network
+
+
+def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
+    """The algorithm of a run. Raises if its parts do not fit together; nothing is computed."""
+    known: dict[str, Any] = {
+        "num_classes": task.labeled.num_classes,
+        "num_features": num_features,
+        "num_unlabeled": len(task.unlabeled),
+        "class_counts": tuple(task.labeled.counts()),
+        "classes": task.labeled.classes,
+        "channels": task.labeled.channels,
+        "unlabeled_ids": task.unlabeled.ids,
+        "hints": task.hints,
+    }
+    correction = recipe.correction.build("correction", **known)
+    check_correction(correction, num_features, task.labeled.num_classes)
+    with torch.random.fork_rng(devices=[]):  # heads have initial weights too
+        torch.manual_seed(recipe.seed)
+        algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
+    _check_generations(recipe, algorithm)
+    return algorithm
+
+
+def take_over_heads(algorithm: Algorithm, start: str) -> None:
+    """Copy the heads that the algorithm of a start has trained, if both have the same ones. Not with generations: each
+    must begin with the same heads, even after a resume when the start is gone."""
+    if algorithm.generations == 1:
+        own = algorithm.state_dict()
+        algorithm.load_state_dict(own | first_heads(start, own, algorithm.heads))
+
+
+def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
+    if recipe.steps < algorithm.generations:
+        raise ValueError(f"there are {algorithm.generations} generations in {recipe.steps} steps. Use more steps.")
+    if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
+        raise ValueError(
+            f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
+            "adopt(probabilities, generation) that returns the labels for the next one."
+        )
+
+
+def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> ViewMaker:
+    strong, stored = recipe.strong.build("strong"), images.images
+    hides = isinstance(strong, Hide)
+    if isinstance(stored, Vectors):
+        if not hides and not stored.strong:
+            raise ValueError(
+                f"strong is {recipe.strong.name}, which changes images, but these are vectors without their own strong "
+                "views. Use strong=hide, which hides some of their features."
+            )
+        if hides and recipe.flip:
+            raise ValueError(
+                "flip is true, but strong=hide makes views of vectors, which cannot be mirrored. "
+                "Use flip=false, or strong views of images: strong=fixmatch."
+            )
+        return VectorViews(0 if hides else stored.strong, strong if hides else None)
+    if hides:
+        raise ValueError(
+            "strong is hide, which is for vectors of a frozen encoder, but these are images. "
+            "Use strong=fixmatch, benchmark or cropcolor."
+        )
+    # Images from files are cropped while they are decoded.
+    return ImageViews(Weak(flip=recipe.flip, pad=0 if isinstance(stored, LazyImages) else 1 / 8), strong, dtype)
+
+
+def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
+    """Raise for settings that have no effect, or cannot work, when a classifier of vectors is trained."""
+    if algorithm.needs_pictures:
+        raise NeedsPictures(
+            f"{recipe.algorithm.name} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
+            "To train the encoder itself, use frozen=false."
+        )
+    if algorithm.correction.needs_pictures:
+        raise NeedsPictures(
+            f"{recipe.correction.name} does not work with the vectors of a frozen encoder: "
+            f"{algorithm.correction.needs_pictures} Use another correction, or train the encoder itself: frozen=false."
+        )
+    if recipe.health_every > 0:
+        raise ValueError(
+            f"health_every is {recipe.health_every}, but the features of a frozen encoder do not change, so there is "
+            "nothing to measure. Use health_every=0."
+        )
+    no_norm = {
+        "average_statistics": recipe.average_statistics,
+        "synchronise_norm": recipe.synchronise_norm,
+        "joint": bool(getattr(algorithm, "joint", False)),
+    }
+    for name in (name for name, asked in no_norm.items() if asked):
+        raise ValueError(
+            f"{name} is true, but it is about batch norm, which a classifier of vectors does not have, so it has no "
+            f"effect. Use {name}=false."
+        )
+
+
+def check_labels(recipe: Recipe, task: Task) -> None:
+    """Raise for an algorithm that learns from labels if there are none."""
+    name = recipe.algorithm.name
+    learns_labels = find("algorithm", name).learns_labels
+    if learns_labels and not task.has_labels:
+        raise ValueError(
+            f"no image has a label, but {name} learns from labels. Label a few images of every class; or learn only "
+            f"features, with {', '.join(STARTS)}: --set algorithm=moco --set correction=none."
+        )
+    if learns_labels and not recipe.labeled_batch:
+        raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
+    if recipe.evaluate_every and not task.has_labels:
+        raise ValueError(
+            f"evaluate_every is {recipe.evaluate_every}, but no image has a label to evaluate with. "
+            "Use evaluate_every=0."
+        )
+
+
+def check_parts(labeled: int, unlabeled: int, count: int, accumulate: int) -> None:
+    """Check that every rank and every piece has as many images: then the mean of their means is that of the batch."""
+    parts, wanted = count * accumulate, ((count, "processes"), (accumulate, "pieces"))
+    for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
+        if size % parts:
+            of = " x ".join(f"{many} {what}" for many, what in wanted if many > 1)
+            raise RunError(
+                f"{name} is {size}, which cannot be divided equally among {of}. Use another number of "
+                f"these, or --set {name}={-(-size // parts) * parts}."
+            )
+
+
+def check(recipe: Recipe, task: Task) -> None:
+    """Raise if a step of vectors would raise; nothing is computed."""
+    network = network_of(recipe, task, recipe.seed, fresh=False)
+    if task.hints is None and find("algorithm", recipe.algorithm.name).hints_from_graph:
+        task = replace(task, hints=Hints(torch.zeros_like(task.unlabeled.labels), torch.zeros(len(task.unlabeled))))
+    algorithm = algorithm_of(recipe, task, network.num_features)
+    refuse_for_vectors(recipe, algorithm)
+    view_maker(recipe, task.labeled, None)
