@@ -316,7 +316,15 @@ def _read_packed(folder: Path) -> None:
 
 # Checkpoints and models: with a digest that is right, so that what they say is looked at
 TENSORS = {"w": torch.arange(3.0)}
-FACTS = {"recipe": TINY.to_json(), "device": "cpu", "data": "d", "seconds": 1.0, "log_length": 10, "skipped": {}}
+FACTS = {
+    "recipe": TINY.to_json(),
+    "device": "cpu",
+    "data": "d",
+    "seconds": 1.0,
+    "log_length": 10,
+    "skipped": {},
+    "files": {},
+}
 
 
 def sealed(text: str) -> bytes:

@@ -219,7 +219,7 @@ def test_a_run_goes_on_in_other_pieces(tmp_path):
     recipe = replace(RECIPE, steps=4)
     run = Run.at(tmp_path, recipe, resume=False)
     with run.begin(recipe):
-        facts = {"device": "cpu", "data": "", "seconds": 0.0, "log_length": 0, "skipped": {}}
+        facts = {"device": "cpu", "data": "", "seconds": 0.0, "log_length": 0, "skipped": {}, "files": {}}
         run.save(Checkpoint(0, {}, {"recipe": recipe.to_json(), **facts}))
     again = Run.at(tmp_path, replace(recipe, accumulate=2), resume=True)
     assert again.checkpoint() is not None
