@@ -6,7 +6,7 @@ views of the image agree. It works with every correction, and its arguments are 
 accuracy on 500 test digits of FixMatch with the Debiaser, and of this one without and with it; ten labels, one seed and
 100 steps are too few to rank methods. Takes about 6 seconds on one core. From the command line, over three seeds:
 
-    debiaspl compare --algorithms fixmatch,examples/own_algorithm.py:Agreement
+    debiaspl compare --methods fixmatch,examples/own_algorithm.py:Agreement
 """
 
 import tempfile

@@ -14,6 +14,7 @@ from debiaspl.cli.options import (
     Folders,
     Jobs,
     LabelTable,
+    Length,
     Overwrite,
     Resume,
     Seeds,
@@ -43,6 +44,11 @@ VARIES = "Other processors round differently: one seed can change by ten points,
 CAPTION = (
     "Means over seeds, on the test set. Worst: recall of the class recognised least. Better on: seeds on which the "
     "correction is better."
+)
+
+LIST_CAPTION = (
+    "Means over seeds, on the test set, and paired differences to the first method. Worst class: recall of the one "
+    "recognised least. Off: pseudo-labels that would have to change class to match those shares."
 )
 
 NAMES = ("method", "algorithm", "correction")
@@ -92,21 +98,26 @@ def compare_command(
     data: Annotated[
         str | None, typer.Option(help="A known image set, or a folder.", show_default="the recipe's data")
     ] = None,
-    algorithms: Annotated[
+    methods: Annotated[
         str | None,
         typer.Option(
-            help="Names separated by commas; your own: PATH.py:ClassName. See: debiaspl list algorithms.",
-            show_default="all",
+            help="Names separated by commas: fixmatch,debiaspl,mine.py:Mine+debiaser. The first is the baseline.",
+            show_default="all algorithms",
         ),
     ] = None,
     corrections: Annotated[
-        str, typer.Option(help="Names separated by commas; 'own' is the one built into an algorithm's paper.")
-    ] = "none,debiaser",
+        str | None,
+        typer.Option(
+            help="Each algorithm with each of these instead; 'own' is the one built into its paper.",
+            show_default="none,debiaser for all algorithms",
+        ),
+    ] = None,
     seeds: Seeds = 3,
     recipe: Annotated[
         str | None,
         typer.Option(help="The settings that all runs share; see: debiaspl list recipes.", show_default="digits-10"),
     ] = None,
+    length: Length = None,
     settings: Settings = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
     resume: Resume = False,
@@ -115,19 +126,21 @@ def compare_command(
     device: Device = None,
     json_: AsJson = False,
 ) -> None:
-    """Train algorithms with and without corrections on one image set, and print a table of all pairs."""
+    """Train several methods on one image set, and print them as a table."""
     with plain_errors():
         refuse_both(resume, overwrite)
         from rich.console import Console
 
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import compare, plan
+        from debiaspl.report.comparison import Matrix
         from debiaspl.training.device import find_device
 
-        chosen = list(ALGORITHMS) if algorithms is None else _names(algorithms)
+        chosen = list(ALGORITHMS) if methods is None else _names(methods)
+        crossed = corrections or ("none,debiaser" if methods is None else None)
         machine = find_device(device).type
-        base = _base(photos, one_table(labels), folders, encoder, data, recipe, settings or [], machine)
-        planned = plan(base, chosen, _names(corrections), range(seeds), settings or [])
+        base = _base(photos, one_table(labels), folders, encoder, data, (recipe, length), settings or [], machine)
+        planned = plan(base, chosen, _names(crossed) if crossed else None, range(seeds), settings or [])
         planned = replace(planned, device=_for_runs(planned, machine, device))
         folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
         console = Console(highlight=False)
@@ -136,12 +149,12 @@ def compare_command(
         note_new_run(resume, folder, ".compare")
         with progress_bar("steps") as show:
             watch, go_on = partial(show, "training"), resume_command()
-            matrix, numbers = compare(planned, folder, resume, overwrite, jobs, watch, go_on)
+            table, numbers = compare(planned, folder, resume, overwrite, jobs, watch, go_on)
         if json_:
             print_json(numbers)
             return
-        _print_tables(matrix, console)
-        for note in [CAPTION, *matrix.notes(), *planned.notes()]:
+        _print_tables(table, console)
+        for note in [*([CAPTION, *table.notes()] if isinstance(table, Matrix) else [LIST_CAPTION]), *planned.notes()]:
             say(note)
         say(f"Runs, table.md and results.json are in {folder}")
 
@@ -152,7 +165,7 @@ def _base(
     folders: str | None,
     encoder: str | None,
     data: str | None,
-    recipe: str | None,
+    which: tuple[str | None, str | None],
     settings: list[str],
     machine: str,
 ) -> Any:
@@ -162,8 +175,8 @@ def _base(
     if photos is None:
         if any(option is not None for option in (labels, folders, encoder)):
             raise ValueError("--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
-        return base_recipe(data, recipe)
-    if data is not None or recipe is not None:
+        return base_recipe(data, *which)
+    if data is not None or any(which):
         raise ValueError(f"{photos} is given, and --data or --recipe too. Expected only one of them.")
     from debiaspl.photos.api import encoder_for
     from debiaspl.photos.matrix import base_recipe as base_on_photos
@@ -197,7 +210,12 @@ def _names(text: str) -> list[str]:
 
 
 def _headline(planned: Any) -> str:
-    counts = {"algorithm": len(planned.cells), "correction": len(planned.corrections), "seed": len(planned.seeds)}
+    from debiaspl.recipes.compare import NAMED
+
+    listed = list(planned.corrections) == [NAMED]
+    counts = {"method": len(planned.cells)} if listed else {"algorithm": len(planned.cells)}
+    counts |= {} if listed else {"correction": len(planned.corrections)}
+    counts["seed"] = len(planned.seeds)
     product = " x ".join(f"{count} {word}{'s' if count > 1 else ''}" for word, count in counts.items())
     runs = len({job.out for job in planned.jobs(Path()).values()})
     return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} runs."

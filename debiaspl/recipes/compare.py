@@ -1,7 +1,7 @@
-"""Every algorithm with and without a correction, on the same task and seeds, as a table.
+"""Several methods on the same task and seeds, as a table: a list of them, or algorithms by corrections.
 
-debiaspl compare --data digits
-debiaspl compare --algorithms fixmatch,uda,mine.py:Mine --corrections none,own,debiaser --seeds 5
+debiaspl compare --methods fixmatch,debiaspl,mine.py:Mine+debiaser
+debiaspl compare --methods fixmatch,uda,mine.py:Mine --corrections none,own,debiaser --seeds 5
 """
 
 import json
@@ -20,11 +20,12 @@ from debiaspl.files import write_json, write_text
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.cells import CELLS
 from debiaspl.recipes.folder import experiment_folder
-from debiaspl.report.comparison import OWN, Matrix
+from debiaspl.report.comparison import OWN, Comparison, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
 from debiaspl.training.build import NeedsPictures
 from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import ALONE
+from debiaspl.training.method import with_method
 from debiaspl.training.parts import PARTS, find
 from debiaspl.training.settings import as_text, parse_settings
 from debiaspl.training.step import Step
@@ -46,7 +47,9 @@ CPU = torch.device("cpu")
 SHORT = tuple(cell.name for cell in CELLS.values() if cell.data == "digits")
 MENTIONED, ANY_DATA = 5, ["digits-10", "cifar10-40"]
 """How many recipes an error names, and those it names for data without a recipe."""
-DECIDED = {"algorithm": "--algorithms", "correction": "--corrections", "data": "--data", "seed": "--seeds"}
+DECIDED = {"algorithm": "--methods", "correction": "--methods", "data": "--data", "seed": "--seeds"}
+NAMED = "as named"
+"""The only column of a list of methods."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,9 @@ class Plan:
 
     base: Recipe
     cells: Mapping[str, Mapping[str, Recipe]]
-    """Algorithm -> correction, as they were named -> the recipe of that pair."""
+    """Method -> ``NAMED``, or algorithm -> correction, as they were named -> the recipe."""
     refused: Mapping[str, Mapping[str, str]]
-    """Algorithm -> correction -> why the pair cannot be trained."""
+    """The same -> why it cannot be trained."""
     seeds: Sequence[int]
     corrections: Sequence[str]
     settings: Sequence[str]
@@ -65,8 +68,9 @@ class Plan:
     """Of all runs."""
 
     def notes(self) -> list[str]:
-        """Settings that not every algorithm has."""
-        notes = []
+        """Settings that not every method has, and methods that cannot be trained."""
+        named = list(self.corrections) == [NAMED]
+        notes = [f"{method}: {row[NAMED]}" for method, row in self.refused.items() if named and row]
         for setting in self.settings:
             without = [
                 algorithm
@@ -95,7 +99,8 @@ class Plan:
             for correction, recipe in row.items():
                 # With settings of its own, a built-in correction differs from the column of the same name.
                 settled = correction == OWN and find("algorithm", algorithm).own_settings
-                name = re.sub(r"[^\w+.-]+", "-", f"{algorithm}-{OWN if settled else recipe.correction.name}")
+                pair = f"{algorithm}-{OWN if settled else recipe.correction.name}"
+                name = re.sub(r"[^\w+.-]+", "-", algorithm if correction == NAMED else pair)
                 for seed in self.seeds:
                     run = replace(recipe, name=f"{self.base.name}-{name}-seed{seed}", seed=seed)
                     jobs[algorithm, correction, seed] = Job(run, out / f"{name}-seed{seed}", self.device)
@@ -104,19 +109,20 @@ class Plan:
 
 def plan(
     base: Recipe,
-    algorithms: Sequence[str],
-    corrections: Sequence[str],
+    methods: Sequence[str],
+    corrections: Sequence[str] | None,
     seeds: Sequence[int],
     settings: Iterable[str],
 ) -> Plan:
-    """Plan a comparison. User files named among the algorithms and corrections are executed."""
-    settings = list(settings)
-    for kind, names in (("algorithm", algorithms), ("correction", corrections)):
+    """Plan a comparison of methods, or, with corrections, of algorithms by corrections. User files that are named are
+    executed."""
+    settings, corrections = list(settings), (NAMED,) if corrections is None else corrections
+    for kind, names in (("method", methods), ("correction", corrections)):
         if len(set(names)) < len(names) or not names:
             raise ValueError(f"--{kind}s is {','.join(names)!r}, expected one name or more, each only once.")
     cells = {
-        algorithm: {correction: _cell(base, algorithm, correction, settings) for correction in corrections}
-        for algorithm in algorithms
+        method: {correction: _cell(base, method, correction, settings) for correction in corrections}
+        for method in methods
     }
     _check_settings(cells, settings)
     refused = _refused(cells)
@@ -126,7 +132,7 @@ def plan(
     }
     if not any(sensible.values()):
         reasons = dict.fromkeys(reason for row in refused.values() for reason in row.values())
-        raise ValueError(f"no pair can be trained. {' '.join(reasons)}")
+        raise ValueError(f"nothing can be trained. {' '.join(reasons)}")
     return Plan(base, sensible, refused, seeds, corrections, settings)
 
 
@@ -151,15 +157,11 @@ def _without_recipe(data: str) -> ValueError:
     return ValueError(said if is_known(data) else f"{said} For a folder of photos: debiaspl compare {data}.")
 
 
-def _cell(base: Recipe, algorithm: str, correction: str, settings: Sequence[str]) -> Recipe:
-    """The recipe of one pair: the base with these two parts, and those of ``settings`` that it has."""
-    made = find("algorithm", algorithm)
-    name, own = (made.own_correction, made.own_settings) if correction == OWN else (correction, {})
-    recipe = base.changed(load_files=True, algorithm=algorithm, correction=name).changed(**own)
-    if not made.makes_pseudo_labels and recipe.first_classifier == "graph":
-        recipe = replace(recipe, first_classifier="random")  # the graph has used the unlabeled images
+def _cell(base: Recipe, method: str, correction: str, settings: Sequence[str]) -> Recipe:
+    """The base with this method, and those of ``settings`` that it has."""
+    recipe = with_method(base, method if correction in (NAMED, OWN) else f"{method}+{correction}", load_files=True)
     if base.name in SHORT:
-        recipe = recipe.changed(**SETTINGS.get(algorithm, {}))
+        recipe = recipe.changed(**SETTINGS.get(recipe.algorithm.name, {}))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.
     for item in sorted(settings, key=lambda item: _key(item) not in PARTS):
         if recipe.owner(_key(item)) or "=" not in item:
@@ -209,7 +211,7 @@ def _refused(cells: Mapping[str, Mapping[str, Recipe]]) -> dict[str, dict[str, s
                 refused[algorithm][correction] = str(error)
             except ValueError as error:
                 # If one part is wrong by itself, it raises here; otherwise the pair is at fault.
-                own = find("algorithm", algorithm).own_correction
+                own = find("algorithm", recipe.algorithm.name).own_correction
                 build(replace(recipe, correction=Choice(own)))
                 build(replace(recipe, algorithm=Choice("fixmatch", {"joint": False})))
                 refused[algorithm][correction] = str(error)
@@ -224,11 +226,11 @@ def compare(
     workers: int | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
     go_on: str = "compare(..., resume=True)",
-) -> tuple[Matrix, dict[str, Any]]:
+) -> tuple[Matrix | Comparison, dict[str, Any]]:
     """Train what was planned; ``out`` then holds the runs, the table and ``results.json``, which is also returned.
 
-    With ``resume`` runs that have ended are not repeated, also when pairs have been added. ``watch`` is called with the
-    steps done and the total.
+    With ``resume`` runs that have ended are not repeated, also when methods have been added. ``watch`` is called with
+    the steps done and the total.
     """
     jobs = planned.jobs(out)
     inputs = [job.recipe.to_json() for job in jobs.values()]
@@ -246,25 +248,29 @@ def compare(
         seconds = time.monotonic() - started
 
         results = {job.out: result for job, result in zip(different, ended, strict=True)}
-        matrix = Matrix(
-            planned.seeds,
-            {
-                algorithm: {name: [results[jobs[algorithm, name, seed].out] for seed in planned.seeds] for name in row}
-                for algorithm, row in planned.cells.items()
-            },
-            planned.refused,
-            {algorithm: built_in(algorithm) for algorithm in planned.cells},
-            planned.corrections,
-        )
+        table = _table(planned, {key: results[job.out] for key, job in jobs.items()})
         numbers = {
             "recipe": planned.base.to_json(),
             "changes": planned.changes(),
-            **matrix.to_json(),
+            **table.to_json(),
             "timing": {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)},
         }
-        write_text(out / "table.md", matrix.to_markdown())
+        write_text(out / "table.md", table.to_markdown())
         write_json(out / "results.json", numbers)
-        return matrix, numbers
+        return table, numbers
+
+
+def _table(planned: Plan, results: Mapping[tuple[str, str, int], dict[str, Any]]) -> Matrix | Comparison:
+    """By method, the first of which is the baseline, or by algorithm and correction."""
+    cells = {
+        method: {name: [results[method, name, seed] for seed in planned.seeds] for name in row}
+        for method, row in planned.cells.items()
+    }
+    if list(planned.corrections) == [NAMED]:
+        runs = {method: row[NAMED] for method, row in cells.items() if row}
+        return Comparison(planned.seeds, runs, next(iter(runs)))
+    own = {algorithm: built_in(algorithm) for algorithm in planned.cells}
+    return Matrix(planned.seeds, cells, planned.refused, own, planned.corrections)
 
 
 def _keep_to_device(out: Path, device: str, begun: bool) -> None:

@@ -60,7 +60,7 @@ def find(kind: str, name: str) -> Any:
 
 
 def _hint(kind: str, name: str) -> str:
-    """What may have been meant. It fits every place where a name is given: --set, --algorithms, or an argument."""
+    """What may have been meant. It fits every place where a name is given: --set, --methods, or an argument."""
     if kind in OWN and name.endswith(".py"):
         return f" For your own file, name the class too: {name}:ClassName."
     close = difflib.get_close_matches(name, PARTS[kind], n=1)

@@ -14,7 +14,7 @@ from tests.photos.user import debiaspl
 @pytest.mark.slow(seconds=25)
 def test_a_matrix_on_frozen_features(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
-    which = "--algorithms", "fixmatch,uda,mixmatch,contrastmatch", "--corrections", "none,debiaser", "--seeds", 2
+    which = "--methods", "fixmatch,uda,mixmatch,contrastmatch", "--corrections", "none,debiaser", "--seeds", 2
     ran = debiaspl("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--jobs", 2)
     assert ran.exit_code == 0, ran.output
     numbers = json.loads((tmp_path / "matrix" / "results.json").read_text())
@@ -47,7 +47,7 @@ def test_where_every_photo_has_a_label_some_are_hidden(place, tmp_path):
 def test_a_gpu_is_refused_for_frozen_features_and_chooses_another_network_otherwise(place, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
-    said = debiaspl("compare", *where, "--algorithms", "fixmatch", "--device", "cuda", "--out", tmp_path / "out")
+    said = debiaspl("compare", *where, "--methods", "fixmatch", "--device", "cuda", "--out", tmp_path / "out")
     assert said.exit_code == 1
     assert "the features of a frozen encoder on the CPU only. Use --device cpu" in said.stderr
     found = survey(place / "photos", place / "labels.csv")

@@ -209,16 +209,16 @@ class Mine(FixMatch):
         (["fixmatsch"], ["none"], [], "there is no algorithm named 'fixmatsch'. Did you mean fixmatch?"),
         (["fixmatch"], ["nothing"], [], "there is no correction named 'nothing'"),
         (["fixmatch", ""], ["none"], [], "there is no algorithm named ''"),
-        (["fixmatch", "fixmatch"], ["none"], [], "--algorithms is 'fixmatch,fixmatch', expected"),
+        (["fixmatch", "fixmatch"], ["none"], [], "--methods is 'fixmatch,fixmatch', expected"),
         (["fixmatch"], ["none", "none"], [], "--corrections is 'none,none', expected"),
         (["fixmatch"], ["none"], ["strenght=1"], "no setting 'strenght'"),
         (["fixmatch"], ["none"], ["strength=1"], "no setting 'strength': it is a setting of correction=debiaser"),
         (["fixmatch"], ["none"], ["strength"], "found 'strength', expected key=value"),
         (["fixmatch"], ["none"], ["seed=4"], "Choose it with --seeds, not with --set"),
-        (["fixmatch"], ["none"], ["correction=none"], "Choose it with --corrections, not with --set"),
+        (["fixmatch"], ["none"], ["correction=none"], "Choose it with --methods, not with --set"),
         (["fixmatch", "supervised"], ["none", "debiaser"], ["threshold=3"], "threshold is 3.0, expected a confidence"),
         (["fixmatch", "supervised"], ["none", "debiaser"], ["strength=-1"], "strength is -1.0, expected a number >= 0"),
-        (["supervised"], ["debiaser"], [], "no pair can be trained. Supervised makes no pseudo-labels"),
+        (["supervised"], ["debiaser"], [], "nothing can be trained. Supervised makes no pseudo-labels"),
         (["fixmatch", "mine.py:Mine"], ["none", "debiaser"], ["momentum=0.9"], "algorithm.momentum"),
     ],
 )
@@ -229,6 +229,27 @@ def test_mistakes_are_found_before_anything_is_planned(
     Path("mine.py").write_text(MINE)
     with pytest.raises(ValueError, match=re.escape(message)):
         planned(algorithms, corrections, settings=settings)
+
+
+def test_a_list_of_methods_is_compared_with_the_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MINE)
+    methods = ["fixmatch", "debiaspl", "remixmatch+debiaser", "mine.py:Mine+debiaser", "supervised+debiaser"]
+    made = planned(methods, None, settings=["strength=1"])
+    jobs = made.jobs(Path("out"))
+    assert [job.out.name for (_, _, seed), job in jobs.items() if seed == 0] == [
+        *("fixmatch-seed0", "debiaspl-seed0", "remixmatch+debiaser-seed0", "mine.py-Mine+debiaser-seed0"),
+    ]
+    assert [job.recipe.correction.settings.get("strength") for job in list(jobs.values())[::2]] == [None, 1, 1, 1]
+    ended = [{"accuracy": 0.1 * place, "worst_recall": 0.0, "timing": {"seconds": 1.0}} for place in range(8)]
+    monkeypatch.setattr(compare_module, "train_all", lambda jobs, *rest: ended)
+    table, written = compare(made, tmp_path / "out")
+    assert [row[0] for row in table.rows()] == methods[:4]
+    assert written["baseline"] == "fixmatch"
+    assert written["methods"]["debiaspl"]["difference"]["mean"] == pytest.approx(0.2)
+    supervised, strength = made.notes()
+    assert supervised.startswith("supervised+debiaser: Supervised makes no pseudo-labels")
+    assert strength == "strength=1 was not used by fixmatch: no such setting."
 
 
 def test_the_base_is_a_recipe_on_data():
@@ -287,7 +308,7 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
 @pytest.mark.slow
 def test_the_command_prints_the_matrix_and_the_same_numbers_as_json(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
-    arguments = ["--algorithms", "supervised, mine.py:Mine", "--seeds", "2"]
+    arguments = ["--methods", "supervised, mine.py:Mine", "--corrections", "none,debiaser", "--seeds", "2"]
     environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
     said = command("compare", *SETTINGS_TYPED, *arguments, folder=tmp_path, environment=environment)
     assert said.returncode == 0, said.stderr

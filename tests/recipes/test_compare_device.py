@@ -27,7 +27,7 @@ def test_the_runs_are_on_the_chosen_device_or_on_a_gpu_if_there_is_one(gpu, type
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
     monkeypatch.setattr(compare_module, "compare", stop)
     options = [part for one in typed for part in ("--device", one)]
-    arguments = ["compare", "--algorithms", "fixmatch", "--seeds", "1", "--out", str(tmp_path / "out"), *options]
+    arguments = ["compare", "--methods", "fixmatch,debiaspl", "--seeds", "1", "--out", str(tmp_path / "out"), *options]
     with pytest.raises(NotImplementedError):
         CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert [job.device for job in jobs] == [device] * 2
@@ -41,7 +41,7 @@ def test_the_runs_are_on_the_chosen_device_or_on_a_gpu_if_there_is_one(gpu, type
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_comparison_on_a_gpu(tmp_path):
-    typed = ["compare", "--algorithms", "fixmatch", "--seeds", "1", "--set", "steps=20", "--device", "cuda"]
+    typed = ["compare", "--methods", "fixmatch,debiaspl", "--seeds", "1", "--set", "steps=20", "--device", "cuda"]
     ran = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "out")])
     assert ran.exit_code == 0, ran.output
     runs = [json.loads(path.read_text()) for path in (tmp_path / "out").glob("*-seed0/results.json")]

@@ -341,7 +341,7 @@ class Broken(Supervised):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", ["train --recipe digits-10", "compare --algorithms mine.py:Broken"])
+@pytest.mark.parametrize("verb", ["train --recipe digits-10", "compare --methods mine.py:Broken"])
 def test_an_error_inside_the_file_shows_its_author_where(mine, verb):
     """Unpacking is a ValueError, and of those a command shows the message alone, if they are its own."""
     (mine / "mine.py").write_text(BROKEN)
