@@ -210,17 +210,6 @@ def test_with_certain_labels_and_no_batch_norm_it_is_fixmatch():
     assert found["unlabeled"] > 0
 
 
-def test_a_model_that_is_unsure_of_its_labels_uses_more_pseudo_labels():
-    drawn, student = batch(progress=0.6), Linear2()
-    drawn.labeled.mul_(0.01)
-    used = Models(student, student)
-    algorithm, fixmatch = AdaMatch(threshold=0.9), FixMatch(threshold=0.9)
-    algorithm.losses(used, drawn)
-    fixmatch.losses(used, drawn)
-    assert algorithm.monitors["threshold"] < 0.9 * 0.4
-    assert algorithm.monitors["kept"].sum() > fixmatch.monitors["kept"].sum()
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

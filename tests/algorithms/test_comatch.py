@@ -137,13 +137,6 @@ def test_the_oldest_images_are_forgotten_first():
     torch.testing.assert_close(algorithm.embeddings[rows - 4 : rows], oldest_left)
 
 
-def test_labeled_images_are_remembered_with_their_true_label():
-    algorithm, drawn = comatch(), batch()
-    algorithm.losses(models(), drawn)
-    remembered = algorithm.probabilities[UNLABELED : UNLABELED + LABELED]
-    assert torch.equal(remembered, F.one_hot(drawn.labels, CLASSES).float())
-
-
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9])
 def test_contrast_equals_its_slow_twin(threshold):
     generator = torch.Generator().manual_seed(0)
@@ -155,21 +148,6 @@ def test_contrast_equals_its_slow_twin(threshold):
     assert all(edges[number][number] == 1 for number in range(8))
     with torch.autocast("cpu", dtype=torch.bfloat16):  # no digit may be lost to it
         assert contrast(first, second, labels, 0.2, threshold).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_without_similar_labels_each_image_must_find_itself():
-    first = torch.eye(4)
-    labels = torch.eye(4)
-    expected = F.cross_entropy(first @ first.T / 0.2, torch.arange(4))
-    torch.testing.assert_close(contrast(first, first, labels, 0.2, 0.8), expected)
-    assert contrast(first, first.roll(1, 0), labels, 0.2, 0.8) > expected
-
-
-def test_images_of_one_label_are_drawn_together():
-    labels = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    together = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    apart = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    assert contrast(together, together, labels, 0.2, 0.8) < contrast(apart, apart, labels, 0.2, 0.8)
 
 
 def test_without_memory_and_graph_it_is_consistency_with_soft_labels():

@@ -64,16 +64,6 @@ def test_it_is_that_of_plain_loops(settings):
         memory = (memory + keys)[-settings["memory"] :] if "memory" in settings else []
 
 
-def test_the_memory_holds_the_latest_weak_views():
-    contrast = made(memory=10)
-    drawn = [views(step) for step in range(3)]
-    for strong, weak in drawn:
-        contrast(strong, weak)
-    latest = torch.cat([F.normalize(contrast.projector(weak), dim=-1) for _, weak in drawn])[-10:]
-    found = {tuple(row) for row in contrast.remembered.mul(1e4).round().tolist()}
-    assert found == {tuple(row) for row in latest.mul(1e4).round().tolist()}
-
-
 def test_keys_are_projected_by_an_average():
     contrast, (strong, weak) = made(key_decay=0.75, memory=IMAGES), views(0)
     first = contrast.projector(weak)

@@ -44,13 +44,6 @@ def test_adopted_labels_equal_the_slow_twin(counts, power):
         assert -1 in found
 
 
-def test_the_most_confident_predictions_of_a_class_are_taken():
-    """Class 0 has twice the labels of class 1: with a power of 1, half of its predictions, and all of class 1."""
-    probabilities = torch.tensor([[0.6, 0.4], [0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.8, 0.2], [0.1, 0.9]])
-    found = CReST((10, 5), sampling_power=1.0).adopt(probabilities, 0)
-    assert found.tolist() == [-1, 0, 1, -1, 0, 1]
-
-
 def test_whole_shares_are_not_lost_to_rounding():
     """15 / 22 * 22 is 14.999999999999998: of 22 predictions, fifteen all the same."""
     probabilities = torch.stack([torch.linspace(0.6, 0.9, 22), torch.linspace(0.4, 0.1, 22)], -1)

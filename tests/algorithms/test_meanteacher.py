@@ -38,19 +38,6 @@ def test_losses_equal_the_slow_twin(done, strength):
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
 
 
-def test_the_distance_by_hand():
-    """(0.8, 0.2) and (0.5, 0.5) are 0.09 apart in each of two classes."""
-
-    class Told(torch.nn.Module):
-        def forward(self, images):
-            return images.flatten(1)
-
-    sure = torch.tensor([0.8, 0.2]).log().view(1, 2, 1, 1)
-    drawn = replace(at(0.9), labeled=sure, labels=torch.tensor([0]), weak=(torch.zeros(1, 2, 1, 1), sure))
-    loss = MeanTeacher(unlabeled_weight=100.0).losses(Models(Told(), Told()), drawn)["unlabeled"]
-    torch.testing.assert_close(loss, torch.tensor(9.0))
-
-
 def test_the_weight_grows_from_exp_minus_5_to_1():
     used = models()
     algorithm = MeanTeacher(ramp_up=0.4)

@@ -4,9 +4,6 @@ import pytest
 import torch
 
 from debiaspl.algorithms.mixing import (
-    check_alpha,
-    check_ramp,
-    check_temperature,
     major_share,
     mixup,
     ramp,
@@ -110,18 +107,3 @@ def test_ramps_by_hand():
     torch.testing.assert_close(ramp(progress, 0.5), torch.tensor([0.0, 0.2, 0.5, 1.0, 1.0]))
     torch.testing.assert_close(ramp(progress, 1.0), progress)
     torch.testing.assert_close(ramp(progress, 0.0), torch.ones(5))
-
-
-@pytest.mark.parametrize(
-    ("check", "value", "message"),
-    [
-        (check_temperature, 0.0, r"temperature is 0.0, expected a number above 0.*fixmatch"),
-        (check_temperature, float("nan"), r"temperature is nan"),
-        (check_alpha, -1.0, r"alpha is -1.0, expected a number >= 0: 0 mixes nothing"),
-        (check_ramp, 1.5, r"ramp_up is 1.5, expected a share of the training in \[0, 1\]"),
-        (check_ramp, -0.1, r"ramp_up is -0.1"),
-    ],
-)
-def test_wrong_settings_teach(check, value, message):
-    with pytest.raises(ValueError, match=message):
-        check(value)

@@ -75,13 +75,6 @@ def test_the_prior_keeps_its_shape_and_sums_to_one(momentum, seed):
     assert (debiaser.prior >= 0).all()
 
 
-def test_the_sum_does_not_drift_at_high_momentum():
-    debiaser = Debiaser(10, momentum=0.9999)
-    for step in range(3000):
-        debiaser(logits(4, 10, step))
-    assert debiaser.prior.sum().item() == pytest.approx(1, abs=1e-5)
-
-
 def test_every_row_counts_whether_confident_or_not():
     debiaser = Debiaser(2, momentum=0.0)
     debiaser(torch.tensor([[10.0, -10.0], [0.0, 0.0]]))

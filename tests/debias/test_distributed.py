@@ -3,50 +3,55 @@
 import pytest
 import torch
 
-from debiaspl.debias import Debiaser, SimPro
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment, SimPro
 from tests.ranks import on_ranks
 
 pytestmark = pytest.mark.slow
 
 CLASSES, STEPS = 5, 4
-PARTS = {2: (6, 6), 3: (2, 9, 1)}  # rows of each rank: unequal parts too
+COUNTS = (8, 4, 4, 2, 1)
+PARTS = {1: (12,), 2: (6, 6), 3: (2, 9, 1)}  # rows of each rank: unequal parts too
+
+
+def made(name: str) -> Correction:
+    kinds = {
+        "debiaser": lambda: Debiaser(CLASSES, momentum=0.9),
+        "alignment": lambda: DistributionAlignment(COUNTS, momentum=0.9),
+        "simpro": lambda: SimPro(COUNTS, momentum=0.5, count_threshold=0.6),
+    }
+    return kinds[name]()
 
 
 def batch(step: int) -> torch.Tensor:
     return 3 * torch.randn(12, CLASSES, generator=torch.Generator().manual_seed(step)) + torch.arange(CLASSES)
 
 
-def prior(parts: tuple[int, ...], spoil: bool) -> torch.Tensor:
-    rank, debiaser = torch.distributed.get_rank(), Debiaser(CLASSES, momentum=0.9)
-    for step in range(STEPS):
+def learned(name: str, parts: tuple[int, ...], spoil: bool = False, steps: int = STEPS) -> dict[str, torch.Tensor]:
+    """What a correction has learned from its part of each batch."""
+    rank, correction = torch.distributed.get_rank() if len(parts) > 1 else 0, made(name)
+    for step in range(steps):
         mine = batch(step).split(list(parts))[rank].clone()
-        if spoil and step == STEPS - 1 and rank == 0:
+        if spoil and step == steps - 1 and rank == 0:
             mine[0, 0] = float("nan")
-        debiaser(mine)
-    return debiaser.prior
+        correction(mine)
+    return correction.state_dict()
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("spoil", [False, True])
-def test_ranks_hold_the_prior_of_one_process_on_the_joint_batch(ranks, spoil):
-    alone = Debiaser(CLASSES, momentum=0.9)
-    for step in range(STEPS - spoil):  # a batch that is not finite on one rank is skipped by all
-        alone(batch(step))
-    priors = on_ranks(ranks, prior, PARTS[ranks], spoil)
-    for found in priors:
-        assert torch.equal(found, priors[0])
-        torch.testing.assert_close(found, alone.prior)
-
-
-def both_distributions(parts: tuple[int, ...]) -> dict[str, torch.Tensor]:
-    simpro = SimPro((8, 4, 4, 2, 1), momentum=0.5, count_threshold=0.6)
-    for step in range(STEPS):
-        simpro(batch(step).split(list(parts))[torch.distributed.get_rank()] if len(parts) > 1 else batch(step))
-    return simpro.state_dict()
-
-
-def test_simpro_estimates_from_the_joint_batch():
-    alone, found = both_distributions((12,)), on_ranks(3, both_distributions, PARTS[3])
-    for state in found:
-        assert all(torch.equal(value, found[0][name]) for name, value in state.items())
+@pytest.mark.parametrize(
+    ("name", "ranks", "spoil"),
+    [
+        ("debiaser", 2, False),
+        ("debiaser", 3, False),
+        ("debiaser", 2, True),
+        ("debiaser", 3, True),
+        ("alignment", 2, False),
+        ("simpro", 3, False),
+    ],
+)
+def test_ranks_learn_what_one_process_learns_from_the_joint_batch(name, ranks, spoil):
+    # A batch that is not finite on one rank is skipped by all.
+    alone = learned(name, PARTS[1], steps=STEPS - spoil)
+    states = on_ranks(ranks, learned, name, PARTS[ranks], spoil)
+    for state in states:
+        assert all(torch.equal(value, states[0][key]) for key, value in state.items())
         torch.testing.assert_close(state, alone)

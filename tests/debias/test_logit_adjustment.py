@@ -52,13 +52,6 @@ def test_the_finished_classifier_equals_the_paper(tau, bias):
     assert torch.equal(head.weight, weight)
 
 
-def test_the_rare_class_wins_more_often_after_it():
-    torch.manual_seed(0)
-    head, features = nn.Linear(6, 4), torch.randn(200, 6)
-    final = PosthocLogitAdjustment(COUNTS).classifier(head, features.mean(0))
-    assert (final(features).argmax(-1) == 3).sum() > (head(features).argmax(-1) == 3).sum()
-
-
 def test_equal_counts_change_no_loss_and_no_probability():
     values = logits()
     loss = F.cross_entropy(LogitAdjustment((7, 7, 7, 7)).margin(values), LABELS, reduction="none")
