@@ -8,40 +8,27 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson, OverwriteFiles
+from debiaspl.cli.options import AsJson, OverwriteFiles, columns_of
 from debiaspl.cli.terminal import filled_table, plain_errors, say
 
 MOST_CLASSES, ENDS = 12, 6
 """The table shows up to 12 classes; of more, the six most and the six least predicted."""
 SHOWN = "on the page of --out"
-MATRIX = "an array, or the beginning of its columns' names"
-FOUND = "the usual names"
+ROLES = "label", "truth", "confidence", "file", "probabilities", "logits", "embeddings"
 
 
 def audit_command(
     source: Annotated[
         Path, typer.Argument(metavar="FILE", help="A .csv, .jsonl, .npz or .parquet, or the folder of a run.")
     ],
-    truth_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the true class.", show_default="truth")
-    ] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the predicted class.", show_default="label")
-    ] = None,
-    confidence_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of its probability.", show_default="confidence")
-    ] = None,
-    file_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Column of the image's name.", show_default="file_name")
-    ] = None,
-    probabilities: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Probabilities of every class: {MATRIX}.", show_default=FOUND)
-    ] = None,
-    logits: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Logits of every class: {MATRIX}.", show_default=FOUND)
-    ] = None,
-    embeddings: Annotated[
-        str | None, typer.Option(metavar="NAME", help=f"Features: {MATRIX}; or a .npy file.", show_default=FOUND)
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=NAME",
+            help=f"A column or array of another name; may be repeated. Roles: {', '.join(ROLES)}. Of probabilities, "
+            "logits and embeddings also the beginning of its columns' names; embeddings may be a .npy file.",
+            show_default="the usual names",
+        ),
     ] = None,
     classes: Annotated[
         str | None,
@@ -67,13 +54,14 @@ def audit_command(
         from debiaspl.report.findings.audit import findings
         from debiaspl.report.pictures import images_in, images_of_run
 
-        names = Names(label_column, truth_column, confidence_column, file_column, probabilities, logits, embeddings)
+        named = columns_of(column, *ROLES)
+        names = Names(file_name=named.pop("file", None), **named)
         if images is not None and not images.is_dir():
             raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
         if out is not None:
             refuse_existing(out, overwrite, source)
-        named = None if classes is None else parse_classes(classes)
-        found = audit(read_predictions(source, names, named), strength)
+        chosen = None if classes is None else parse_classes(classes)
+        found = audit(read_predictions(source, names, chosen), strength)
         said = findings(found, SHOWN)
         if json_:
             told = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in said]

@@ -11,10 +11,10 @@ from debiaspl._printable import printable
 from debiaspl.cli.options import (
     Device,
     EndedRun,
-    FileColumn,
-    LabelColumn,
     OverwriteFiles,
     Photos,
+    TableColumns,
+    columns_of,
     one_table,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
@@ -139,8 +139,7 @@ def next_command(
             show_default="that of RUN or PHOTOS",
         ),
     ] = None,
-    file_column: FileColumn = None,
-    label_column: LabelColumn = None,
+    column: TableColumns = None,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an HTML page of thumbnails.", show_default="no page")
     ] = None,
@@ -159,7 +158,7 @@ def next_command(
 
         check_inputs(run, photos)
         _refuse_existing(overwrite, {"--out": out, "--page": page})
-        columns = Columns(file_column, label_column)
+        columns = Columns(**columns_of(column))
         table = one_table(labels)
         known = labeled_files(run, photos, list_images(photos).files, table, columns)
         model = load_model(run, find_device(device))

@@ -10,10 +10,10 @@ from debiaspl._printable import printable
 from debiaspl.cli.options import (
     Device,
     EndedRun,
-    FileColumn,
-    LabelColumn,
     LabelTable,
     OverwriteFiles,
+    TableColumns,
+    columns_of,
     one_table,
 )
 from debiaspl.cli.terminal import filled_table, plain_errors, print_table, progress_bar, say
@@ -23,8 +23,7 @@ def evaluate_command(
     run: EndedRun,
     photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Class folders, or any photos with --labels.")],
     labels: LabelTable = None,
-    file_column: FileColumn = None,
-    label_column: LabelColumn = None,
+    column: TableColumns = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all numbers as JSON.", show_default="no file")
     ] = None,
@@ -43,7 +42,7 @@ def evaluate_command(
         check_inputs(run, photos)
         if out is not None:
             refuse_existing(out, overwrite)
-        table, columns = one_table(labels), Columns(file_column, label_column)
+        table, columns = one_table(labels), Columns(**columns_of(column))
         model = load_model(run, find_device(device))
         with progress_bar("images") as show:
             found = evaluate_folder(model, run, photos, table, columns, every, partial(show, "evaluating"))

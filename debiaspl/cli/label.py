@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from debiaspl.cli.options import FileColumn, LabelColumn, Port
+from debiaspl.cli.options import Port, TableColumns, columns_of
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ def label_command(
             show_default="PHOTOS/labels.csv",
         ),
     ] = None,
-    file_column: FileColumn = None,
-    label_column: LabelColumn = None,
+    column: TableColumns = None,
     run: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +51,7 @@ def label_command(
         if out is not None:
             refuse_missing_folder(out)
         named = read_class_names(classes) if classes is not None else None
-        with open_session(photos, named, out, run, Columns(file_column, label_column)) as session:
+        with open_session(photos, named, out, run, Columns(**columns_of(column))) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:

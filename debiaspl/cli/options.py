@@ -28,11 +28,14 @@ Folders = Annotated[
         show_default="an error where both exist",
     ),
 ]
-FileColumn = Annotated[
-    str | None, Option(metavar="NAME", help="Column of the table that names the photo.", show_default="file_name")
-]
-LabelColumn = Annotated[
-    str | None, Option(metavar="NAME", help="Column of the table that names its class.", show_default="label")
+TableColumns = Annotated[
+    list[str] | None,
+    Option(
+        "--column",
+        metavar="ROLE=NAME",
+        help="A column of another name: file=photo, label=kind; may be repeated.",
+        show_default="the usual names",
+    ),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -75,6 +78,17 @@ Method = Annotated[
         show_default="debiaspl, or the recipe's",
     ),
 ]
+
+
+def columns_of(texts: list[str] | None, *roles: str) -> dict[str, str]:
+    """Role -> the column that ``--column`` names; by default those of a table of labels."""
+    roles, named = roles or ("file", "label"), {}
+    for text in texts or ():
+        role, _, name = text.partition("=")
+        if role not in roles or not name:
+            raise ValueError(f"--column is {text!r}, expected ROLE=NAME, with a role of {', '.join(roles)}.")
+        named[role] = name
+    return named
 
 
 def one_table(tables: list[Path] | None) -> Path | None:

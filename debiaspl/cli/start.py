@@ -57,13 +57,9 @@ def train_start(
         say(line)
     say_skipped(results)
     say(f"The start is in {place}; the report is {report_of([place], place)}")
-    typed = {
-        "--labels": table,
-        "--file-column": columns.file,
-        "--label-column": columns.label,
-        "--device": options.device,
-    }
-    more = [part for name, value in typed.items() if value is not None for part in (name, str(value))]
+    typed = [("--labels", table), ("--device", options.device)]
+    typed += [("--column", f"{role}={name}") for role, name in vars(columns).items() if name]
+    more = [part for option, value in typed if value is not None for part in (option, str(value))]
     say("Next, train from it:")
     if not photos.classes:
         say(f"  {shlex.join(['debiaspl', 'label', str(folder), '--classes', 'NAME,OTHER NAME'])}")

@@ -10,15 +10,15 @@ from debiaspl.cli.options import (
     MACHINE,
     Device,
     Encoder,
-    FileColumn,
     Folders,
-    LabelColumn,
     LabelTable,
     Length,
     Method,
     Overwrite,
     Resume,
     Settings,
+    TableColumns,
+    columns_of,
     one_table,
     refuse_both,
 )
@@ -57,8 +57,7 @@ def train_command(
     ] = None,
     resume: Resume = False,
     overwrite: Overwrite = False,
-    file_column: FileColumn = None,
-    label_column: LabelColumn = None,
+    column: TableColumns = None,
     folders: Folders = None,
     allow_names: Annotated[
         bool, typer.Option("--allow-names", help="Accept class names such as 'rest', or 'owl' beside 'Owl'.")
@@ -95,7 +94,7 @@ def train_command(
         options = RunOptions(resume, device, workers, None, eager, limit, resume_command(), tensorboard=tensorboard)
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
-            given |= {"--file-column": file_column, "--label-column": label_column, "--allow-names": allow_names}
+            given |= {"--column": column, "--allow-names": allow_names}
             useless = [name for name, value in given.items() if value not in (None, False, [])]
             if useless:
                 raise ValueError(f"--recipe {recipe} has its own data: leave out {' and '.join(useless)}.")
@@ -111,7 +110,7 @@ def train_command(
         from debiaspl.cli.start import train_start
         from debiaspl.data.table_form import Columns
 
-        columns = Columns(file_column, label_column)
+        columns = Columns(**columns_of(column))
         if method in STARTS:
             no_labels = folders == "ignore"
             train_start(photos, one_table(labels), columns, no_labels, method, settings or [], out, options, overwrite)

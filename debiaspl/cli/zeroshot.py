@@ -7,11 +7,11 @@ import typer
 
 from debiaspl.cli.options import (
     Device,
-    FileColumn,
-    LabelColumn,
     Overwrite,
     Resume,
     Settings,
+    TableColumns,
+    columns_of,
     one_table,
     refuse_both,
 )
@@ -77,8 +77,7 @@ def zeroshot_command(
             show_default="no labels",
         ),
     ] = None,
-    file_column: FileColumn = None,
-    label_column: LabelColumn = None,
+    column: TableColumns = None,
     settings: Settings = None,
     out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
     device: Device = None,
@@ -103,11 +102,9 @@ def zeroshot_command(
         from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.teacher import find_teacher
 
-        table, columns = one_table(labels), Columns(file_column, label_column)
+        table, columns = one_table(labels), Columns(**columns_of(column))
         if columns != Columns() and table is None and evaluate is None:
-            raise ValueError(
-                "--file-column and --label-column are columns of a table. Give one: --labels or --evaluate."
-            )
+            raise ValueError("--column names columns of a table. Give one: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, fine_tune, settings=tuple(settings or ()))

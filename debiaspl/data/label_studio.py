@@ -51,7 +51,9 @@ def _file_of(data: dict[str, Any], key: str | None, found: str) -> str:
     keys = (key,) if key else ("file_name", IMAGE)
     name = next((data[each] for each in keys if isinstance(data.get(each), str) and data[each].strip()), None)
     if name is None:
-        raise DataError(f"{found}; it has {shown(list(data)) or 'nothing'}. Name the right one with --file-column.")
+        raise DataError(
+            f"{found}; it has {shown(list(data)) or 'nothing'}. Name the right one with --column file=NAME."
+        )
     return str(name)
 
 
@@ -59,7 +61,7 @@ def _of_task(task: dict[str, Any], key: str | None, table: Path, place: str) -> 
     found = [(question, choices) for _, question, choices in choices_of(task.get("annotations"))]
     questions = sorted({question for question, _ in found})
     if key is None and len(questions) > 1:
-        raise DataError(f"{table} has the answers {shown(questions)} in {place}. Choose one with --label-column.")
+        raise DataError(f"{table} has the answers {shown(questions)} in {place}. Choose one with --column label=NAME.")
     return (choices for question, choices in found if key in (None, question))
 
 

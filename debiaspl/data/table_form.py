@@ -120,5 +120,5 @@ def refuse_form(table: object, why: str, columns: Columns) -> DataError:
     """The error for a table with an unknown layout."""
     return DataError(
         f"{table} {why}. Expected a first line with {' and '.join(columns.names)}, separated by commas. For other "
-        "names, use --file-column and --label-column."
+        "names, use --column file=NAME and --column label=NAME."
     )

@@ -53,8 +53,8 @@ class Table:
     @property
     def options(self) -> list[str]:
         """Options that a command needs to read this table, besides its path."""
-        named = (("--file-column", self._columns.file), ("--label-column", self._columns.label))
-        return [word for option, name in named if name for word in (option, name)]
+        named = {"file": self._columns.file, "label": self._columns.label}
+        return [word for role, name in named.items() if name for word in ("--column", f"{role}={name}")]
 
     @property
     def last(self) -> tuple[str, str | None] | None:

@@ -80,7 +80,7 @@ def _seen(label: Texts, truth: Texts | None) -> tuple[str, ...]:
         if real and not real & seen:
             raise PredictionsError(
                 f"truth contains {listed(sorted(real), 3)}, label contains {listed(sorted(seen), 3)}, and no class is "
-                "in both. Expected the same names for the same classes. For another column, use --truth-column."
+                "in both. Expected the same names for the same classes. For another column, use --column truth=NAME."
             )
         seen |= real
     seen -= {""}

@@ -87,7 +87,7 @@ def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[
     if others and not {"probabilities", "logits"} & set(matrices) and "label" not in arrays:
         raise PredictionsError(
             f"{path} has a matrix {others[0]!r}, expected 'probabilities' or 'logits'. Name its kind: "
-            f"--probabilities {others[0]} or --logits {others[0]}."
+            f"--column probabilities={others[0]} or --column logits={others[0]}."
         )
 
 

@@ -99,11 +99,11 @@ def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
 def _no_label(raw: Raw) -> str:
     found = listed([*raw.fields, *raw.matrices]) or "none"
     candidates = difflib.get_close_matches("label", raw.fields, n=1) or list(raw.fields)
-    hint = f"If {candidates[0]!r} is the predicted class: --label-column {candidates[0]}. " if candidates else ""
+    hint = f"If {candidates[0]!r} is the predicted class: --column label={candidates[0]}. " if candidates else ""
     return (
         f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit for "
         f"each class (columns probability:CLASS or logit:CLASS, arrays probabilities or logits). {hint}"
-        "For other names, use --label-column, --probabilities or --logits."
+        "For other names, use --column label=NAME, --column probabilities=NAME or --column logits=NAME."
     )
 
 
@@ -157,14 +157,14 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
         first = repr(str(column[wrong[0]])) if str(column[wrong[0]]).strip() else "empty"
         raise PredictionsError(
             f"the confidence in {rows_named(wrong)} is not a number (the first is {first}), expected 0 to 1 in every "
-            "row. Fill it in, or leave the column out. For another column, use --confidence-column."
+            "row. Fill it in, or leave the column out. For another column, use --column confidence=NAME."
         ) from error
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise PredictionsError(
             f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}), "
             "expected the probability of the predicted class. Divide percentages by 100, or use another column: "
-            "--confidence-column."
+            "--column confidence=NAME."
         )
     return values
 

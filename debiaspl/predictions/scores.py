@@ -82,5 +82,5 @@ class Scores:
             raise PredictionsError(
                 f"the probabilities {found} in {rows_named((bad + start).tolist())} ({example}), expected numbers from "
                 "0 to 1 that sum to 1 in every row. If they are logits, name the columns logit:CLASS or the array "
-                "logits, or use --logits. If columns are missing, add them."
+                "logits, or use --column logits=NAME. If columns are missing, add them."
             )

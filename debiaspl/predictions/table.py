@@ -162,7 +162,7 @@ class Layout:
         if others := [name for name in held if name not in lists.values()]:
             raise PredictionsError(
                 f"the columns {listed(others)} contain lists, expected text or numbers. If they are the scores of "
-                f"every class, name their kind: --probabilities {others[0]} or --logits {others[0]}."
+                f"every class, name their kind: --column probabilities={others[0]} or --column logits={others[0]}."
             )
         single = {names.of(meaning, first) for meaning in USUAL} | set(held)
         groups: dict[str, list[str]] = {}

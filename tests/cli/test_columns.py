@@ -28,27 +28,29 @@ def said(*typed: str) -> str:
 def test_train_reads_them(photos):
     (photos / "labels.csv").write_text("photo,kind\n0.jpg,cat\n1.jpg,dog\n")
     assert "has the columns photo, kind. Expected a first line with file_name and label" in said("train", "photos")
-    columns = ("--file-column", "photo", "--label-column", "kind")
+    columns = ("--column", "file=photo", "--column", "label=kind")
     assert "photos holds 9 images, expected 10 or more" in said("train", "photos", *columns)
     (photos.parent / "t.json").write_text(json.dumps([{"image": f"{n}.jpg", "choice": "ab"[n]} for n in range(2)]))
     assert "photos holds 9 images, expected 10 or more" in said("train", "photos", "--labels", "t.json")
 
 
-def test_columns_of_no_table_are_refused(photos):
-    column = ("--file-column", "photo")
+def test_columns_of_no_table_and_roles_that_there_are_not_are_refused(photos):
+    assert "expected ROLE=NAME, with a role of file, label" in said("train", "photos", "--column", "photo=file")
+    assert "a role of label, truth" in said("audit", "photos", "--column", "truth")
+    column = ("--column", "file=photo")
     assert "photos has no labels.csv, so its columns cannot be named" in said("train", "photos", *column)
     typed = ("zeroshot", "photos", "--classes", "cat,dog", *column)
-    assert "--file-column and --label-column are columns of a table" in said(*typed)
+    assert "--column names columns of a table" in said(*typed)
 
 
 def test_they_are_for_photos_alone():
-    assert "leave out --file-column" in said("train", "--recipe", "digits-10", "--file-column", "photo")
+    assert "leave out --column" in said("train", "--recipe", "digits-10", "--column", "file=photo")
 
 
 def test_label_and_zeroshot_read_them(photos):
     table = photos / "labels.csv"
     table.write_text("photo,kind\n0.jpg,eagle\n")
-    columns = ("--file-column", "photo", "--label-column", "kind")
+    columns = ("--column", "file=photo", "--column", "label=kind")
     typed = ("label", "photos", "--classes", "cat,dog", "--no-browser", *columns)
     assert "labels that are not among the classes: eagle (1)" in said(*typed)
     (photos.parent / "p.csv").write_text("file_name,cat,dog\n")

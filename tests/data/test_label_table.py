@@ -53,7 +53,7 @@ def test_columns_of_any_name(photos, tmp_path):
     ]
     found = labels(photos, table, named)
     assert found == {"a.jpg": "cat", "d,e.jpg": None, "day 1/c.jpg": "dog", "day 1/été.jpg": None}
-    message = r"has the columns species, who, path, label\. Expected a first line with kind and label.*--file-column"
+    message = r"has the columns species, who, path, label\. Expected a first line with kind and label.*--column file="
     with pytest.raises(DataError, match=message):
         labels(photos, table, Columns("kind"))
 
@@ -192,8 +192,11 @@ def two_questions() -> dict[str, Any]:
         ([task("x.jpg", ["cat"])], r"names 1 file not in .*photos: x\.jpg"),
         ([task("../x.jpg", ["cat"])], r"names \.\./x\.jpg in task 1, which is outside of"),
         ([task("/data/local-files/?d=photos/../x.jpg", ["cat"])], r"in task 1, which is outside of"),
-        ([{"data": {"text": "hello"}}], r"has no image in task 1; it has text\. Name the right one with --file-column"),
-        ([two_questions()], r"has the answers label, light in task 1\. Choose one with --label-column"),
+        (
+            [{"data": {"text": "hello"}}],
+            r"has no image in task 1; it has text\. Name the right one with --column file=",
+        ),
+        ([two_questions()], r"has the answers label, light in task 1\. Choose one with --column label="),
     ],
 )
 def test_exports_that_cannot_be_learned_from(photos, tmp_path, tasks, message):

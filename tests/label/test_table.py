@@ -235,7 +235,7 @@ def test_columns_of_other_names_are_read_and_written(photos):
     table = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
     table.answer("c, d.jpg", "heron")
     assert read(photos) == 'who,Kind,photo\nme,owl,a.jpg\n,heron,"c, d.jpg"\n'
-    assert table.options == ["--file-column", "photo", "--label-column", "kind"]
+    assert table.options == ["--column", "file=photo", "--column", "label=kind"]
     (photos / "labels.csv").unlink()
     again = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
     again.answer("a.jpg", "owl")

@@ -34,7 +34,7 @@ def test_audit_prints_numbers_a_table_and_three_findings(tmp_path):
 
 def test_audit_as_json_has_the_promised_keys(tmp_path):
     path = write_csv(tmp_path / "p.csv", {"guess": DATA.label, "real": DATA.truth})
-    said = typed("audit", path, "--label-column", "guess", "--truth-column", "real", "--json")
+    said = typed("audit", path, "--column", "label=guess", "--column", "truth=real", "--json")
     numbers = json.loads(said.stdout)
     promised = {
         "counts",
@@ -50,7 +50,7 @@ def test_audit_as_json_has_the_promised_keys(tmp_path):
     assert promised <= set(numbers)
     assert list(numbers["counts"].values()) == slow.counts(DATA.label.tolist(), 5)
     assert numbers["confusion"] == slow.confusion(DATA.truth.tolist(), DATA.label.tolist(), 5)
-    without = json.loads(typed("audit", path, "--label-column", "guess", "--json").stdout)
+    without = json.loads(typed("audit", path, "--column", "label=guess", "--json").stdout)
     assert not {"precision", "recall", "confusion"} & set(without)
 
 
@@ -84,7 +84,7 @@ def test_names_cannot_play_with_the_terminal(tmp_path):
     [
         ({"label": []}, "has no rows"),
         ({"label": ["a"]}, "one class"),
-        ({"guess": ["a", "b"]}, "--label-column guess"),
+        ({"guess": ["a", "b"]}, "--column label=guess"),
         ({"probability:a": ["nan", 1], "probability:b": [0, 0]}, "NaN"),
         ({"probability:a": [3, 1], "probability:b": [4, 0]}, "do not sum to 1"),
         ({"probability:a": [1, 1], "probability:b": [0, 0], "truth": ["a", "z"]}, "that the predictions do not have"),

@@ -70,7 +70,7 @@ def test_even_shares_are_an_assumption_and_so_nothing_is_called_a_bias():
     for finding in (first, second):
         assert "bias only if the images are evenly spread" in finding.fact
         assert "favoured" not in finding.fact + finding.todo
-        assert "--truth-column" in finding.todo
+        assert "--column truth=" in finding.todo
 
 
 def test_the_shares_of_labels_are_what_predictions_are_compared_with(tmp_path):

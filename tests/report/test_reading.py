@@ -194,7 +194,7 @@ BAD_CSV = {
     "logits called probabilities": (wide(DATA, values=DATA.logits), {}, "negative.*logit:CLASS"),
     "unknown truth": (wide(DATA) | {"truth": ["class 1", "tiger", "lion"] * 20}, {}, "'lion', 'tiger'"),
     "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both"),
-    "no label": ({"y_hat": ["a", "b"]}, {}, "--label-column y_hat"),
+    "no label": ({"y_hat": ["a", "b"]}, {}, "--column label=y_hat"),
     "truth called otherwise": ({"label": ["a", "b"], "trueth": ["a", "b"]}, {"truth": "truth"}, "'trueth'"),
     "no label in a row": ({"label": ["a", "", "b"], "file_name": ["x", "y", "z"]}, {}, "no label in row 2"),
     "percentages": ({"label": ["a", "b"], "confidence": [99, 50]}, {}, "percentages"),
@@ -232,7 +232,7 @@ def test_bad_tables_are_refused(tmp_path, case):
         ("p.jsonl", '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "row 2 lacks"),
         ("p.jsonl", '{"logits": [1, "x"]}\n', "logits contain"),
         ("p.jsonl", '{"logit:a": 1, "logit:b": true}\n', "row 1 has True in column 'logit:b'"),
-        ("p.jsonl", '{"label": "a", "scores": [1, 2]}\n', "--logits scores"),
+        ("p.jsonl", '{"label": "a", "scores": [1, 2]}\n', "--column logits=scores"),
         ("p.jsonl", '{"label": "a"}\n{"label": null}\n', "no label in row 2"),
         ("p.json", "{", "JSON"),
         ("p.json", "[]", "no Label Studio tasks"),
@@ -255,13 +255,13 @@ def test_broken_files_are_refused(tmp_path, name, text, noun):
         ({"probabilities": np.ones((3, 1))}, "1 column"),
         ({"logits": np.array([[np.inf, 0.0]])}, "infinite number in row 1"),
         ({"logits": np.zeros((3, 2), int)}, "floating-point"),
-        ({"scores": np.zeros((3, 2))}, "--probabilities scores"),
+        ({"scores": np.zeros((3, 2))}, "--column probabilities=scores"),
         ({"logits": np.zeros((3, 2)), "truth": np.array([0, 1])}, r"truth 2, logits 3"),
         ({"logits": np.zeros((3, 2)), "classes": np.array(["a"])}, "1 class names and 2 columns"),
         ({"logits": np.zeros((3, 2)), "classes": np.array(["a", "a"])}, "twice"),
         ({"logits": np.zeros((3, 2)), "probabilities": np.full((3, 2), 0.5)}, "one of them"),
         ({"label": np.array([0.2, 1.0, 0.7])}, "rows 1, 3"),
-        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "--truth-column"),
+        ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "--column truth="),
         ({"label": np.array([0, 1, -3])}, "negative"),
         ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is negative"),
         ({"label": np.array([0.0, np.nan, 1.0])}, "no label in row 2"),
@@ -303,7 +303,7 @@ def test_bad_lists_in_parquet(tmp_path):
     import pyarrow as pa
 
     pq.write_table(pa.table({"scores": [[0.5, 0.5], [1.0, 0.0]]}), tmp_path / "p.parquet")
-    with pytest.raises(PredictionsError, match="--logits scores"):
+    with pytest.raises(PredictionsError, match="--column logits=scores"):
         read_predictions(tmp_path / "p.parquet")
     pq.write_table(pa.table({"probabilities": [[0.5, 0.5], [1.0]]}), tmp_path / "p.parquet")
     with pytest.raises(PredictionsError, match="row 2 lacks"):

@@ -33,7 +33,9 @@ THRESHOLD = 0.95
 NOTHING_SHOWN = "No significant difference; more images could show a smaller one."
 NONE_STANDS_OUT = "No class stands out. See the confusion matrix for what is mistaken for what."
 """Equal recalls are not necessarily good ones."""
-UNKNOWN_SHARES = "Add the true classes of some images as a column (--truth-column): they show whether this is a bias."
+UNKNOWN_SHARES = (
+    "Add the true classes of some images as a column (--column truth=NAME): they show whether this is a bias."
+)
 TRUTH, LABELS, EVEN = "truth", "labels", "even"
 
 

@@ -127,7 +127,7 @@ function thresholdSection({ thresholds, facts }) {
 
 function truthSection({ classes, facts }, names) {
   if (!classes.truth) {
-    return section("truth", "Precision and recall", paragraph("The file does not contain the true classes. Add a column ", el("code", {}, "truth"), " for some of the images, or name yours: ", el("code", {}, "--truth-column COLUMN"), "."));
+    return section("truth", "Precision and recall", paragraph("The file does not contain the true classes. Add a column ", el("code", {}, "truth"), " for some of the images, or name yours: ", el("code", {}, "--column truth=COLUMN"), "."));
   }
   const scatter = (values, name, colour, mark) =>
     lineChart(
