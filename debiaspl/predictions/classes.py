@@ -34,7 +34,7 @@ def _refuse_no_class_numbers(column: NDArray[Any], what: str, named: Sequence[st
         raise PredictionsError(
             f"the {what} in {rows_named(broken.tolist())} is not a whole number (the first is {column[broken[0]]}), "
             "expected the number of a class, or its name as text. Scores belong in 'confidence', 'probabilities' or "
-            f"'logits'. For another array, use --{what}-column."
+            f"'logits'. For another array, use --column {what}=NAME."
         )
     allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
     allowed += [float(UNKNOWN)] if what == "truth" else []
