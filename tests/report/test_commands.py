@@ -154,7 +154,10 @@ def test_training_ends_with_the_path_of_a_report(tmp_path):
     said = typed("train", "--recipe", "digits-10", "--set", "steps=3", "--set", "width=4", "--out", tmp_path / "run")
     assert said.exit_code == 0, said.output
     assert said.stdout.splitlines()[-1] == f"The report is {tmp_path / 'run' / 'report.html'}"
-    assert "debiaspl train --recipe digits-10 --set network.width=4 --set steps=3" in (tmp_path / "run" / "report.html").read_text()
+    assert (
+        "debiaspl train --recipe digits-10 --set network.width=4 --set steps=3"
+        in (tmp_path / "run" / "report.html").read_text()
+    )
 
 
 def test_untrusted_names_stay_inside_the_values(tmp_path):
