@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from debiaspl.cli.terminal import note_new_run, say
-from debiaspl.cli.train import NETWORKS, report_of, say_skipped
+from debiaspl.cli.train import report_of, say_skipped
 
 if TYPE_CHECKING:
     from debiaspl.data.table_form import Columns
@@ -48,6 +48,8 @@ def train_start(
             source = " those of the folders, unless you add --folders ignore," if photos.in_folders else ""
             say(f"No label is learned from: labels,{source} only measure the features at the end.")
         note_new_run(options.resume, place)
+        from debiaspl.photos.api import NETWORKS
+
         network = NETWORKS.get(recipe.network.name, recipe.network.name)
         size = f"{recipe.image_size} x {recipe.image_size} pixels"
         steps = f"{recipe.steps:,} steps of {recipe.unlabeled_batch} images"

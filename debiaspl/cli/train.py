@@ -24,13 +24,6 @@ from debiaspl.cli.options import (
 )
 from debiaspl.cli.terminal import filled_table, note_new_run, plain_errors, print_table, resume_command, say
 
-NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
-"""Networks as they are printed."""
-VIEWS = (
-    " With over 2,000 photos no augmented views are computed. To compute them, five times slower and often 1 to 2 "
-    "points better: --set strong=fixmatch --set flip=true."
-)
-
 
 def train_command(
     photos: Annotated[
@@ -163,13 +156,8 @@ def _train_photos(
 ) -> None:
     """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
     the folder, and the names of its columns."""
-    from dataclasses import replace
-
-    from debiaspl.photos.api import encoder_for, report_of_photos, train_and_mark
-    from debiaspl.photos.check import check_for
+    from debiaspl.photos.api import plan, report_of_photos, train
     from debiaspl.photos.describe import HEADER, caption, handed_out, rows, verdict
-    from debiaspl.photos.run import with_check
-    from debiaspl.photos.start import choose_with_start
     from debiaspl.photos.survey import survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
@@ -177,87 +165,21 @@ def _train_photos(
     resume, eager = options.resume, options.eager
     photos = survey(folder, *table, names.folders == "use")
     names.check(photos)
-    machine = find_device(options.device).type
-    named = None if encoder is None else (encoder, encoder_for(photos, machine, encoder, settings))
-    recipe, start = choose_with_start(photos, machine, named, settings, out, resume, method)
-    check = check_for(photos, seed=recipe.seed)
-    place = out or Path("runs") / recipe.name
-    checked = with_check(recipe, check)
-    # A start of its own lies below the run, and is trained again with it.
-    with Run(place).replacing(checked if start is None else replace(checked, start=""), overwrite):
-        begun = Run.at(place, checked, resume).config_path.exists()
+    planned = plan(photos, find_device(options.device).type, encoder, method, settings, out, resume)
+    place = planned.place
+    with Run(place).replacing(planned.inputs, overwrite):
+        begun = Run.at(place, planned.recipe, resume).config_path.exists()
         say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
         say(photos.each_class())
         note_new_run(resume, place)
-        plan = f"Resuming {place}."
-        if not begun:
-            plan = _plan(recipe, photos, check, machine, named and named[1], eager, start, place)
-        say(plan)
-        outcome = train_and_mark(recipe, check, place, resume, machine, options.workers, options.go_on, eager, start)
+        say(f"Resuming {place}." if begun else planned.words(eager))
+        outcome = train(planned, resume, options.workers, options.go_on, eager)
     print_table(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
     say(caption(outcome))
     say(verdict(outcome, photos.unlabeled))
     say(handed_out(outcome, place))
-    say_skipped(outcome.semi)
+    say_skipped(outcome.results)
     say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
-
-
-def _plan(
-    recipe: Any,
-    photos: Any,
-    check: Any,
-    machine: str,
-    encoder: Any,
-    eager: bool,
-    start: Any = None,
-    place: Path | None = None,
-) -> str:
-    """A sentence on what will be trained, how it is checked and how long it takes."""
-    from dataclasses import replace
-
-    from debiaspl.encoders import lite0_is_installed
-    from debiaspl.photos.duration import cores, estimate, estimate_start, in_words, mark_of_features
-    from debiaspl.photos.run import count_runs
-    from debiaspl.recipes.frozen import VIEWED
-    from debiaspl.training.frozen import BY_HIDING, is_frozen
-
-    runs = count_runs(recipe, check)
-    seconds, features = 0.0, ""
-    if start is not None:
-        seconds = estimate_start(start, machine, eager)
-        features = f"1 of 2: learn features without labels, {start.steps:,} steps; to skip this: --set start=. 2 of 2: "
-        recipe = replace(recipe, start="")  # it does not exist yet, and does not change the time of a step
-    begins = ""
-    if recipe.first_classifier == "text":
-        begins = (
-            " The classifier starts from the class names, which the encoder reads as English; if they are not: "
-            "--set first_classifier=random."
-        )
-    # It may need features that do not exist yet, and does not change the time of a step.
-    recipe = replace(recipe, first_classifier="random")
-    kept = place is not None and is_frozen(recipe) and mark_of_features(recipe, machine, place).exists()
-    took = in_words(seconds + estimate(recipe, photos, check, machine, encoder, eager, kept))
-    took += ", with the saved features," if kept else ""
-    network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
-    if is_frozen(recipe) and recipe.strong.name == BY_HIDING and len(photos.labels) > VIEWED:
-        hint = VIEWS
-    if encoder is not None:
-        name = f"{encoder.name}, {'frozen' if recipe.network.settings.get('frozen') else 'fine-tuned'}"
-        network = name[0].upper() + name[1:]
-    elif machine == "cpu" and lite0_is_installed():
-        hint = " A pretrained network is usually far better: --encoder efficientnet-lite0."
-    return (
-        f"{features}{network}, at {size(recipe, encoder)}, {recipe.steps:,} steps. "
-        f"{check.words()} "
-        f"About {took} on {cores(machine)}{f', in {runs} runs' if runs > 1 else ''}.{hint}{begins}"
-    )
-
-
-def size(recipe: Any, encoder: Any) -> str:
-    """The image size, in words."""
-    own, side = recipe.image_size, recipe.image_size if encoder is None else encoder.image_size
-    smaller = f" (photos of {own} are enlarged; faster and less accurate: --set image_size={own})"
-    return f"{side} x {side} pixels" + (smaller if own < side and encoder.any_size else "")
 
 
 def say_skipped(results: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from debiaspl.features.chance import mcnemar
 from debiaspl.features.fit import FeatureTable, fit_recipe
 from debiaspl.training.recipe import Recipe
 
-SUPERVISED, GRAPH, DEBIASPL = "supervised", "graph", "DebiasPL"
+SUPERVISED, GRAPH = "supervised", "graph"
 SIGNIFICANT = 0.05
 """Two models differ significantly where chance alone would show as much less often than this."""
 
@@ -26,6 +26,8 @@ class Candidate:
     """Of the checked labels. Rows: true class. Columns: predicted class."""
     right_files: frozenset[str]
     """Which of them it predicts right."""
+    mistakes: tuple[tuple[str, int, int], ...] = ()
+    """The others: file, true class and predicted class."""
     folder: str = ""
     """Its folder below that of the run; empty for the run itself."""
 
@@ -105,7 +107,7 @@ def crosscheck(
         for name, recipe in recipes.items():
             own = begin if recipe.first_classifier == "text" else None
             fitted = fit_recipe(recipe, table, known, classes, ids, begin=own)
-            predicted[name][held_out] = fitted.label_rows(table, held_out)
+            predicted[name][held_out] = fitted.row_probabilities(table)[held_out].argmax(-1)
     checked = (fold >= 0).nonzero().flatten()
     return [compared(name, predicted[name], labels, checked, len(classes), ids) for name in recipes]
 
@@ -114,7 +116,9 @@ def compared(
     name: str, predicted: Tensor, labels: Tensor, checked: Tensor, num_classes: int, ids: Sequence[str]
 ) -> Candidate:
     """A model by its predictions of the rows ``checked``."""
-    cells = labels[checked] * num_classes + predicted[checked]
-    confusion = torch.bincount(cells, minlength=num_classes**2).reshape(num_classes, num_classes).tolist()
-    right = frozenset(ids[row] for row in checked[predicted[checked] == labels[checked]].tolist())
-    return Candidate(name, confusion, right)
+    size, places = num_classes, checked.tolist()
+    true, said = labels[checked], predicted[checked]
+    confusion = torch.bincount(true * size + said, minlength=size**2).reshape(size, size).tolist()
+    pairs = [(ids[row], *pair) for row, *pair in zip(places, true.tolist(), said.tolist(), strict=True)]
+    right = frozenset(file for file, one, other in pairs if one == other)
+    return Candidate(name, confusion, right, tuple(pair for pair in pairs if pair[1] != pair[2]))

@@ -119,10 +119,10 @@ class Fitted:
         return torch.cat([self.network(part).softmax(-1) for part in torch.split(features, CHUNK)])
 
     @torch.no_grad()
-    def label_rows(self, table: FeatureTable, chosen: Tensor) -> Tensor:
-        """The predicted classes of these rows of its table, which is scaled already."""
-        logits: Tensor = self.network.head(table.rows[chosen.to(table.rows.device)].cpu())
-        return logits.argmax(-1)
+    def row_probabilities(self, table: FeatureTable) -> Tensor:
+        """Class probabilities of the rows of its table, which are scaled already."""
+        probabilities: Tensor = self.network.head(table.rows.cpu()).softmax(-1)
+        return probabilities
 
 
 def fit(

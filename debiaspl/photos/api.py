@@ -1,28 +1,125 @@
-"""Train on a folder of photos from Python, as ``debiaspl train PHOTOS`` does."""
+"""Train on a folder of photos, from Python and for ``debiaspl train PHOTOS``: what is chosen, and then trained."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from debiaspl.data.table_form import Columns
 from debiaspl.deploy import SavedModel, load_model
-from debiaspl.encoders import Encoder, load_encoder
-from debiaspl.files import write_bytes
-from debiaspl.photos.check import Check, check_for
+from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
+from debiaspl.features.run import is_frozen
+from debiaspl.photos.check import Check, check_for, cross_check
 from debiaspl.photos.choose import wanted_size, working_size
-from debiaspl.photos.duration import mark_of_features
+from debiaspl.photos.duration import cores, estimate, estimate_start, in_words, seconds_an_image
+from debiaspl.photos.frozen import train_frozen
 from debiaspl.photos.names import Allowed
-from debiaspl.photos.run import Outcome
-from debiaspl.photos.run import train_photos as train_runs
+from debiaspl.photos.outcome import Outcome
+from debiaspl.photos.run import count_runs, train_networks, with_check
 from debiaspl.photos.start import choose_with_start
 from debiaspl.photos.survey import Photos, survey
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
 from debiaspl.training import Recipe
 from debiaspl.training.device import find_device
-from debiaspl.training.frozen import is_frozen
 
 AGAIN = "train_photos(..., resume=True)"
 """How to resume a stopped run from Python."""
+NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
+"""Networks as they are printed."""
+
+
+@dataclass(frozen=True, eq=False)
+class PhotoPlan:
+    """What will be trained on a folder of photos."""
+
+    photos: Photos
+    recipe: Recipe
+    """Of the run itself, with the labels that it holds out."""
+    check: Check
+    place: Path
+    """The run's folder."""
+    device: str
+    encoder: Encoder | None = None
+    """A pretrained network with its weights."""
+    start: Recipe | None = None
+    """Features that are learned without labels before."""
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the encoder stays as it is, so that nothing but a table of features is fitted."""
+        return is_frozen(self.recipe)
+
+    @property
+    def inputs(self) -> Recipe:
+        """The recipe without a start of its own, which lies below the run and is trained again with it."""
+        return self.recipe if self.start is None else replace(self.recipe, start="")
+
+    def words(self, eager: bool = False) -> str:
+        """What will be trained, how it is checked and how long it takes."""
+        recipe, begins = self.recipe, ""
+        if recipe.first_classifier == "text":
+            begins = (
+                " The classifier starts from the class names, which the encoder reads as English; if they are not: "
+                "--set first_classifier=random."
+            )
+        network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
+        if self.encoder is not None:
+            name = f"{self.encoder.name}, {'frozen' if self.frozen else 'fine-tuned'}"
+            network = name[0].upper() + name[1:]
+        elif self.device == "cpu" and lite0_is_installed():
+            hint = " A pretrained network is usually far better: --encoder efficientnet-lite0."
+        about = f"{network}, at {self._size()}"
+        if self.frozen and self.encoder is not None:
+            took = in_words(len(self.photos.labels) * seconds_an_image(self.encoder, recipe.image_size))
+            when = f"About {took} on {cores(self.device)} to encode the photos that are not encoded yet."
+            return f"{about}. {self.check.words()} {when}{begins}"
+        seconds, features = 0.0, ""
+        if self.start is not None:
+            seconds = estimate_start(self.start, self.device, eager)
+            steps = f"{self.start.steps:,} steps; to skip this: --set start="
+            features = f"1 of 2: learn features without labels, {steps}. 2 of 2: "
+        runs = count_runs(recipe, self.check)
+        took = in_words(seconds + estimate(recipe, self.photos, self.check, self.device, eager))
+        several = f", in {runs} runs" if runs > 1 else ""
+        when = f"About {took} on {cores(self.device)}{several}."
+        return f"{features}{about}, {recipe.steps:,} steps. {self.check.words()} {when}{hint}{begins}"
+
+    def _size(self) -> str:
+        own = self.recipe.image_size
+        side = own if self.encoder is None else self.encoder.image_size
+        enlarged = own < side and self.encoder is not None and self.encoder.any_size
+        smaller = f" (photos of {own} are enlarged; faster and less accurate: --set image_size={own})"
+        return f"{side} x {side} pixels{smaller if enlarged else ''}"
+
+
+def plan(
+    photos: Photos,
+    device: str,
+    encoder: str | None = None,
+    method: str | None = None,
+    settings: Sequence[str] = (),
+    out: Path | None = None,
+    resume: bool = False,
+) -> PhotoPlan:
+    """Choose what to train on these photos. ``encoder`` and ``method`` are names."""
+    loaded = None if encoder is None else encoder_for(photos, device, encoder, settings)
+    named = None if encoder is None or loaded is None else (encoder, loaded)
+    recipe, start = choose_with_start(photos, device, named, settings, out, resume, method)
+    place = out or Path("runs") / recipe.name
+    if is_frozen(recipe):
+        return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded)
+    check = check_for(photos, seed=recipe.seed)
+    return PhotoPlan(photos, with_check(recipe, check), check, place, device, loaded, start)
+
+
+def train(
+    planned: PhotoPlan, resume: bool = False, workers: int = 2, resume_command: str = AGAIN, eager: bool = False
+) -> Outcome:
+    """Train what was planned into its folder."""
+    recipe, place, device = planned.recipe, planned.place, planned.device
+    if planned.frozen and planned.encoder is not None:
+        return train_frozen(recipe, planned.encoder.to(device), place, resume, resume_command)
+    return train_networks(recipe, planned.check, place, resume, device, workers, resume_command, eager, planned.start)
 
 
 def train_photos(
@@ -37,11 +134,12 @@ def train_photos(
     folders: str | None = None,
     allow_alike: bool = False,
     allow_names: bool = False,
+    method: str | None = None,
 ) -> SavedModel:
     """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
-    The same choices are made as by ``debiaspl train``, and the same files written: predictions of every photo, the
-    supervised baseline, what was measured (``results.json``) and the report (``report.html``).
+    The same choices are made as by ``debiaspl train``, and the same files written: predictions of every photo, what was
+    measured (``results.json``), also for the models that it is compared with, and the report (``report.html``).
 
     Args:
         folder: class folders and ``unlabeled/``, or any photos, with labels.
@@ -55,35 +153,16 @@ def train_photos(
         folders: beside a table, whether class folders are labels too: ``use`` or ``ignore``.
         allow_alike: class names may differ in capital letters or spaces alone.
         allow_names: names such as ``rest`` or ``owl,heron`` are classes.
+        method: ``debiaspl``, ``fixmatch``, ``supervised``, ALGORITHM or ALGORITHM+CORRECTION; by default chosen from
+            the photos and the machine.
     """
     photos = survey(Path(folder), None if labels is None else Path(labels), Columns(*columns), folders == "use")
     Allowed(allow_alike, allow_names, folders, python=True).check(photos)
     machine = find_device(device).type
-    named = None if encoder is None else (encoder, encoder_for(photos, machine, encoder, settings))
-    place = None if out is None else Path(out)
-    recipe, start = choose_with_start(photos, machine, named, settings, place, resume)
-    place = place or Path("runs") / recipe.name
-    train_and_mark(recipe, check_for(photos, seed=recipe.seed), place, resume, machine, start=start)
-    report_of_photos(place, Path(folder))
-    return load_model(place, machine)
-
-
-def train_and_mark(
-    recipe: Recipe,
-    check: Check,
-    place: Path,
-    resume: bool,
-    device: str,
-    workers: int = 2,
-    go_on: str = AGAIN,
-    eager: bool = False,
-    start: Recipe | None = None,
-) -> Outcome:
-    """Train, and record which features are saved, for the estimate of the next run."""
-    outcome = train_runs(recipe, check, place, resume, device, workers, go_on, eager, start)
-    if is_frozen(recipe):
-        write_bytes(mark_of_features(recipe, device, place), b"")
-    return outcome
+    planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
+    train(planned, resume)
+    report_of_photos(planned.place, photos.folder)
+    return load_model(planned.place, machine)
 
 
 def report_of_photos(place: Path, photos: Path) -> Path:

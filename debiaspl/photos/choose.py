@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from debiaspl.encoders import Encoder
+from debiaspl.features.crosscheck import SUPERVISED
+from debiaspl.features.fit import LINEAR
 from debiaspl.models import TrainedNetwork
 from debiaspl.photos.survey import Photos
 from debiaspl.recipes.frozen import frozen
 from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.training import Choice, Recipe
+from debiaspl.training.method import with_method
 from debiaspl.training.parts import find
 
 MEMORY = 2e9
@@ -44,7 +47,7 @@ def choose(
     least = find("network", chosen.network.name).least_side
     chosen = replace(chosen, image_size=max(chosen.image_size, least))
     if photos.unlabeled == 0:
-        chosen = supervised(chosen)
+        chosen = with_method(chosen, SUPERVISED)
     return replace(chosen, stream=is_large(photos, chosen.image_size))
 
 
@@ -53,30 +56,14 @@ def is_large(photos: Photos, side: int) -> bool:
     return len(photos.labels) * 3 * side**2 > MEMORY
 
 
-def supervised(recipe: Recipe) -> Recipe:
-    """The baseline: the same recipe with the labels only."""
-    return replace(
-        recipe,
-        algorithm=Choice("supervised"),
-        correction=Choice("none"),
-        # The graph would have looked at the other photos; class names say nothing about them.
-        first_classifier="text" if recipe.first_classifier == "text" else "random",
-    )
-
-
-def graph_labels(recipe: Recipe) -> Recipe:
-    """The same recipe with labels that spread over the graph of the features, and no pseudo-labels of its own."""
-    return replace(recipe, algorithm=Choice("graph"), correction=Choice("none"), first_classifier="graph")
-
-
 def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
     """DebiasPL that starts from labels spread over the graph of the features: docs/own-photos.md."""
     own = replace(
         base,
         image_size=min(photos.side, encoder.image_size),
         first_classifier="graph",
-        algorithm=Choice("fixmatch", {"threshold": 0.7, "joint": False}),
-        correction=Choice("debiaser", {"strength": 0.5}),
+        algorithm=LINEAR.algorithm,
+        correction=LINEAR.correction,
     )
     return frozen(own, len(photos.labels), name, encoder.architecture)
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from debiaspl.features.chance import wilson
-from debiaspl.photos.evidence import TrainedCandidate, paired
-from debiaspl.photos.run import Outcome
+from debiaspl.features.crosscheck import Candidate, paired
+from debiaspl.photos.outcome import Outcome
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
 UNEVEN = 3
@@ -30,7 +30,7 @@ def caption(outcome: Outcome) -> str:
 
 def _balanced(outcome: Outcome) -> str:
     """A note that balanced labels do not measure the accuracy on a long-tailed folder."""
-    labels, predicted = outcome.semi.get("labels", []), outcome.semi.get("check", {}).get("predicted", [])
+    labels, predicted = outcome.results.get("labels", []), outcome.results.get("check", {}).get("predicted", [])
     if not predicted or len(set(labels)) > 1 or max(predicted) < UNEVEN * max(min(predicted), 1):
         return ""
     return (
@@ -52,11 +52,6 @@ def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
     numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
     if run.right == baseline.right:
         numbers = f"{run.name} and the supervised model both have {run.right} of {run.checked} labels right"
-    if found is None:
-        return (
-            f"{numbers}. A part of this was trained by an earlier version, which did not record which labels were "
-            "right, so the difference cannot be tested."
-        )
     are = "label is" if found.more == 1 else "labels are"
     apart = f"{found.more} {are} right only with {run.name}, {found.less} only with the supervised model"
     if not found.significant:
@@ -75,15 +70,22 @@ def handed_out(outcome: Outcome, place: Path) -> str:
     chosen, run = outcome.chosen, outcome.candidates[-1]
     if chosen is run:
         return f"predict, next and export use this model: {run.name}."
+    better = (
+        f"it is significantly better on these labels than {run.name}: {chosen.right} of {chosen.checked} right instead "
+        f"of {run.right}."
+    )
+    if not chosen.folder:
+        return (
+            f"The model of the run is {chosen.name}, because {better} Its predictions are in {place}/predictions.csv."
+        )
     return (
-        f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, because it is "
-        f"significantly better on these labels than {run.name}: {chosen.right} of {chosen.checked} right instead of "
-        f"{run.right}. Its predictions of every photo are in {place / chosen.folder / 'predictions.csv'}. To use "
-        f"{run.name} anyway, remove {place / 'chosen.json'}."
+        f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, because {better} Its "
+        f"predictions of every photo are in {place / chosen.folder / 'predictions.csv'}. To use {run.name} anyway, "
+        f"remove {place / 'chosen.json'}."
     )
 
 
-def _row(one: TrainedCandidate) -> tuple[str, ...]:
+def _row(one: Candidate) -> tuple[str, ...]:
     low, high = wilson(one.right, one.checked)
     return (
         one.name,
@@ -91,5 +93,5 @@ def _row(one: TrainedCandidate) -> tuple[str, ...]:
         f"{one.checked:,}",
         f"{100 * one.right / one.checked:.0f} %",
         f"{100 * low:.0f} to {100 * high:.0f} %",
-        f"{100 * one.results['worst_recall']:.0f} %",
+        f"{100 * one.worst_recall:.0f} %",
     )

@@ -1,9 +1,9 @@
-"""The runs of one training on photos: folds for the check, models to compare with, and the run itself."""
+"""Photos with a network that learns its features: a run, the supervised one, and one for each fold of the check."""
 
 import re
 import shutil
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,66 +12,37 @@ import torch
 
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
+from debiaspl.features.crosscheck import Candidate, choose
 from debiaspl.photos.check import Check, cross_check
-from debiaspl.photos.choose import graph_labels, supervised
-from debiaspl.photos.evidence import DEBIASPL, GRAPH, SUPERVISED, TrainedCandidate, choose_by_evidence
+from debiaspl.photos.outcome import Outcome, methods_to_compare
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.first_classifier import refuse_random_features
-from debiaspl.training.frozen import FEATURES, is_frozen
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
+from debiaspl.training.method import method_of
 from debiaspl.training.results import Ending, Predict, on_the_test_set
 
-BASELINE, CHECKS, START = SUPERVISED, "check", "start"
+CHECKS, START = "check", "start"
 """Folders below the run's own."""
-NAMES = {"supervised": SUPERVISED, "graph": GRAPH, "fixmatch": "FixMatch"}
-"""Printed names, by algorithm; others are printed as they are."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the runs measured."""
-
-    candidates: tuple[TrainedCandidate, ...]
-    """The models to compare with, and, last, the run itself."""
-    check: Check
-    chosen: TrainedCandidate
-    """The one that is used."""
-
-    @property
-    def semi(self) -> dict[str, Any]:
-        """Results of the run itself."""
-        return self.candidates[-1].results
-
-    @property
-    def baseline(self) -> TrainedCandidate | None:
-        """The supervised model; None where the run itself is supervised."""
-        return self.candidates[0] if len(self.candidates) > 1 else None
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the features are those of a frozen encoder, which is what was measured on many folders."""
-        return any(one.name == GRAPH for one in self.candidates)
-
-
-def train_photos(
+def train_networks(
     recipe: Recipe,
     check: Check,
     out: Path,
     resume: bool = False,
     device: str | None = None,
     workers: int = 2,
-    go_on: str = "train_photos(..., resume=True)",
+    resume_command: str = "train_photos(..., resume=True)",
     eager: bool = False,
     start: Recipe | None = None,
 ) -> Outcome:
-    """Train the recipe into ``out``, the supervised baseline into ``out/supervised``, with a frozen encoder the labels
-    of the graph into ``out/graph`` and, where labels are cross-checked, a run for each fold into ``out/check``. Runs
-    that have ended are not repeated. Where they begin with a ``start`` of their own, that is trained first, into
-    ``out/start``. Where another than the run itself is significantly better on the labels, it is used instead."""
+    """Train the recipe into ``out``, the supervised baseline into ``out/supervised`` and, where labels are
+    cross-checked, a run for each fold into ``out/check``. Runs that have ended are not repeated. Where they begin with
+    a ``start`` of their own, that is trained first, into ``out/start``. Where the baseline is significantly better on
+    the labels, it is used instead."""
     refuse_random_features(recipe)
-    recipe = with_check(recipe, check)
     run = Run.at(out, recipe, resume)
     ended = run.results()
     images = None if ended else read_photos(recipe)
@@ -79,50 +50,32 @@ def train_photos(
         check = _with_what_was_read(check, images, ended)
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
-    features = out.resolve().parent / FEATURES
-    options = RunOptions(True, device, workers, eager=eager, go_on=go_on, features=features)
-    methods = candidates(recipe)
+    options = RunOptions(True, device, workers, eager=eager, go_on=resume_command)
+    methods = {("" if one is recipe else name): one for name, one in methods_to_compare(recipe, frozen=False).items()}
     numbered = _Numbered(count_runs(recipe, check), "" if start is None else "2 of 2: ")
     try:
         if start is not None and ended is None:
             train_as(replace(options, part="1 of 2: learning features"), start, out / START, images)
-        results = [_trained(each, out, options, check, images, numbered, folder) for folder, each in methods]
+        results = [_trained(one, out, options, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
-        raise Interrupted(f"Stopped. Resume with: {go_on}", signal.SIGINT) from None
-    found = tuple(
-        TrainedCandidate(name_of(each), one, folder) for (folder, each), one in zip(methods, results, strict=True)
+        raise Interrupted(f"Stopped. Resume with: {resume_command}", signal.SIGINT) from None
+    candidates = tuple(
+        Candidate(method_of(one), result["confusion"], frozenset(result["check"].get("right", ())), folder=folder)
+        for (folder, one), result in zip(methods.items(), results, strict=True)
     )
-    chosen = choose_by_evidence(found, check.folds > 0)
+    chosen = choose(candidates, check.folds > 0)
     hand_out(out, chosen.folder)
-    return Outcome(found, check, chosen)
-
-
-def candidates(recipe: Recipe) -> list[tuple[str, Recipe]]:
-    """What is trained, with the folder below the run's own: models to compare with, and, last, the run itself."""
-    if recipe.algorithm.name == "supervised":
-        return [("", recipe)]
-    others = [(BASELINE, supervised(recipe))]
-    if is_frozen(recipe) and recipe.algorithm.name != "graph":
-        others.append((GRAPH, graph_labels(recipe)))
-    return [*others, ("", recipe)]
-
-
-def name_of(recipe: Recipe) -> str:
-    """The printed name: DebiasPL for any algorithm with the Debiaser."""
-    if recipe.correction.name == "debiaser":
-        return DEBIASPL
-    name = NAMES.get(recipe.algorithm.name, recipe.algorithm.name)
-    return name if recipe.correction.name == "none" else f"{name}, {recipe.correction.name}"
+    return Outcome(candidates, check, chosen, results[-1])
 
 
 def fold_name(recipe: Recipe, fold: int) -> str:
-    """The folder of a fold, after the method as it is printed. An algorithm may be a path, which must not lead out."""
-    return re.sub(r"[^\w+.-]+", "-", f"{name_of(recipe)}-fold{fold}".lower()).strip("-")
+    """The folder of a fold, after the method. An algorithm may be a path, which must not lead out."""
+    return re.sub(r"[^\w+.-]+", "-", f"{method_of(recipe)}-fold{fold}".lower()).strip("-")
 
 
 def count_runs(recipe: Recipe, check: Check) -> int:
     """The number of runs: a final one and those of the folds, for every candidate."""
-    return len(candidates(recipe)) * (1 + (check.folds if check.all_in_turn else 0))
+    return len(methods_to_compare(recipe, frozen=False)) * (1 + (check.folds if check.all_in_turn else 0))
 
 
 class _Numbered:
@@ -133,7 +86,7 @@ class _Numbered:
 
     def next(self, recipe: Recipe, fold: str = "") -> str:
         self.begun += 1
-        method = name_of(recipe)
+        method = method_of(recipe)
         told = f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
         return f"{self.before}{told or method}" if self.before else told
 
@@ -234,12 +187,11 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
     found = predict(replace(task, labeled=hidden).every_image())
     predicted = torch.bincount(found.label, minlength=labeled.num_classes).tolist()
-    right: list[str] | None = None
+    right: list[str] = []
     if parts:
         confusion = torch.tensor([part["confusion"] for part in parts]).sum(0).tolist()
         how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"
-        kept = [part.get("check", {}).get("right") for part in parts]  # earlier versions did not keep them
-        right = None if None in kept else sorted(name for names in kept for name in names)
+        right = sorted(name for part in parts for name in part["check"]["right"])
     elif check.folds:
         held_out = predict(task.test)
         confusion, right = held_out.confusion, _right(held_out)
@@ -248,6 +200,6 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
         confusion = predict(task.test).confusion
         how = "the labels it was trained with, as there are no others: this says nothing about other photos"
     kind = "none" if not check.folds else "cross-check" if parts else "held-out"
-    told: dict[str, Any] = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted}
-    more = {"check": told if right is None else {**told, "right": right}, "learned_from": list(task.labeled.ids)}
+    told = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted, "right": right}
+    more = {"check": told, "learned_from": list(task.labeled.ids)}
     return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)

@@ -7,14 +7,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from debiaspl.cli.train import _plan
 from debiaspl.photos import run
 from debiaspl.photos import start as start_module
-from debiaspl.photos.check import check_for
-from debiaspl.photos.choose import supervised
+from debiaspl.photos.api import plan
 from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
 from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
+from debiaspl.training.method import with_method
 from tests.photos.digits import write_digits
 from tests.photos.test_choose import made
 from tests.photos.user import debiaspl
@@ -57,7 +56,7 @@ def test_features_are_learned_first_and_all_runs_begin_with_them(photos, tmp_pat
     said = list(dict.fromkeys(part for part in told if part))
     assert said[0] == "1 of 2: learning features"
     assert said[1] == "2 of 2: run 1 of 8 (supervised, fold 1 of 3)"
-    assert said[-1] == "2 of 2: run 8 of 8 (DebiasPL)"
+    assert said[-1] == "2 of 2: run 8 of 8 (debiaspl)"
     assert results(out / "start")["labels"] == []  # the labels of the folds have taught it nothing
     digest = hashlib.sha256((out / "start" / "model.safetensors").read_bytes()).hexdigest()
     parts = [out, out / "supervised", *(out / "check").iterdir()]
@@ -139,9 +138,10 @@ def test_the_time_is_told_before_there_is_a_start(tmp_path):
     assert recipe.first_classifier == "graph"
     timed = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("debiaspl.photos.duration.estimate", lambda recipe, *others: timed.append(recipe) or 60.0)
-        patched.setattr("debiaspl.photos.duration.estimate_start", lambda *others: 60.0)
-        patched.setattr("debiaspl.photos.duration.cores", lambda machine: "a GPU")
-        assert "1 of 2" in _plan(recipe, photos, check_for(photos), "cuda", None, False, start)
-    assert [(one.start, one.first_classifier) for one in timed] == [("", "random")]
-    assert supervised(recipe).first_classifier == "random"  # from the labels alone
+        patched.setattr(
+            "debiaspl.photos.duration._seconds_a_step", lambda recipe, *others: timed.append(recipe) or 0.01
+        )
+        planned = plan(photos, "cuda", out=tmp_path / "run")
+        assert "1 of 2" in planned.words()
+    assert [(one.start, one.first_classifier) for one in timed[1:]] == [("", "random")]
+    assert with_method(recipe, "supervised").first_classifier == "random"  # from the labels alone

@@ -10,12 +10,11 @@ import torch
 
 pytest.importorskip("transformers")
 
-from debiaspl.cli.train import size
 from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.given import fold_of
 from debiaspl.data.table_form import Columns
 from debiaspl.encoders import load_encoder
-from debiaspl.photos.api import encoder_for
+from debiaspl.photos.api import encoder_for, plan
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, wanted_size, working_size
 from debiaspl.photos.survey import Photos, survey
@@ -132,9 +131,7 @@ def test_an_image_size_acts_or_is_refused(place):
     encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
     recipe = choose(photos, "cpu", (folder, encoder)).changed(image_size=48)
     assert encoder.image_size == recipe.image_size == recipe.network.settings["architecture"]["image_size"] == 48
-    small = choose(photos, "cpu", (folder, encoder))
-    assert size(recipe, encoder) == "48 x 48 pixels"
-    assert size(small, encoder).startswith(f"48 x 48 pixels (photos of {SIDE} are enlarged; faster")
+    assert " at 48 x 48 pixels. " in plan(photos, "cpu", str(place / "encoder"), None, ["image_size=48"]).words()
     fixed = SimpleNamespace(image_size=224, any_size=False, name="vit")
     with pytest.raises(ValueError, match="image_size is 448, but vit takes images of 224 x 224 only"):
         wanted_size(["steps=3", "image_size=448"], fixed)

@@ -1,0 +1,103 @@
+"""A frozen encoder on images: each is encoded once, and what follows needs only the table of features."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from debiaspl.data import DataError, ImageSet, Task, Vectors
+from debiaspl.data.errors import shown
+from debiaspl.encoders import Encoder, features_of
+from debiaspl.encoders.text import refuse_without_text, text_classifier
+from debiaspl.features.fit import FeatureTable
+from debiaspl.training.build import check
+from debiaspl.training.errors import Interrupted, RunError
+from debiaspl.training.first_classifier import TEXT, text_head
+from debiaspl.training.log import ProgressLine
+from debiaspl.training.recipe import Recipe
+from debiaspl.training.signals import stop_requests
+
+FEATURES = ".features"
+"""Folder beside a run in which features are kept."""
+HIDE = "hide"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedImages:
+    """The images that could be read, with their features."""
+
+    images: ImageSet
+    table: FeatureTable
+    skipped: dict[str, str]
+    """Files that could not be read, with the reason."""
+    lengths: tuple[float, float]
+    """Mean lengths of the features, relative to their mean and to 0."""
+
+
+def is_frozen(recipe: Recipe) -> bool:
+    return recipe.network.name == "encoder" and bool(recipe.network.settings.get("frozen"))
+
+
+def refuse_for_frozen(recipe: Recipe, images: ImageSet) -> None:
+    """Raise for what would have no effect, or cannot work, with a frozen encoder; nothing is computed."""
+    if recipe.start:
+        raise RunError(
+            f"start is {recipe.start}, but a frozen encoder keeps its own weights, so the start would not be used. "
+            "Leave it out, or train the encoder: --set frozen=false."
+        )
+    if recipe.strong.name != HIDE:
+        raise ValueError(
+            f"strong is {recipe.strong.name}, which changes images, but a frozen encoder sees each image once, as it "
+            "is. Use strong=hide, which hides some of the features; or train the encoder: --set frozen=false."
+        )
+    if recipe.validation or recipe.evaluate_every:
+        name = "validation" if recipe.validation else "evaluate_every"
+        raise ValueError(f"{name} is {getattr(recipe, name)}, but the labels are cross-checked. Use {name}=0.")
+    if recipe.first_classifier == TEXT:
+        refuse_without_text(str(recipe.network.settings["source"]))
+    blank = ImageSet(Vectors(torch.zeros(len(images), 1, 1)), images.labels, images.classes, images.ids)
+    labeled = blank.select((images.labels >= 0).nonzero().flatten())
+    check(recipe, Task(labeled, blank.without_labels(), labeled))
+
+
+def encode_images(images: ImageSet, encoder: Encoder, folder: Path, name: str, resume_command: str) -> EncodedImages:
+    """Encode each image once; features that are already in the folder are not computed again. Ctrl-C stops after a
+    batch, and what is done is kept."""
+    line = ProgressLine(f"{name}, features:", 0, len(images), unit="image")
+    with line, stop_requests() as stop_requested:
+
+        def watch(done: int, total: int) -> None:
+            line.show(done, {"losses": {}})
+            if asked := stop_requested():
+                kept = f"the features of {done:,} of {total:,} images are kept"
+                raise Interrupted(f"Stopped; {kept}. Resume with: {resume_command}", asked)
+
+        values, skipped = features_of(images, encoder, folder, watch)
+    read = torch.tensor([number for number in range(len(images)) if number not in skipped], dtype=torch.int64)
+    bad = {images.ids[number]: why for number, why in skipped.items()}
+    if not len(read):
+        raise DataError(f"none of {len(images):,} images can be read: {shown([f'{n} ({w})' for n, w in bad.items()])}.")
+    readable = images.select(read) if bad else images
+    _refuse_lost(images, readable)
+    table = FeatureTable(values[read], unit=True, device=torch.device("cpu"))
+    centred = (values[read] - table.scaling.mean).norm(dim=-1).mean()
+    return EncodedImages(readable, table, bad, (float(centred), float(values[read].norm(dim=-1).mean())))
+
+
+def class_name_weights(recipe: Recipe, encoded: EncodedImages, classes: Sequence[str]) -> dict[str, Tensor] | None:
+    """The first classifier from the class names, if the recipe begins with it."""
+    if recipe.first_classifier != TEXT:
+        return None
+    scaling, (centred, length) = encoded.table.scaling, encoded.lengths
+    text = text_classifier(str(recipe.network.settings["source"]), classes)
+    weight, bias = text_head(text, scaling.mean, centred / float(scaling.gain), length)
+    return {"head.weight": weight, "head.bias": bias}
+
+
+def _refuse_lost(images: ImageSet, readable: ImageSet) -> None:
+    lost = set(images.labels.tolist()) - set(readable.labels.tolist()) - {-1}
+    if lost:
+        names = ", ".join(images.classes[label] for label in sorted(lost))
+        raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")
