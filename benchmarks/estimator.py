@@ -34,7 +34,7 @@ from sklearn.svm import SVC
 
 from debiaspl import DebiasedClassifier
 from debiaspl._processes import cores_in_words
-from debiaspl.data import few_labels
+from debiaspl.data import FewLabels
 
 ROOT = Path(__file__).parent.parent
 PER_CLASS = 4
@@ -62,7 +62,7 @@ def grid() -> dict[str, dict[str, Any]]:
 
 
 def labels_of(truth: np.ndarray, seed: int) -> np.ndarray:
-    known = few_labels(torch.from_numpy(truth), PER_CLASS, seed).labeled.numpy()
+    known = FewLabels(PER_CLASS).split(torch.from_numpy(truth), seed).labeled.numpy()
     labels = np.full_like(truth, -1)
     labels[known] = truth[known]
     return labels

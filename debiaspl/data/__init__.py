@@ -8,9 +8,9 @@ from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import load
 from debiaspl.data.lazy import LazyImages
 from debiaspl.data.open import open_data, with_test_set
-from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
+from debiaspl.data.splits import FewLabels, LongTail, Mismatch, Split, Splitter, TwoTails, hold_out_labels
 from debiaspl.data.stream import IndexStream
-from debiaspl.data.task import PROTOCOLS, FewLabels, Hints, LongTail, Mismatch, Splitter, Task, TwoTails, digest
+from debiaspl.data.task import PROTOCOLS, Hints, Task, digest
 from debiaspl.data.unlabeled import NoLabels
 from debiaspl.data.vectors import Vectors
 
@@ -37,14 +37,10 @@ __all__ = [
     "Vectors",
     "digest",
     "feed",
-    "few_labels",
     "hold_out_labels",
     "in_order",
     "load",
     "loaded",
-    "long_tail",
-    "mismatch",
     "open_data",
-    "two_tails",
     "with_test_set",
 ]

@@ -5,7 +5,8 @@ between versions, and with them every fold of every table.
 """
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,91 +24,150 @@ class Split(NamedTuple):
     unlabeled: Tensor
 
 
-def few_labels(labels: Labels, per_class: int, seed: int, labeled_also_unlabeled: bool = True) -> Split:
-    """``per_class`` labels of every class; all other images are unlabeled.
+class Splitter(Protocol):
+    """Decides which images of a labeled set keep their label, and which images are unlabeled ones."""
+
+    @property
+    def takes_further(self) -> bool:
+        """Whether images that the authors publish without labels are added to the unlabeled ones. False if the protocol
+        fixes the number of unlabeled images per class."""
+        ...
+
+    def split(self, labels: Tensor, seed: int) -> Split: ...
+
+
+@dataclass(frozen=True)
+class FewLabels:
+    """The same number of labels for every class; all other images are unlabeled.
 
     By default, as in the literature, labeled images are also unlabeled ones (FixMatch and its successors).
     """
-    classes = _positions(labels)
-    for number, positions in enumerate(classes):
-        if not 1 <= per_class <= len(positions):
-            raise ValueError(
-                f"per_class is {per_class}, but class {number} has {len(positions)} images; "
-                f"expected 1 to {min(map(len, classes))}."
-            )
-    return _split(_drawn(classes, [per_class] * len(classes), seed), classes, labeled_also_unlabeled)
+
+    takes_further: ClassVar[bool] = True
+    per_class: int = 4
+    """Labels per class."""
+    labeled_also_unlabeled: bool = True
+    """Whether labeled images are also used as unlabeled ones."""
+
+    def split(self, labels: Labels, seed: int) -> Split:
+        classes = _positions(labels)
+        for number, positions in enumerate(classes):
+            if not 1 <= self.per_class <= len(positions):
+                raise ValueError(
+                    f"per_class is {self.per_class}, but class {number} has {len(positions)} images; "
+                    f"expected 1 to {min(map(len, classes))}."
+                )
+        return _split(_drawn(classes, [self.per_class] * len(classes), seed), classes, self.labeled_also_unlabeled)
 
 
-def label_share(labels: Labels, share: float, seed: int, labeled_also_unlabeled: bool = False) -> Split:
-    """This share of every class, rounded, but at least one image, is labeled; all other images are unlabeled.
+@dataclass(frozen=True)
+class LabelShare:
+    """A labeled share of every class; all other images are unlabeled.
 
     The rule of the authors' code for ImageNet, whose classes have 732 to 1,300 images.
     """
-    if not 0 < share < 1:
-        raise ValueError(f"share is {share}, expected a share of each class in (0, 1), such as 0.01.")
-    classes = _positions(labels)
-    return _split(_drawn(classes, _shares(classes, share), seed), classes, labeled_also_unlabeled)
+
+    takes_further: ClassVar[bool] = True
+    share: float = 0.01
+    """Labeled share of each class, rounded, but at least one image."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images are also used as unlabeled ones."""
+
+    def split(self, labels: Labels, seed: int) -> Split:
+        if not 0 < self.share < 1:
+            raise ValueError(f"share is {self.share}, expected a share of each class in (0, 1), such as 0.01.")
+        classes = _positions(labels)
+        return _split(_drawn(classes, _shares(classes, self.share), seed), classes, self.labeled_also_unlabeled)
 
 
-def long_tail(
-    labels: Labels, gamma: float, labeled_fraction: float, seed: int, labeled_also_unlabeled: bool = False
-) -> Split:
-    """Class c keeps ``int(n * gamma ** (-c / (C - 1)))`` images, where n is the size of the smallest class. Of those,
+@dataclass(frozen=True)
+class LongTail:
+    """Class sizes that decrease exponentially, and a labeled share of each class.
+
+    Class c keeps ``int(n * gamma ** (-c / (C - 1)))`` images, where n is the size of the smallest class. Of those,
     ``ceil(labeled_fraction * kept)`` are labeled, and the others are unlabeled. In CReST, which introduced this
-    protocol, labeled images are also unlabeled ones (``labeled_also_unlabeled``); in DebiasPL they are not.
+    protocol, labeled images are also unlabeled ones; in DebiasPL they are not.
     """
-    labeled, rest = _long_tail_parts(labels, gamma, labeled_fraction, seed)
-    return _split(labeled, labeled + rest, labeled_also_unlabeled)
+
+    takes_further: ClassVar[bool] = False
+    gamma: float = 100.0
+    """Size of the largest class over that of the smallest."""
+    labeled_fraction: float = 0.1
+    """Labeled share of each class."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images are also used as unlabeled ones."""
+
+    def split(self, labels: Labels, seed: int) -> Split:
+        labeled, rest = _long_tail_parts(labels, self.gamma, self.labeled_fraction, seed)
+        return _split(labeled, labeled + rest, self.labeled_also_unlabeled)
 
 
-def mismatch(labels: Labels, gamma: float, labeled_fraction: float, seed: int, unlabeled: str = "balanced") -> Split:
-    """The paper's mismatch: labels as in ``long_tail``; unlabeled images either of the same ``long-tail`` or
-    ``balanced``: the same number of every class, as many as the class with the fewest images left has."""
-    if unlabeled not in ("long-tail", "balanced"):
-        raise ValueError(f"unlabeled is {unlabeled!r}, expected 'long-tail' or 'balanced'.")
-    if unlabeled == "long-tail":
-        return long_tail(labels, gamma, labeled_fraction, seed)
-    labeled, _ = _long_tail_parts(labels, gamma, labeled_fraction, seed)
-    left = [np.setdiff1d(positions, known) for positions, known in zip(_positions(labels), labeled, strict=True)]
-    return _split(labeled, _drawn(left, [min(map(len, left))] * len(left), seed), True)
+@dataclass(frozen=True)
+class Mismatch:
+    """Labels from a long tail, and unlabeled images that are balanced (the same number of every class, as many as the
+    class with the fewest images left has) or from the same tail."""
+
+    takes_further: ClassVar[bool] = False
+    gamma: float = 200.0
+    """For the labels: size of the largest class over that of the smallest."""
+    labeled_fraction: float = 0.1
+    """Labeled share of each class of the tail."""
+    unlabeled: str = "balanced"
+    """``balanced`` or ``long-tail``."""
+
+    def split(self, labels: Labels, seed: int) -> Split:
+        if self.unlabeled not in ("long-tail", "balanced"):
+            raise ValueError(f"unlabeled is {self.unlabeled!r}, expected 'long-tail' or 'balanced'.")
+        labeled, rest = _long_tail_parts(labels, self.gamma, self.labeled_fraction, seed)
+        if self.unlabeled == "long-tail":
+            return _split(labeled, labeled + rest, False)
+        left = [np.setdiff1d(positions, known) for positions, known in zip(_positions(labels), labeled, strict=True)]
+        return _split(labeled, _drawn(left, [min(map(len, left))] * len(left), seed), True)
 
 
-def two_tails(
-    labels: Labels,
-    labeled_max: int,
-    unlabeled_max: int,
-    gamma: float,
-    seed: int,
-    unlabeled: str = "consistent",
-    labeled_also_unlabeled: bool = False,
-    unlabeled_gamma: float = 0.0,
-) -> Split:
-    """The N1/M1 protocol: class c has ``int(N1 * gamma ** (-c / (C - 1)))`` labels (N1 = ``labeled_max``). Of the M1 =
-    ``unlabeled_max`` unlabeled images, it has as many by the same rule (``consistent``), all M1 (``uniform``), or those
-    of the opposite class (``reversed``). ``unlabeled_gamma`` is a separate gamma for unlabeled images, if not 0.
+@dataclass(frozen=True)
+class TwoTails:
+    """The N1/M1 protocol: separate long tails for labels and unlabeled images.
 
-    M1 does not include labeled images: ``labeled_also_unlabeled`` adds them. DASO, ABC and SimPro leave them out; ACR,
-    CCL, CDMAD, CoSSL and DARP's FixMatch add them.
+    Class c has ``int(N1 * gamma ** (-c / (C - 1)))`` labels. Of the M1 unlabeled images, it has as many by the same
+    rule (``consistent``), all M1 (``uniform``), or those of the opposite class (``reversed``). M1 does not include
+    labeled images: DASO, ABC and SimPro leave them out; ACR, CCL, CDMAD, CoSSL and DARP's FixMatch add them.
     """
-    classes = _positions(labels)
-    labeled_sizes = _tail(labeled_max, gamma, len(classes))
-    unlabeled_sizes = _tail(unlabeled_max, unlabeled_gamma or gamma, len(classes))
-    if unlabeled == "uniform":
-        unlabeled_sizes = [unlabeled_max] * len(classes)
-    elif unlabeled == "reversed":
-        unlabeled_sizes = unlabeled_sizes[::-1]
-    elif unlabeled != "consistent":
-        raise ValueError(f"unlabeled is {unlabeled!r}, expected 'consistent', 'uniform' or 'reversed'.")
-    sizes = [first + second for first, second in zip(labeled_sizes, unlabeled_sizes, strict=True)]
-    for number, positions in enumerate(classes):
-        if sizes[number] > len(positions):
-            raise ValueError(
-                f"class {number} has {len(positions)} images, but {labeled_sizes[number]} labeled and "
-                f"{unlabeled_sizes[number]} unlabeled ones are needed. Lower labeled_max or unlabeled_max."
-            )
-    kept = _drawn(classes, sizes, seed)
-    labeled = [each[:number] for each, number in zip(kept, labeled_sizes, strict=True)]
-    return _split(labeled, kept, labeled_also_unlabeled)
+
+    takes_further: ClassVar[bool] = False
+    labeled_max: int = 500
+    """Number of labels of the largest class (N1)."""
+    unlabeled_max: int = 4000
+    """Number of unlabeled images of the largest class (M1)."""
+    gamma: float = 100.0
+    """Size of the largest class over that of the smallest."""
+    unlabeled: str = "consistent"
+    """``consistent``, ``uniform`` or ``reversed``."""
+    labeled_also_unlabeled: bool = False
+    """Whether labeled images are also used as unlabeled ones, in addition to the M1."""
+    unlabeled_gamma: float = 0.0
+    """For unlabeled images: size of the largest class over that of the smallest; 0: gamma."""
+
+    def split(self, labels: Labels, seed: int) -> Split:
+        classes = _positions(labels)
+        labeled_sizes = _tail(self.labeled_max, self.gamma, len(classes))
+        unlabeled_sizes = _tail(self.unlabeled_max, self.unlabeled_gamma or self.gamma, len(classes))
+        if self.unlabeled == "uniform":
+            unlabeled_sizes = [self.unlabeled_max] * len(classes)
+        elif self.unlabeled == "reversed":
+            unlabeled_sizes = unlabeled_sizes[::-1]
+        elif self.unlabeled != "consistent":
+            raise ValueError(f"unlabeled is {self.unlabeled!r}, expected 'consistent', 'uniform' or 'reversed'.")
+        sizes = [first + second for first, second in zip(labeled_sizes, unlabeled_sizes, strict=True)]
+        for number, positions in enumerate(classes):
+            if sizes[number] > len(positions):
+                raise ValueError(
+                    f"class {number} has {len(positions)} images, but {labeled_sizes[number]} labeled and "
+                    f"{unlabeled_sizes[number]} unlabeled ones are needed. Lower labeled_max or unlabeled_max."
+                )
+        kept = _drawn(classes, sizes, seed)
+        labeled = [each[:number] for each, number in zip(kept, labeled_sizes, strict=True)]
+        return _split(labeled, kept, self.labeled_also_unlabeled)
 
 
 def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:

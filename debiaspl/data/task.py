@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,105 +11,8 @@ from torch import Tensor
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.given import GivenLabels
 from debiaspl.data.images import ImageSet, content_digest, same_images
-from debiaspl.data.splits import Split, few_labels, hold_out_labels, label_share, long_tail, mismatch, two_tails
+from debiaspl.data.splits import FewLabels, LabelShare, LongTail, Mismatch, Splitter, TwoTails, hold_out_labels
 from debiaspl.data.unlabeled import NoLabels, without_classes
-
-
-class Splitter(Protocol):
-    """Decides which images of a labeled set keep their label, and which images are unlabeled ones."""
-
-    @property
-    def takes_further(self) -> bool:
-        """Whether images that the authors publish without labels are added to the unlabeled ones. False if the protocol
-        fixes the number of unlabeled images per class."""
-        ...
-
-    def split(self, labels: Tensor, seed: int) -> Split: ...
-
-
-@dataclass(frozen=True)
-class FewLabels:
-    """The same number of labels for every class."""
-
-    takes_further: ClassVar[bool] = True
-    per_class: int = 4
-    """Labels per class."""
-    labeled_also_unlabeled: bool = True
-    """Whether labeled images are also used as unlabeled ones."""
-
-    def split(self, labels: Tensor, seed: int) -> Split:
-        return few_labels(labels, self.per_class, seed, self.labeled_also_unlabeled)
-
-
-@dataclass(frozen=True)
-class LabelShare:
-    """A labeled share of every class."""
-
-    takes_further: ClassVar[bool] = True
-    share: float = 0.01
-    """Labeled share of each class, rounded, but at least one image."""
-    labeled_also_unlabeled: bool = False
-    """Whether labeled images are also used as unlabeled ones."""
-
-    def split(self, labels: Tensor, seed: int) -> Split:
-        return label_share(labels, self.share, seed, self.labeled_also_unlabeled)
-
-
-@dataclass(frozen=True)
-class LongTail:
-    """Class sizes that decrease exponentially, and a labeled share of each class."""
-
-    takes_further: ClassVar[bool] = False
-    gamma: float = 100.0
-    """Size of the largest class over that of the smallest."""
-    labeled_fraction: float = 0.1
-    """Labeled share of each class."""
-    labeled_also_unlabeled: bool = False
-    """Whether labeled images are also used as unlabeled ones."""
-
-    def split(self, labels: Tensor, seed: int) -> Split:
-        return long_tail(labels, self.gamma, self.labeled_fraction, seed, self.labeled_also_unlabeled)
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """Labels from a long tail, and unlabeled images that are balanced or from the same tail."""
-
-    takes_further: ClassVar[bool] = False
-    gamma: float = 200.0
-    """For the labels: size of the largest class over that of the smallest."""
-    labeled_fraction: float = 0.1
-    """Labeled share of each class of the tail."""
-    unlabeled: str = "balanced"
-    """``balanced`` or ``long-tail``."""
-
-    def split(self, labels: Tensor, seed: int) -> Split:
-        return mismatch(labels, self.gamma, self.labeled_fraction, seed, self.unlabeled)
-
-
-@dataclass(frozen=True)
-class TwoTails:
-    """The N1/M1 protocol: separate long tails for labels and unlabeled images."""
-
-    takes_further: ClassVar[bool] = False
-    labeled_max: int = 500
-    """Number of labels of the largest class (N1)."""
-    unlabeled_max: int = 4000
-    """Number of unlabeled images of the largest class (M1)."""
-    gamma: float = 100.0
-    """Size of the largest class over that of the smallest."""
-    unlabeled: str = "consistent"
-    """``consistent``, ``uniform`` or ``reversed``."""
-    labeled_also_unlabeled: bool = False
-    """Whether labeled images are also used as unlabeled ones, in addition to the M1."""
-    unlabeled_gamma: float = 0.0
-    """For unlabeled images: size of the largest class over that of the smallest; 0: gamma."""
-
-    def split(self, labels: Tensor, seed: int) -> Split:
-        sizes = self.labeled_max, self.unlabeled_max, self.gamma
-        more = self.unlabeled, self.labeled_also_unlabeled, self.unlabeled_gamma
-        return two_tails(labels, *sizes, seed, *more)
-
 
 PROTOCOLS: dict[str, Callable[..., Splitter]] = {
     "few-labels": FewLabels,

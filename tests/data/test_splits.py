@@ -8,10 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debiaspl.data import DataError, load
-from debiaspl.data.splits import Split, few_labels, hold_out_labels, long_tail, mismatch, two_tails
+from debiaspl.data.splits import FewLabels, LabelShare, LongTail, Mismatch, Split, TwoTails, hold_out_labels
 from debiaspl.recipes.cells import CELLS
 
 CIFAR = torch.arange(10).repeat_interleave(5000)[torch.randperm(50_000, generator=torch.Generator().manual_seed(0))]
+
+
+def few_labels(labels, per_class, seed) -> Split:
+    return FewLabels(per_class).split(labels, seed)
+
+
+def long_tail(labels, gamma, fraction, seed, **more) -> Split:
+    return LongTail(gamma, fraction, **more).split(labels, seed)
+
+
+def mismatch(labels, gamma, fraction, seed, unlabeled="balanced") -> Split:
+    return Mismatch(gamma, fraction, unlabeled).split(labels, seed)
+
+
+def two_tails(labels, labeled, unlabeled, gamma, seed, kind="consistent", **more) -> Split:
+    return TwoTails(labeled, unlabeled, gamma, kind, **more).split(labels, seed)
 
 
 def counts(labels: torch.Tensor, positions: torch.Tensor) -> list[int]:
@@ -43,12 +59,12 @@ def test_mismatch_keeps_the_labels_and_balances_the_others():
     ("kind", "first", "last"), [("consistent", 4000, 40), ("uniform", 4000, 4000), ("reversed", 40, 4000)]
 )
 def test_two_tails_has_the_literatures_counts(kind, first, last):
-    split = two_tails(CIFAR, 500, 4000, 100, seed=0, unlabeled=kind)
+    split = two_tails(CIFAR, 500, 4000, 100, seed=0, kind=kind)
     labeled, unlabeled = counts(CIFAR, split.labeled), counts(CIFAR, split.unlabeled)
     assert labeled == [int(500 * 100 ** (-c / 9)) for c in range(10)]
     assert (unlabeled[0], unlabeled[-1]) == (first, last)
     assert not overlap(split)
-    both = two_tails(CIFAR, 500, 4000, 100, seed=0, unlabeled=kind, labeled_also_unlabeled=True)
+    both = two_tails(CIFAR, 500, 4000, 100, seed=0, kind=kind, labeled_also_unlabeled=True)
     assert torch.equal(both.labeled, split.labeled)
     assert len(overlap(both)) == len(split.labeled)
 
@@ -201,3 +217,19 @@ def test_labels_may_be_a_tensor_an_array_or_a_list(name):
 def test_what_are_no_labels(labels):
     with pytest.raises(ValueError, match=r"labels have shape .* and type .*, expected one whole number for each image"):
         few_labels(labels, 1, 0)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.01, [13, 7, 9, 1]), (0.002, [3, 1, 2, 1])])
+def test_each_class_gives_its_share_rounded_and_one_at_least(share, expected):
+    labels = torch.cat([torch.full((count,), label) for label, count in enumerate((1300, 732, 900, 40))])
+    split = LabelShare(share).split(labels, seed=0)
+    assert counts(labels, split.labeled) == expected
+    assert sorted(torch.cat(split).tolist()) == list(range(len(labels)))
+    assert len(LabelShare(share, labeled_also_unlabeled=True).split(labels, 0).unlabeled) == len(labels)
+    assert not torch.equal(split.labeled, LabelShare(share).split(labels, 1).labeled)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -1.0])
+def test_a_share_outside_its_range_teaches(share):
+    with pytest.raises(ValueError, match="share"):
+        LabelShare(share).split(CIFAR, 0)

@@ -14,7 +14,7 @@ from debiaspl.cli import app
 from debiaspl.data import Task, open_data
 from debiaspl.data.formats.imagenet import IMAGENET, read
 from debiaspl.data.known import SETS
-from debiaspl.data.task import LabelShare
+from debiaspl.data.splits import LabelShare
 from debiaspl.models import MODELS
 from debiaspl.recipes import recipe
 from debiaspl.recipes.lengths import IMAGENET_START
