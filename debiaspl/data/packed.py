@@ -25,6 +25,7 @@ from debiaspl.data.feed import in_order
 from debiaspl.data.images import ImageSet
 from debiaspl.data.lazy import LazyImages
 from debiaspl.files import parse_json, write_text, write_whole
+from debiaspl.files.whole import PARTIAL
 
 FORMAT = 2
 INDEX, PIXELS = "index.json", "images.bin"
@@ -92,14 +93,17 @@ def pack(batches: Iterable[tuple[Tensor, list[int], list[str]]], classes: tuple[
         write_text(out / INDEX, json.dumps(index))
     except BaseException:
         with suppress(OSError):
-            (out / PIXELS).unlink(missing_ok=True)
+            for name in (INDEX, PIXELS):
+                (out / name).unlink(missing_ok=True)
             out.rmdir()
         raise
     return len(ids)
 
 
 def refuse_packing_over(out: Path) -> None:
-    if os.path.lexists(out):
+    """Raise where ``out`` exists, unless it is what a killed process has left."""
+    begun = out.is_dir() and all(path.name == PIXELS or PARTIAL.fullmatch(path.name) for path in out.iterdir())
+    if os.path.lexists(out) and not begun:
         raise DataError(f"{out} exists already. Choose another name, or remove it.")
 
 

@@ -272,6 +272,7 @@ def test_packing_is_all_or_nothing(tmp_path):
         pack(failing(), ("x", "y"), tmp_path / "packed")
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "packed").mkdir()
+    (tmp_path / "packed" / "mine").touch()
     with pytest.raises(DataError, match="exists already"):
         pack(iter(()), ("x", "y"), tmp_path / "packed")
 
