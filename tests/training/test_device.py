@@ -45,29 +45,3 @@ def test_without_a_gpu(name, machine):
     hint = " If this machine has a GPU: PyTorch" if name[:1] in "cGg" and name else ""
     assert str(refused.value).startswith(f"the device is {name!r}, {expected} {NO_GPU}{hint}")
     assert ("was built only for CPUs" in str(refused.value)) == bool(hint)
-
-
-@pytest.mark.parametrize(
-    ("hidden", "words"), [(None, "does nvidia-smi show it"), ("", "CUDA_VISIBLE_DEVICES is '', which may hide it")]
-)
-def test_what_may_hide_a_gpu(hidden, words, machine):
-    machine(0, hidden=hidden)
-    with pytest.raises(RunError) as refused:
-        find_device("cuda")
-    assert f"{NO_GPU} If this machine has a GPU: {words}" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("gpu", "Use --device cuda, which is the first GPU, or --device cpu."),
-        ("CUDA", "Use --device cuda, which is the first GPU, or --device cpu."),
-        ("cuda:1", "Use --device cuda; to select this GPU, put CUDA_VISIBLE_DEVICES=1 in front of the command."),
-        ("cuda:7", "They are numbered from 0, and there is no 7. Use --device cuda, which is the first one."),
-    ],
-)
-def test_with_gpus(name, words, machine):
-    machine(2)
-    with pytest.raises(RunError) as refused:
-        find_device(name)
-    assert str(refused.value) == f"the device is {name!r}, expected cuda or cpu, and {TWO_GPUS} {words}"

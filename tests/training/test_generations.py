@@ -66,18 +66,6 @@ def test_a_run_stopped_in_a_later_generation_ends_with_the_same_bits(tmp_path, m
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-def test_a_run_that_resumes_before_a_generation_begins_it_again_with_the_same_bits(tmp_path, monkeypatch):
-    recipe = replace(CREST, checkpoint_every=3)
-    train(recipe, tmp_path / "whole")
-    stop_at(monkeypatch, LENGTH + 1)
-    with pytest.raises(RunError, match="stopped for the test"):
-        train(recipe, tmp_path / "run")
-    monkeypatch.undo()
-    assert checkpoint.newest(tmp_path / "run" / "checkpoint").step == LENGTH - 1
-    train(recipe, tmp_path / "run", resume=True)
-    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
 def test_images_in_any_place_are_adopted_and_resume_to_the_same_bits(tmp_path, monkeypatch, kind):
@@ -258,12 +246,6 @@ def test_the_prior_of_a_correction_begins_anew_with_the_student(tmp_path):
     train(changed(CREST, "momentum=0.999"), tmp_path / "run")
     prior = torch.tensor(log(tmp_path / "run")[0]["prior"])
     assert 0 < (prior - 0.1).abs().max() < 1e-3  # one step moves it by at most 0.001 * 0.9
-
-
-def test_crest_plus_saves_the_temperature_of_its_generation(tmp_path):
-    train(CREST_PLUS, tmp_path / "run")
-    tensors = checkpoint.newest(tmp_path / "run" / "checkpoint").tensors
-    assert tensors["algorithm.temperature"] == 0.5
 
 
 FORGETFUL = """

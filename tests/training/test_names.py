@@ -20,7 +20,12 @@ def test_one_idea_is_one_file(room):
 
 
 # A recipe's default is the paper's; the strong views of FixMatch's paper have its name.
-NAMED_FOR_A_REASON = {("recipe.py", "algorithm"), ("recipe.py", "strong"), ("parts.py", "STRONG")}
+NAMED_FOR_A_REASON = {
+    ("recipe.py", "algorithm"),
+    ("recipe.py", "strong"),
+    ("parts.py", "STRONG"),
+    ("method.py", "_OTHER_NAMES"),
+}
 
 
 def names_in(path: Path) -> Iterator[tuple[str, int]]:

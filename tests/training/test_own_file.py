@@ -49,6 +49,8 @@ class Other:
     pass
 """
 
+FIXMATCH = "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__("
+
 EVIL = """
 from pathlib import Path
 Path(__file__).with_name("executed").touch()
@@ -219,34 +221,17 @@ def test_an_argument_for_everything_else_is_no_setting(mine):
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        ("", "gone.py:Mine", "there is no file gone.py in "),
-        ("", "mine.py", "there is no algorithm named 'mine.py'"),
-        ("", "mine.py", "name the class too: mine.py:ClassName."),
-        (MINE, "mine.py:Mime", "mine.py has no class 'Mime', expected a class that extends debiaspl.algorithms."),
-        (MINE, "mine.py:Mime", "it has Mine."),
-        ("", "mine.py:Mine", "it has none."),
-        (MINE, "mine.py:Other", "mine.py:Other is not a class that extends debiaspl.algorithms.Algorithm"),
-        (MINE, "mine.py:Untouched", "mine.py:Untouched is not a class that extends debiaspl.algorithms.Algorithm"),
-        ("Mine = 3", "mine.py:Mine", "mine.py:Mine is not a class"),
-        ("\nx = 1 / 0", "mine.py:Mine", "mine.py could not be loaded: line 2: ZeroDivisionError: division by zero"),
-        ("class Mine(:", "mine.py:Mine", "mine.py could not be loaded: line 1: SyntaxError: invalid syntax"),
-        ("import no_such", "mine.py:Mine", "line 1: ModuleNotFoundError: No module named 'no_such'"),
-        ("import sys\nsys.exit(2)", "mine.py:Mine", "mine.py could not be loaded: line 2: SystemExit: 2"),
-        (
-            "from debiaspl.algorithms import Algorithm\nclass Mine(Algorithm):\n    pass",
-            "mine.py:Mine",
-            "mine.py:Mine does not define losses()",
-        ),
-        (
-            "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__(self): pass",
-            "mine.py:Mine",
-            "the constructor of mine.py:Mine has no argument correction",
-        ),
-        (
-            "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__(self, a, **rest): pass",
-            "mine.py:Mine",
-            "the constructor of mine.py:Mine has no default for a",
-        ),
+        ("", "gone.py:Mine", "no file"),
+        ("", "mine.py", "mine.py:ClassName"),
+        (MINE, "mine.py:Mime", "it has Mine"),
+        (MINE, "mine.py:Other", "extends debiaspl.algorithms.Algorithm"),
+        (MINE, "mine.py:Untouched", "extends debiaspl.algorithms.Algorithm"),
+        ("\nx = 1 / 0", "mine.py:Mine", "could not be loaded: line 2: ZeroDivisionError"),
+        ("class Mine(:", "mine.py:Mine", "could not be loaded: line 1: SyntaxError"),
+        ("import sys\nsys.exit(2)", "mine.py:Mine", "could not be loaded: line 2: SystemExit"),
+        ("from debiaspl.algorithms import Algorithm\nclass Mine(Algorithm):\n    pass", "mine.py:Mine", "losses()"),
+        (f"{FIXMATCH}self): pass", "mine.py:Mine", "correction"),
+        (f"{FIXMATCH}self, a, **rest): pass", "mine.py:Mine", "default for a"),
     ],
 )
 def test_mistakes_teach(mine, text, name, message):
@@ -291,11 +276,8 @@ def in_file(folder: Path, base: str, method: str, body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("torch.zeros(())", "a tensor of shape \\(\\)"),
         ("None", "nothing"),
-        ("{}", "a dict"),
         ("{'one': 1.5}", "a float for 'one'"),
-        ("{'one': torch.ones((), dtype=torch.int64)}", "type int64 for 'one'"),
         ("{'one': models.student(batch.labeled).mean(1)}", "shape \\(8,\\) .* for 'one', .* one.mean"),
         ("{'one': models.student(batch.labeled).mean().detach()}", "without a gradient"),
     ],
@@ -310,9 +292,7 @@ def test_losses_of_a_wrong_kind_name_the_file_and_the_line(mine, body, message):
     ("method", "body", "message"),
     [
         ("probabilities(self, weak_logits)", "weak_logits.softmax(-1).mean(0)", "shape \\(10,\\)"),
-        ("probabilities(self, weak_logits)", "weak_logits.softmax(-1).tolist()", "a list"),
         ("probabilities(self, weak_logits)", "(weak_logits - 9).log()", "not finite"),
-        ("margin(self, strong_logits, labels=None)", "None", "nothing"),
         ("labeled_margin(self, logits, labels=None)", "logits.argmax(-1)", "type int64"),
         ("classifier(self, head, mean_features)", "head.weight", "expected a torch.nn.Linear"),
     ],
@@ -324,7 +304,7 @@ def test_results_of_a_correction_of_a_wrong_kind_name_the_file_and_the_line(mine
     assert not (mine / "run").exists()
 
 
-@pytest.mark.parametrize("body", ["probabilities", "None", "probabilities.argmax(-1)[1:]"])
+@pytest.mark.parametrize("body", ["None", "probabilities.argmax(-1)[1:]"])
 def test_adopted_labels_of_a_wrong_kind_name_the_file_and_the_line(mine, body):
     name = in_file(mine, "CReST", "adopt(self, probabilities, generation)", body)
     recipe = replace(TINY, algorithm=Choice(name, {"generations": 2}), correction=Choice("none"))

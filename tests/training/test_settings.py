@@ -92,17 +92,3 @@ def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):
     listed = as_json("--set", f"algorithm={tmp_path}/mine.py:Mine")
     assert listed["last"]["help"] == "The threshold at the end."
     assert listed["threshold"]["help"].startswith("Labels less confident than this")
-
-
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        (["digits-11"], "Did you mean digits-10?"),
-        (["cifar100"], "there is no recipe named 'cifar100'"),
-        (["--set", "network=resnet51"], "there is no network named 'resnet51'"),
-    ],
-)
-def test_mistakes_get_a_message(typed, message):
-    ran = said(*typed)
-    assert ran.exit_code == 1
-    assert message in ran.stderr

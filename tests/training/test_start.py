@@ -102,10 +102,6 @@ def test_a_start_of_another_network_is_refused_before_anything_is_written(tmp_pa
     assert not (tmp_path / "run").exists()
 
 
-def test_what_a_start_is_measured_with_is_said(start):
-    assert results(start)["evaluated"].startswith("nearest class mean of the labeled images; the averaged weights")
-
-
 @pytest.mark.parametrize("named", ["~nobody-of-that-name/run", "no\\such\\place"])
 def test_a_start_that_is_nowhere(tmp_path, named):
     with pytest.raises(ValueError, match="was not found: looked for a file at"):

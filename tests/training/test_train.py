@@ -12,7 +12,6 @@ from torch import nn
 from debiaspl.data import FewLabels, ImageSet, IndexStream, Task, load
 from debiaspl.training import Choice, train
 from debiaspl.training import loop as loop_module
-from debiaspl.training.schedule import cosine
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
 
@@ -158,21 +157,6 @@ def test_a_step_that_is_let_go_is_gone_at_once():
     seen = weakref.ref(step)
     del step
     assert seen() is None
-
-
-def test_the_schedule_is_the_papers():
-    steps = 2**19
-    for step in (0, 1, steps // 2, steps - 1):
-        assert 0.03 * cosine(step, steps) == pytest.approx(0.03 * math.cos(7 * math.pi * step / (16 * steps)))
-    assert cosine(0, steps) == 1
-    assert cosine(steps, steps) == pytest.approx(0.19509, abs=1e-5)
-
-
-def test_an_arc_of_one_half_ends_at_zero():
-    assert cosine(0, 100, 0.5) == 1
-    assert cosine(100, 100, 0.5) == pytest.approx(0, abs=1e-12)
-    with pytest.raises(ValueError, match=r"arc is 0\.6, expected a number in"):
-        replace(TINY, arc=0.6)
 
 
 def test_the_learning_rate_follows_the_recipes_arc():
