@@ -17,10 +17,6 @@ from debiaspl.training.errors import RunError
 if TYPE_CHECKING:
     from rich.console import Console
 
-MORE = "..."
-"""Replaces what is cut off, in characters that every terminal has."""
-
-
 _logger = logging.getLogger("debiaspl")
 
 
@@ -151,9 +147,8 @@ class ProgressLine:
         print(prose(line, self._stream), file=self._stream, flush=True)
 
     def say(self, *parts: str) -> None:
-        """Show these parts on one line. If they do not fit, parts are dropped from the second last on; of the last two,
-        first what the last has in brackets is dropped, then the name is shortened, then the first is dropped: the last
-        one shows the position in the whole. There is room left for ``^C``, which a terminal adds when it is typed: on a
+        """Show these parts on one line. If they do not fit, parts are dropped from the second last on: the last one
+        shows the position in the whole. There is room left for ``^C``, which a terminal adds when it is typed: on a
         full line it would begin another one, and this one would stay."""
         if not self.shown or not self._stream.isatty():
             return
@@ -161,26 +156,10 @@ class ProgressLine:
         from rich.console import Console
 
         self._console = self._console or Console(file=self._stream)
-        room, kept = self._console.width - len("^C") - 1, list(parts)
-        while len(kept) > 2 and cell_len("  ".join(kept)) > room:
+        width, kept = self._console.width - len("^C") - 1, list(parts)
+        while len(kept) > 1 and cell_len("  ".join(kept)) > width:
             del kept[-2]
-        if cell_len("  ".join(kept)) > room:
-            kept[-1] = kept[-1].partition(" (")[0]
-        if len(kept) == 2 and cell_len("  ".join(kept)) > room:
-            first = self._shortened(kept[0], room - cell_len(kept[1]) - 2)
-            kept = [first, kept[1]] if first else [kept[1]]
         self._replace_line("  ".join(kept))
-
-    def _shortened(self, first: str, room: int) -> str:
-        """The part with a shorter name or none; empty if the rest does not fit: a truncated number would mislead."""
-        from rich.cells import cell_len, set_cell_size
-
-        name, rest = (self.name, first[len(self.name) :]) if first.startswith(self.name) else (first, "")
-        start = set_cell_size(name, max(room - cell_len(rest) - len(MORE), 0)).rstrip()
-        if start:
-            return start + MORE + rest
-        rest = rest.lstrip(" ,")
-        return rest if cell_len(rest) <= room else ""
 
     def _replace_line(self, text: str) -> None:
         """Not with ``rich.live``, which hides the cursor: a killed run would leave the terminal without one."""

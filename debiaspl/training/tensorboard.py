@@ -28,12 +28,16 @@ def event_files(folder: Path, number: int) -> Iterator[Callable[[dict[str, Any]]
         yield write
 
 
+MOST = 20
+"""Longest list, with a number per class, that is written: each becomes a chart."""
+
+
 def numbers(record: dict[Any, Any], prefix: str = "") -> dict[str, float]:
-    """All numbers of a record by name, those in groups and lists as ``losses/labeled`` and ``prior/3``."""
+    """All numbers of a record by name, those in groups and short lists as ``losses/labeled`` and ``prior/3``."""
     flat: dict[str, float] = {}
     for key, value in record.items():
         name = f"{prefix}{key}"
-        if isinstance(value, dict | list):
+        if isinstance(value, dict) or (isinstance(value, list) and len(value) <= MOST):
             inner: dict[Any, Any] = value if isinstance(value, dict) else dict(enumerate(value))
             flat |= numbers(inner, f"{name}/")
         elif isinstance(value, int | float) and name != "step":
