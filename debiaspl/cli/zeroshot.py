@@ -139,7 +139,7 @@ def zeroshot_command(
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from debiaspl.zeroshot.check import against_labels
-    from debiaspl.zeroshot.table import HEADER, columns_told
+    from debiaspl.zeroshot.table import HEADER, column_notes
 
     measured = (
         f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
@@ -148,7 +148,7 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
         else ("The accuracy is not known. To measure it with true labels: --evaluate truth.csv.")
     )
     print_table(filled_table(HEADER, [row.cells() for row in rows]))
-    say(f"{measured} {columns_told(rows)} {teacher.note}")
+    say(f"{measured} {column_notes(rows)} {teacher.note}")
     if evaluate:
         say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
 

@@ -24,9 +24,9 @@ from debiaspl.training.loop import RunOptions
 from debiaspl.training.run import OTHER_OUT
 from debiaspl.zeroshot import photos as folder_of_photos
 from debiaspl.zeroshot.check import ENOUGH_TO_TEST, FOLDS, LabelCheck, against_labels, check_with_labels
-from debiaspl.zeroshot.predictions import Predictions, shown_counts
+from debiaspl.zeroshot.predictions import Predictions, count_lines
 from debiaspl.zeroshot.student import DEBIASPL, FIXMATCH, TAUGHT, FrozenStudents, Student, Students, TrainedStudents
-from debiaspl.zeroshot.table import Row, columns_told, to_json, to_markdown
+from debiaspl.zeroshot.table import HEADER, Row, column_notes, markdown
 from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress
 from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
 
@@ -154,7 +154,7 @@ class Experiment:
             return verdict, labels
         reliable = verdict is None or verdict.word != CHANCE
         labels = predictions.confident(self.confidence, reliable)
-        for line in shown_counts(predictions, self.confidence, reliable):
+        for line in count_lines(predictions, self.confidence, reliable):
             say(line)
         return verdict, labels
 
@@ -207,8 +207,11 @@ class Experiment:
             notes += [*known.left_out(), *known.unread(predictions.skipped)]
             notes.append(against_labels(self.teacher.name, predictions.label, truth, len(self.classes)))
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
-        tables = [to_markdown(rows), *([] if checked is None else [checked.to_markdown()])]
-        write_text(out / "table.md", "\n".join([*tables, columns_told(rows), *notes, ""]))
+        tables = [
+            markdown(HEADER, [row.cells() for row in rows]),
+            *([] if checked is None else [checked.to_markdown()]),
+        ]
+        write_text(out / "table.md", "\n".join([*tables, column_notes(rows), *notes, ""]))
         # With a frozen encoder the folder is a run, whose results are completed here.
         run = json.loads((out / "results.json").read_text()) if model == out else {}
         write_json(out / "results.json", run | {"zeroshot": self._results(predictions, rows) | results})
@@ -224,7 +227,7 @@ class Experiment:
             "images": len(predictions),
             "skipped": predictions.skipped,
             "labels": predictions.counts(self.confidence),
-            "methods": to_json(rows),
+            "methods": {row.method: row.to_json() for row in rows},
             "versions": {"debiaspl": __version__, "torch": torch.__version__},
         }
 

@@ -53,19 +53,14 @@ class Predictions:
         """A label for each image that is confident enough, (N,), -1 for the others: the student's training labels. If
         there are too few, the error proposes a lower confidence only for a ``reliable`` teacher."""
         labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
-        found = sum(count > 0 for count in self.counts(confidence))
-        if found < 2:
-            best = float(self.confidence.max())
-            named = "none" if not found else f"only some of {self.classes[int(labels.max())]!r}"
-            lower = f"Lower --confidence (half of the images reach {float(self.confidence.median()):.2f}), or use"
-            todo = (
-                f"{lower} other class names"
-                if reliable
-                else "Use other class names, another --model, or a few labels (--labels)"
-            )
+        classes = sorted(set(labels.tolist()) - {UNLABELED})
+        if len(classes) < 2:
+            images = f"only some of {self.classes[classes[0]]!r}" if classes else "none"
+            half = f"Lower --confidence (half of the images reach {float(self.confidence.median()):.2f}), or use other"
+            todo = f"{half} class names" if reliable else "Use other class names, another --model, or a few --labels"
             raise DataError(
-                f"of {len(self):,} images {named} reach a confidence of {confidence:g}; the highest "
-                f"is {best:.2f}. A student needs labels of at least two classes. {todo}."
+                f"of {len(self):,} images {images} reach a confidence of {confidence:g}; the highest is "
+                f"{float(self.confidence.max()):.2f}. A student needs labels of at least two classes. {todo}."
             )
         return labels
 
@@ -81,7 +76,7 @@ def labels_csv(rows: Iterable[tuple[str, str, float]]) -> str:
     return "".join(("file_name,label,confidence\n", *lines))
 
 
-def shown_counts(predictions: Predictions, confidence: float, reliable: bool = True) -> list[str]:
+def count_lines(predictions: Predictions, confidence: float, reliable: bool = True) -> list[str]:
     """What to know before training: number of labels per class, how unbalanced they are, and what is missing;
     ``reliable`` as in ``confident``."""
     counts = predictions.counts(confidence)

@@ -58,19 +58,8 @@ class Student:
     model of the hub, or a folder of one."""
     fine_tune: bool = False
     """Train the encoder too, with EMAN; otherwise it is frozen, and its features are computed once."""
-    steps: int | None = None
-    """Training steps; by default chosen from the number of images."""
-    image_size: int = 0
-    """Side of its images; 0: chosen automatically."""
-    threshold: float = 0.95
-    """Pseudo-labels less confident than this are not used."""
-    strength: float = 0.5
-    """How much of the bias DebiasPL removes."""
-    momentum: float = 0.99
-    """Momentum of the prior's moving average."""
-    seed: int = 0
     settings: tuple[str, ...] = ()
-    """Further changes of the recipe, such as ``"learning_rate=0.01"``; those of the correction are for DebiasPL."""
+    """Changes of the recipe, such as ``"steps=500"``; those of the correction are for DebiasPL."""
 
     def __post_init__(self) -> None:
         if self.name.startswith("wrn-") and not re.fullmatch(r"wrn(-\d+){1,2}", self.name):
@@ -111,14 +100,10 @@ class Student:
             stream=self.is_encoder,
             protocol=Choice("given", {"table": str(table)}),
             network=network,
-            algorithm=Choice("fixmatch", {"threshold": self.threshold, "joint": False}),
-            correction=Choice("debiaser", {"strength": self.strength, "momentum": self.momentum}),
-            seed=self.seed,
+            algorithm=Choice("fixmatch", {"threshold": 0.95, "joint": False}),
+            correction=Choice("debiaser", {"strength": 0.5, "momentum": 0.99}),
         )
-        scheduled = self._scheduled(shared, images)
-        debiaspl = parse_settings(scheduled, self.settings, load_files=True)
-        if debiaspl.steps != scheduled.steps and not any(one.startswith("log_every") for one in self.settings):
-            debiaspl = replace(debiaspl, log_every=max(debiaspl.steps // 20, 1))
+        debiaspl = parse_settings(self._scheduled(shared, images), self.settings, load_files=True)
         taught = Choice("taught", {**debiaspl.algorithm.settings, "sure": confidence})
         return {
             FIXMATCH: replace(debiaspl, name=f"zeroshot-{FIXMATCH}", correction=Choice("none")),
@@ -129,12 +114,12 @@ class Student:
     def _network(self, side: int, encoder: Encoder | None) -> tuple[int, Choice]:
         if encoder is not None:
             settings = {"source": self.name, "architecture": encoder.architecture, "frozen": not self.fine_tune}
-            return self.image_size or encoder.image_size, Choice("encoder", settings)
+            return encoder.image_size, Choice("encoder", settings)
         name, *sizes = self.name.split("-")
         # EMAN's statistics lag twice; with a norm momentum of 0.001 they would lag too far.
         settings = {"norm_momentum": 0.1} if name == "wrn" else {}
         settings |= {key: int(value) for key, value in zip(("depth", "width"), sizes, strict=False)}
-        return self.image_size or max(min(side, 64), MODELS[name].least_side), Choice(name, settings)
+        return max(min(side, 64), MODELS[name].least_side), Choice(name, settings)
 
     def _scheduled(self, recipe: Recipe, images: int) -> Recipe:
         if self.is_frozen:
@@ -142,10 +127,9 @@ class Student:
             recipe = frozen(recipe, images, settings["source"], settings["architecture"])
             # Labels are first propagated over the graph of the photos: results/zeroshot/verdict.json.
             hide = Choice("hide")  # strong views are made from the features
-            steps = self.steps or recipe.steps
-            return replace(recipe, steps=steps, strong=hide, flip=False, first_classifier="graph")
-        steps = self.steps or (2**14 if torch.cuda.is_available() else 1000)
-        recipe = replace(recipe, steps=steps, average_statistics=True, teacher="average", log_every=max(steps // 20, 1))
+            return replace(recipe, strong=hide, flip=False, first_classifier="graph")
+        steps = 2**14 if torch.cuda.is_available() else 1000
+        recipe = replace(recipe, steps=steps, average_statistics=True, teacher="average", log_every=steps // 20)
         if self.fine_tune:
             return replace(recipe, learning_rate=0.003, weight_decay=1e-4, unlabeled_batch=320)
         return recipe

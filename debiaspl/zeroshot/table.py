@@ -1,6 +1,6 @@
 """The final table: the zero-shot model alone, and its students."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,15 +39,12 @@ class Row:
         """Recall of each class: the share of its images that are predicted correctly; None without images."""
         if self.truth is None:
             return [None] * self.num_classes
-        right = [(self.label == self.truth)[self.truth == number].double() for number in range(self.num_classes)]
+        right = [(self.label == number)[self.truth == number].double() for number in range(self.num_classes)]
         return [float(part.mean()) if len(part) else None for part in right]
 
     @property
     def accuracy(self) -> float | None:
-        if self.truth is None:
-            return None
-        known = self.truth >= 0
-        return float((self.label == self.truth)[known].double().mean())
+        return None if self.truth is None else float((self.label == self.truth)[self.truth >= 0].double().mean())
 
     def cells(self) -> tuple[str, ...]:
         recalls = [value for value in self.recall if value is not None]
@@ -72,7 +69,7 @@ class Row:
         return found
 
 
-def columns_told(rows: Sequence[Row]) -> str:
+def column_notes(rows: Sequence[Row]) -> str:
     """What the columns of the table are, for its foot."""
     shares = "equal shares" if rows[0].true_counts is None else "the true shares"
     worst = "" if rows[0].truth is None else "worst %: recall of the class that is recognised least. "
@@ -82,14 +79,6 @@ def columns_told(rows: Sequence[Row]) -> str:
     )
 
 
-def to_markdown(rows: Sequence[Row]) -> str:
-    return markdown(HEADER, [row.cells() for row in rows])
-
-
 def markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     lines = [header, ("---",) * len(header), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def to_json(rows: Sequence[Row]) -> Mapping[str, Any]:
-    return {row.method: row.to_json() for row in rows}

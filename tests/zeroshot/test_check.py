@@ -31,7 +31,7 @@ def wrong(tmp_path: Path) -> Experiment:
     (tmp_path / "few.csv").write_text("\n".join(rows[:-2]) + "\n")
     said = (np.arange(COUNT) + (np.arange(COUNT) >= 2)) % 2
     np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[said])
-    student, teacher = Student("small", steps=2, image_size=8), ArraysTeacher(tmp_path / "teacher.npz")
+    student, teacher = Student("small", settings=("steps=2", "image_size=8")), ArraysTeacher(tmp_path / "teacher.npz")
     return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, tmp_path / "few.csv")
 
 

@@ -161,17 +161,3 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         assert message in said, (options, said)
         assert sorted(path.name for path in tmp_path.iterdir()) == before, options
     assert "does not exist. Expected a folder of images" in run("nowhere", *two, code=1)
-
-
-def test_brackets_in_the_name_of_a_file_are_no_markup(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    photos = write_photos(tmp_path / "photos", side=12)
-    place = tmp_path / "of[" / "a]"
-    place.mkdir(parents=True)
-    shares = np.arange(COUNT) % 2
-    np.savez(place / "[b].npz", probabilities=np.stack([shares, 1 - shares], 1))
-    (place / "t.csv").write_text(f"file_name,label\n{sorted(path.name for path in photos.iterdir())[0]},temple\n")
-    options = ("--classes", "temple,flower", "--model", "of[/a]/[b].npz", "--student", "small", "--set", "steps=2")
-    said = run(photos, *options, "--evaluate", "of[/a]/t.csv", "--device", "cpu", "--out", tmp_path / "out")
-    assert "photos of of[/a]/t.csv" in " ".join(said.split())
-    assert "[b].npz alone" in " ".join(said.split())

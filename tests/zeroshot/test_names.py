@@ -27,16 +27,12 @@ def test_templates_come_from_a_file(tmp_path):
     file = tmp_path / "templates.txt"
     file.write_text("a photo of {}.\n\n  {} from above\n")
     assert read_templates(str(file)) == ("a photo of {}.", "{} from above")
-    file.write_text("\n \n")
-    with pytest.raises(DataError, match=r"templates.txt is empty. Expected at least one template, such as: a photo of"):
-        read_templates(str(file))
-    file.write_text("a photo of {}.\na photo\n")
-    with pytest.raises(DataError, match=r"template 2 of .* is 'a photo', expected \{\} once"):
-        read_templates(str(file))
-    with pytest.raises(DataError, match=r"no templates named 'satelite', and no such file. Expected one of name, gen"):
+    for text, noun in (("\n \n", "empty"), ("a photo of {}.\na photo\n", "template 2")):
+        file.write_text(text)
+        with pytest.raises(DataError, match=noun):
+            read_templates(str(file))
+    with pytest.raises(DataError, match="satelite"):
         read_templates("satelite")
-    with pytest.raises(DataError, match=r"expected \{\} once"):
-        check_templates([""])
 
 
 def _with_label(lines: list[str]) -> list[str]:
@@ -70,27 +66,20 @@ def test_embeddings_become_probabilities_by_cosine_and_temperature(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "message"),
+    ("arrays", "noun"),
     [
-        ({"image_embeddings": np.ones((4, 5)), "class_embeddings": np.ones((2, 6))}, "have width 5, but the class emb"),
-        (
-            {"image_embeddings": np.full((4, 5), np.nan), "class_embeddings": np.ones((2, 5))},
-            r"image_embeddings in .* contain NaN or infinity in 4 of 4 rows, the first is row 0",
-        ),
-        ({"image_embeddings": np.ones((4, 5))}, r"contains image_embeddings. Expected an .npz with 'probabilities'"),
-        ({"probabilities": np.ones((4, 2))}, r"rows sum to 2 to 2. Expected rows of numbers from 0 to 1"),
-        ({"probabilities": np.ones((4, 3)) / 3}, "has 3 classes, but 2 are named"),
-        ({"probabilities": np.ones((3, 2)) / 2}, "has 3 rows for 4 images, expected one each"),
-        ({"probabilities": np.ones(4)}, r"have shape \(4,\), expected \(rows, width\)"),
-        (
-            {"probabilities": np.ones((1, 2)) / 2, "file_name": np.array(["0.jpg"])},
-            "has no row for 3 of 4 images: 1.jpg, 2.jpg, 3.jpg",
-        ),
+        ({"image_embeddings": np.ones((4, 5)), "class_embeddings": np.ones((2, 6))}, "width"),
+        ({"image_embeddings": np.full((4, 5), np.nan), "class_embeddings": np.ones((2, 5))}, "NaN"),
+        ({"image_embeddings": np.ones((4, 5))}, "probabilities"),
+        ({"probabilities": np.ones((4, 2))}, "sum"),
+        ({"probabilities": np.ones((4, 3)) / 3}, "3 classes"),
+        ({"probabilities": np.ones((3, 2)) / 2}, "3 rows"),
+        ({"probabilities": np.ones((1, 2)) / 2, "file_name": np.array(["0.jpg"])}, "1.jpg, 2.jpg, 3.jpg"),
     ],
 )
-def test_arrays_that_cannot_be(tmp_path, arrays, message):
+def test_arrays_that_cannot_be(tmp_path, arrays, noun):
     np.savez(tmp_path / "bad.npz", **arrays)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=noun):
         ArraysTeacher(tmp_path / "bad.npz").predict(images(), ("a", "b"), ("{}",))
 
 

@@ -126,7 +126,7 @@ def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "train_as", train)
     said: list[str] = []
-    teacher, student = Stub(sees=0, noise=1), Student("small", steps=1, image_size=8)
+    teacher, student = Stub(sees=0, noise=1), Student("small", settings=("steps=1", "image_size=8"))
     made = Experiment(tmp_path / "photos", CLASSES, teacher, ("{}",), 0.3, student)
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[0]
