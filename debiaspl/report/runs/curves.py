@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._shares import distance
 from debiaspl.report.audit.measures import Shares
 from debiaspl.report.pages import rounded
 
@@ -29,15 +28,13 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
     """Numbers during training, a list per name, None where a value is missing."""
     parts = windows(log, POINTS)
     names = list(dict.fromkeys(name for record in log for name in record["losses"]))
-    found = [pseudo_counts(part) for part in parts]
-    counts = [None if shares is None else shares.counts.tolist() for shares in found]
     return {
         "step": [part[-1]["step"] for part in parts],
         "losses": {name: [_mean([record["losses"].get(name) for record in part]) for part in parts] for name in names},
         "kept": [_mean([record.get("kept") for record in part]) for part in parts],
         "pseudo_accuracy": [_right(part) for part in parts],
-        "pseudo_distance": [_distance(part, "pseudo_distance", each) for part, each in zip(parts, counts, strict=True)],
-        "distance": [_distance(part, "distance", _followed(part)) for part in parts],
+        "pseudo_distance": [_mean([record.get("pseudo_distance") for record in part]) for part in parts],
+        "distance": [_mean([record.get("distance") for record in part]) for part in parts],
         "measured": [[record["step"], record["accuracy"]] for record in log if "accuracy" in record],
         "health": health(log),
     }
@@ -94,20 +91,6 @@ def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | 
     """Over the seeds of a method, place by place."""
     stages = [[shares for run in runs if (shares := run[stage]) is not None] for stage in range(STAGES)]
     return [rounded(np.mean(values, 0).tolist()) if values else None for values in stages]
-
-
-def _followed(part: Sequence[Record]) -> Sequence[float] | None:
-    """The last prior of these lines; of a run without one, its mean prediction."""
-    return part[-1].get("prior") or part[-1].get("marginal")
-
-
-def _distance(part: Sequence[Record], name: str, otherwise: Sequence[float] | None) -> float | None:
-    """The logged distance, from the true shares where known. Logs of earlier versions have none; then it is computed
-    from the logged shares, against even ones."""
-    logged = _mean([record.get(name) for record in part])
-    if logged is None and otherwise is not None and sum(otherwise) > 0:
-        return rounded(distance(otherwise))
-    return logged
 
 
 def _right(part: Sequence[Record]) -> float | None:

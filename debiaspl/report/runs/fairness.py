@@ -4,17 +4,16 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from debiaspl.report.runs.methods import APART, Method, flat, what_was_tested
-from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
 
-# What is compared, and who labels, which is a matter of the method.
 COMPARED = ("algorithm", "correction", "teacher")
-# Of no use to a method that learns from labels alone.
+"""What is compared, and who labels, which is a matter of the method."""
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
+"""Of no use to a method that learns from labels alone."""
 WORDS = {
     "labeled_batch": "labeled images a step",
     "unlabeled_batch": "unlabeled images a step",
@@ -24,14 +23,7 @@ WORDS = {
     "accumulate": "pieces a batch is computed in",
 }
 MANY = 3
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A value to compare, and its text."""
-
-    key: str
-    shown: str
+"""So many methods with one value are called "all others"."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +49,21 @@ class Difference:
 def differences(methods: Sequence[Method]) -> list[Difference]:
     """Everything in which the methods differ, except algorithm and correction with their settings."""
     conditions = [(method, _conditions(method)) for method in methods]
-    names = list(dict.fromkeys(name for _, found in conditions for name in found))
     differing: list[Difference] = []
     parts = set()
-    for name in names:
+    for name in dict.fromkeys(name for _, values in conditions for name in values):
         part = name.partition(".")[0]
-        values: dict[str, tuple[str, list[str]]] = {}
-        for method, found in conditions:
-            if name in found and not (method.supervised and part in UNLABELED):
-                values.setdefault(found[name].key, (found[name].shown, []))[1].append(method.title)
+        by_value: dict[str, tuple[str, list[str]]] = {}
+        for method, values in conditions:
+            if name in values and not (method.supervised and part in UNLABELED):
+                value, shown = values[name]
+                if value not in by_value and shown in (other for other, _ in by_value.values()):
+                    shown += ", spread differently over the classes"  # labels are shown as their sum
+                by_value.setdefault(value, (shown, []))[1].append(method.title)
         # Parts of different names have different settings: the names say it all.
-        if len(values) > 1 and part not in parts:
+        if len(by_value) > 1 and part not in parts:
             parts |= {name} & set(PARTS)
-            differing.append(Difference(_word(name), _told_apart(list(values.values()))))
+            differing.append(Difference(_word(name), list(by_value.values())))
     return [*differing, *_seeds(methods)]
 
 
@@ -78,97 +72,73 @@ def place_of(data: str) -> str:
     return os.path.abspath(os.path.expanduser(data))
 
 
-def _told_apart(values: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
-    """Labels are shown as a sum, although only their classes may differ."""
-    seen: set[str] = set()
-    told = []
-    for shown, titles in values:
-        told.append((f"{shown}, spread differently over the classes" if shown in seen else shown, titles))
-        seen.add(shown)
-    return told
+def _conditions(method: Method) -> dict[str, tuple[str, str]]:
+    """Settings besides the method that affect the result, and what was measured on: to compare, and to show."""
+    recipe = method.runs[0].recipe
+    compared = (*COMPARED, "average_decay") if _averages(str(recipe["algorithm"]["name"])) else COMPARED
+    plain = {name: _with_defaults(name, value) for name, value in recipe.items() if name not in (*APART, *compared)}
+    shown = {name: _shown(value) for name, value in flat(plain).items()}
+    data = str(recipe["data"])
+    return (
+        {name: (value, value) for name, value in shown.items()} | {"data": (place_of(data), data)} | _measured(method)
+    )
 
 
-def _conditions(method: Method) -> dict[str, Condition]:
-    """Settings besides the method that affect the result."""
-    defaults = {item.name: item.default for item in fields(Recipe) if item.default is not MISSING}
-    recipe = defaults | dict(method.runs[0].recipe)
-    averages = _averages("algorithm", method.runs[0].recipe.get("algorithm"))
-    compared = (*COMPARED, "average_decay") if averages else COMPARED
-    plain = {name: value for name, value in recipe.items() if name not in (*APART, *compared)}
-    settings = {name: _shown(value) for name, value in flat(_with_defaults(plain)).items()}
-    found = {name: Condition(shown, shown) for name, shown in settings.items()}
-    data = str(plain["data"])
-    return found | {"data": Condition(place_of(data), data)} | _measured(method.ended())
-
-
-def _averages(kind: str, part: Mapping[str, Any] | None) -> bool:
+def _averages(algorithm: str) -> bool:
     """Whether the decay of the average is a setting of the algorithm itself. A user's file is not executed for it."""
-    if part is None:  # of an earlier version
-        return False
-    name = str(part["name"])
     try:
-        return is_at_hand(kind, name) and getattr(find(kind, name), "needs_average", False)
+        return is_at_hand("algorithm", algorithm) and getattr(find("algorithm", algorithm), "needs_average", False)
     except ValueError:  # an algorithm of another version
         return False
 
 
-def _with_defaults(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with defaults filled in."""
-    filled = {}
-    for name, value in recipe.items():
-        if isinstance(value, Mapping):
-            try:
-                known = settings_of(name, str(value["name"]))
-            except ValueError:  # a part of another version
-                known = {}
-            value = {"name": value["name"], "settings": known | dict(value["settings"])}
-        elif name in PARTS:  # the recipe of an earlier version, which had no choice of it
-            value = {"name": value.name, "settings": settings_of(name, value.name) | dict(value.settings)}
-        filled[name] = value
-    return filled
+def _with_defaults(name: str, value: Any) -> Any:
+    """The value; of a part, with the defaults of its settings."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        defaults = settings_of(name, str(value["name"]))
+    except ValueError:  # a part of another version
+        defaults = {}
+    return {"name": value["name"], "settings": defaults | dict(value["settings"])}
 
 
-def _measured(results: Sequence[Mapping[str, Any]]) -> dict[str, Condition]:
+def _measured(method: Method) -> dict[str, tuple[str, str]]:
     """The data of the runs, and the images that they were measured on."""
-    if not results:
-        return {}
-    found = {
-        "labels": [sum(one["labels"]) for one in results if "labels" in one],
+    results = method.ended()
+    values: dict[str, list[Any]] = {
         "unlabeled images": [one["unlabeled"] for one in results if "unlabeled" in one],
         "measured on": [f"{one['test']:,} {what_was_tested(one)}" for one in results],
         "evaluated": [str(one["evaluated"]) for one in results if "evaluated" in one],
     }
-    told = {name: " or ".join(map(_shown, sorted(set(values)))) for name, values in found.items() if values}
-    measured = {name: Condition(shown, shown) for name, shown in told.items()}
-    labels = [tuple(one["labels"]) for one in results if "labels" in one]
+    shown = {name: " or ".join(map(_shown, sorted(set(several)))) for name, several in values.items() if several}
+    measured = {name: (value, value) for name, value in shown.items()}
+    labels = sorted({tuple(one["labels"]) for one in results if "labels" in one})
     if labels:  # how many there are of each class matters as much as how many there are
-        measured["labels"] = Condition(json.dumps(sorted(set(labels))), told["labels"])
+        measured["labels"] = json.dumps(labels), " or ".join(map(_shown, sorted({sum(counts) for counts in labels})))
     return measured
 
 
 def _seeds(methods: Sequence[Method]) -> list[Difference]:
     """Seeds, which decide the labeled images, of the runs that have ended."""
-    told: dict[str, list[str]] = {}
+    by_seeds: dict[str, list[str]] = {}
     repeated: dict[str, list[str]] = {}
     for method in methods:
         seeds = Counter(sorted(run.recipe["seed"] for run in method.runs if run.results is not None))
         if seeds:
-            told.setdefault(", ".join(map(str, seeds)), []).append(method.title)
+            by_seeds.setdefault(", ".join(map(str, seeds)), []).append(method.title)
         for seed, count in seeds.items():
             if count > 1:
-                often = "twice" if count == 2 else f"{count} times"
-                repeated.setdefault(f"seed {seed} occurs {often}", []).append(method.title)
-    differing = [Difference("seeds", list(told.items()))] if len(told) > 1 else []
+                repeated.setdefault(f"seed {seed} occurs {count} times", []).append(method.title)
+    differing = [Difference("seeds", list(by_seeds.items()))] if len(by_seeds) > 1 else []
     return differing + [Difference("", [one]) for one in repeated.items()]
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:g}"
+    if isinstance(value, int | float):
+        return f"{value:,}" if isinstance(value, int) else f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -26,11 +26,8 @@ TITLES = {
 }
 # What does not change what is computed, or changes it only as another seed would.
 WORDS = ("name", "about", "cost", "paper")
-# Fields that recipes of earlier versions do not have.
-LATER = {
-    "start": "",
-    "first_classifier": "random",
-}
+MOST_SETTINGS = 2
+"""A method is named by its settings if up to this many tell it apart."""
 APART = (*WORDS, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
 
 
@@ -112,7 +109,7 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
     """Runs grouped by recipe: supervised baselines first, then those without a correction, then the rest."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
-        computed = LATER | {name: value for name, value in run.recipe.items() if name not in APART}
+        computed = {name: value for name, value in run.recipe.items() if name not in APART}
         groups.setdefault(json.dumps(computed, sort_keys=True), []).append(run)
     members = [sorted(group, key=lambda run: int(run.recipe["seed"])) for group in groups.values()]
     members.sort(key=lambda group: _rank(group[0].recipe))
@@ -164,13 +161,14 @@ def _rank(recipe: Mapping[str, Any]) -> int:
 
 
 def _told_apart(name: str, group: list[RunRecord], members: list[list[RunRecord]]) -> str:
-    """The name with the settings in which methods of this name differ."""
-    rivals = [flat(LATER | dict(other[0].recipe)) for other in members if method_name(other[0].recipe) == name]
-    own = flat(LATER | dict(group[0].recipe))
+    """The name with the settings in which methods of this name differ; of many settings, with the run's folder."""
+    rivals = [flat(other[0].recipe) for other in members if method_name(other[0].recipe) == name]
+    own = flat(group[0].recipe)
     everything = dict.fromkeys(key for rival in rivals for key in rival if key not in APART)
     differing = [key for key in everything if len({json.dumps(rival.get(key)) for rival in rivals}) > 1]
-    told = [f"{key.rpartition('.')[2]} {own.get(key, 'default')}" for key in differing]
-    return f"{name}, {', '.join(told)}"
+    if len(differing) > MOST_SETTINGS:
+        return f"{name}, {group[0].name}"
+    return ", ".join([name, *(f"{key.rpartition('.')[2]} {own.get(key, 'default')}" for key in differing)])
 
 
 def what_was_tested(results: Mapping[str, Any]) -> str:

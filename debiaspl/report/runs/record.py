@@ -108,20 +108,18 @@ def runs_in(folder: Path) -> list[Path]:
 def _check_config(config: Any) -> None:
     """Refuse a config without a recipe."""
     recipe = config.get("recipe") if isinstance(config, dict) else None
-    if not isinstance(recipe, dict):
-        raise ValueError("it has no recipe")
+    _expect(isinstance(recipe, dict), "it has no recipe")
     for name in ("steps", "seed"):
         value = recipe.get(name)
         _expect(_is_whole(value) and _is_number(value), f"{name!r} of its recipe is {value!r}, expected a whole number")
-    for name in ("about", "name"):
+    for name in ("about", "name", "data"):
         _expect(isinstance(recipe.get(name), str), f"{name!r} of its recipe is {recipe.get(name)!r}, expected text")
-    for name in ("algorithm", "correction"):
-        _expect(isinstance(recipe.get(name), dict), f"its recipe has no {name}")
-    parts = {name: part for name, part in recipe.items() if isinstance(part, dict) or name in PARTS}
-    for name, part in parts.items():
+    for name in {"algorithm", "correction"} | {
+        name for name in recipe if name in PARTS or isinstance(recipe[name], dict)
+    }:
+        part = recipe.get(name)
         whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
         _expect(whole, f"{name!r} of its recipe is not a name with settings")
-    _expect(isinstance(recipe.get("data"), str), "its recipe has no data")
     _refuse_not_finite(recipe, "its recipe")
 
 
@@ -130,10 +128,15 @@ def _check_log(log: list[Any]) -> None:
     sizes = set()
     for number, record in enumerate(log, 1):
         line = f"line {number:,}"
-        losses = record.get("losses")
+        losses, health = record.get("losses"), record.get("health", {})
         _expect(isinstance(losses, dict) and all(map(_is_number, losses.values())), f"{line} has no losses")
         _expect(_is_number(record.get("seconds")), f"{line} has no seconds")
-        _check_health(record, line)
+        measured = isinstance(health, dict) and all(value is None or _is_number(value) for value in health.values())
+        _expect(measured, f"'health' in {line} is not names with numbers")
+        for name in ("warning", "note"):
+            said = record.get(name, dict.fromkeys(("kind", "fact", "todo"), ""))
+            texts = isinstance(said, dict) and all(isinstance(said.get(key), str) for key in ("kind", "fact", "todo"))
+            _expect(texts, f"{name!r} in {line} is not a kind, a fact and what to do, in words")
         for name in LOGGED:
             value = record.get(name)
             _expect(value is None or _is_number(value), f"{name!r} in {line} is {value!r}, expected a number")
@@ -145,45 +148,30 @@ def _check_log(log: list[Any]) -> None:
         _expect(len(sizes) < 2, f"{line} has another number of classes than the lines above")
 
 
-def _check_health(record: Mapping[str, Any], line: str) -> None:
-    """Check the measures of the features in a line."""
-    measured = record.get("health", {})
-    numbers = isinstance(measured, dict) and all(value is None or _is_number(value) for value in measured.values())
-    _expect(numbers, f"'health' in {line} is not names with numbers")
-    for name in ("warning", "note"):
-        said = record.get(name, {"kind": "", "fact": "", "todo": ""})
-        texts = isinstance(said, dict) and all(isinstance(said.get(part), str) for part in ("kind", "fact", "todo"))
-        _expect(texts, f"{name!r} in {line} is not a kind, a fact and what to do, in words")
-
-
 def _check_results(results: Any) -> None:
     """Refuse results that are not those of a run that has ended."""
-    found = {list: "a list", str: "text", type(None): "null"}.get(type(results), "a number")
-    _expect(isinstance(results, dict), f"it holds {found}, expected names with numbers")
-    accuracy, images, unlabeled = results.get("accuracy"), results.get("test"), results.get("unlabeled", 0)
+    _expect(isinstance(results, dict), "it does not hold names with numbers")
+    _refuse_not_finite(results, "it")
+    accuracy, images = results.get("accuracy"), results.get("test")
+    counted = _is_counts([results.get("unlabeled", 0), images])
     if results.get("labels") == []:  # features were learned of images without labels: nothing could be measured
-        _expect("accuracy" not in results, f"'accuracy' is {accuracy!r}, and there are no labels to measure with")
-        counted = _is_counts([results.get("unlabeled"), images])
-        _expect(counted, f"'unlabeled' is {unlabeled!r} and 'test' {images!r}, expected numbers of images")
-        _refuse_not_finite(results, "it")
+        _expect(accuracy is None and counted, "it has no numbers of images, or an accuracy without labels")
         return
     _expect(_is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
-    _expect(_is_counts([images]) and images > 0, f"'test' is {images!r}, expected the number of test images")
-    _expect(_is_counts([unlabeled]), f"'unlabeled' is {unlabeled!r}, expected a number of images")
+    _expect(counted and images > 0, f"'test' is {images!r}, expected the number of test images")
     for name in NUMBERS:
         value = results.get(name)
         _expect(value is None or _is_number(value), f"{name!r} is {value!r}, expected a number")
     recall, confusion = results.get("recall"), results.get("confusion")
-    _expect(isinstance(recall, list) and len(recall) > 0, "'recall' is not a list with a number per class")
-    _expect(all(value is None or _is_share(value) for value in recall), "'recall' is not a number for each class")
+    shares = isinstance(recall, list) and recall and all(value is None or _is_share(value) for value in recall)
+    _expect(shares, "'recall' is not a list with a number for each class")
     square = isinstance(confusion, list) and [len(row) if _is_counts(row) else 0 for row in confusion]
     _expect(square == [len(recall)] * len(recall), "'confusion' is not a square of numbers with a row per class")
     for name in ("pseudo_labels", "true_counts"):
         counts = results.get(name)
         good = counts is None or (_is_counts(counts) and len(counts) == len(recall) and any(counts))
         _expect(good, f"{name!r} is not a number for each class")
-    _refuse_not_finite(results, "it")
-    _expect("labels" not in results or _is_counts(results["labels"]), "'labels' is not a list of numbers")
+    _expect(_is_counts(results.get("labels", [])), "'labels' is not a list of numbers")
 
 
 def _refuse_not_finite(values: Any, what: str) -> None:
