@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from debiaspl.report.audit.numbers import Audit
 from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
-from debiaspl.report.findings.audit import UNCERTAIN, favoured, findings
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
 
@@ -30,6 +29,8 @@ def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str
 
 def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> dict[str, Any]:
     """All that the page shows."""
+    from debiaspl.report.findings.audit import findings  # which are about what this package computes
+
     shown = _picks(audit)
     # Each once, the most useful first.
     names = dict.fromkeys(one["name"] for part in ("uncertain", "changed", "mistaken") for one in shown[part])
@@ -142,6 +143,8 @@ def _change(audit: Audit) -> dict[str, Any] | None:
 
 def _picks(audit: Audit) -> dict[str, Any]:
     """Images to look at, in the order they are shown."""
+    from debiaspl.report.findings.audit import UNCERTAIN, favoured
+
     found, most = audit.predictions, favoured(audit)
     rows: dict[str, NDArray[np.int64]] = {name: np.empty(0, np.int64) for name in ("uncertain", "changed", "mistaken")}
     if found.confidence is not None:

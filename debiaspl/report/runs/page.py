@@ -11,7 +11,6 @@ import numpy as np
 from debiaspl._shares import pseudo_measures
 from debiaspl.files import write_text
 from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
-from debiaspl.report.findings.runs import run_findings
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.pictures import images_in
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
@@ -65,6 +64,8 @@ def runs_page(runs: Sequence[RunRecord], known: Known, photos: Path | None = Non
 
 def runs_values(runs: Sequence[RunRecord], known: Known) -> dict[str, Any]:
     """All that the page shows."""
+    from debiaspl.report.findings.runs import run_findings  # which are about what this package reads
+
     names = _class_names(runs)
     methods = methods_of(runs)
     ended = [method for method in methods if method.ended()]

@@ -108,7 +108,8 @@ def runs_in(folder: Path) -> list[Path]:
 def _check_config(config: Any) -> None:
     """Refuse a config without a recipe."""
     recipe = config.get("recipe") if isinstance(config, dict) else None
-    _expect(isinstance(recipe, dict), "it has no recipe")
+    if not isinstance(recipe, dict):
+        raise ValueError("it has no recipe")
     for name in ("steps", "seed"):
         value = recipe.get(name)
         _expect(_is_whole(value) and _is_number(value), f"{name!r} of its recipe is {value!r}, expected a whole number")
