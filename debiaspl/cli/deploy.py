@@ -30,13 +30,9 @@ def predict_command(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write predictions to this file. Needed for a folder.",
+            help="Write predictions: .csv, .jsonl, .parquet, or .json for Label Studio. Needed for a folder.",
             show_default="print, for one photo",
         ),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", help="csv, jsonl, parquet or label-studio.", show_default="by the ending of --out"),
     ] = None,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Also write the probability of every class, a column each.")
@@ -67,23 +63,20 @@ def predict_command(
         from debiaspl.training.device import find_device
 
         check_inputs(run, photos)
-        table = {"--format": format_, "--probabilities": probabilities, "--image-prefix": image_prefix}
         if out is None and photos.is_file():
-            _refuse_useless(
-                table | {"--skipped": skipped, "--page": page},
-                "for one photo without --out: its class is printed, and no file is written. Add --out predicted.csv",
-            )
+            given = {"--probabilities": probabilities, "--image-prefix": image_prefix, "--skipped": skipped}
+            useless = [name for name, value in (given | {"--page": page}).items() if value]
+            if useless:
+                raise ValueError(f"{' and '.join(useless)} are for a table. Add --out predicted.csv.")
             say(_one_photo(load_model(run, find_device(device)), photos))
             return
         if out is None:
             raise ValueError(
                 f"{photos} is not a single photo. Say where to write the predictions: --out predicted.csv."
             )
-        chosen = format_of(out, format_)
-        if chosen != "label-studio":
-            _refuse_useless({"--image-prefix": image_prefix}, f"for {chosen}. Add --format label-studio")
-        else:
-            _refuse_useless({"--probabilities": probabilities}, "for label-studio. Choose another --format")
+        chosen = format_of(out)
+        if image_prefix and chosen != "label-studio":
+            raise ValueError(f"--image-prefix is for Label Studio, and {out} is not: expected --out tasks.json.")
         _refuse_existing(overwrite, {"--out": out, "--skipped": skipped, "--page": page})
         model = load_model(run, find_device(device))
         rows: list[Any] = []
@@ -223,14 +216,6 @@ def export_command(
                     f"  and by {checked.as_predicted:.1e} where debiaspl predict reads large JPEGs at a smaller scale; "
                     "docs/deploy.md says how to read them the same way"
                 )
-
-
-def _refuse_useless(options: dict[str, Any], why: str) -> None:
-    """Raise where an option would have no effect."""
-    given = [name for name, value in options.items() if value not in (None, False)]
-    if given:
-        verb = "does" if len(given) == 1 else "do"
-        raise ValueError(f"{' and '.join(given)} {verb} nothing {why}, or leave {' and '.join(given)} out.")
 
 
 def _refuse_existing(overwrite: bool, outputs: dict[str, Path | None]) -> None:

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import zip_longest
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.columns import chosen_by, columns, paragraph
 from debiaspl.cli.options import AsJson, Length, Method, Settings
 from debiaspl.cli.terminal import plain_errors, print_json, say
 
-if TYPE_CHECKING:
-    pass
-
+WIDTH = 80
 RECIPES_CAPTION = (
     "paper: DebiasPL's top-1 % on the test set in the paper. The first length is the default. paper: its settings, or "
     "those of a protocol; fast: the same in less time; minutes: ours; start: ours, from features without labels, which "
@@ -88,7 +88,7 @@ def _list_recipes(words: list[str], json_: bool) -> None:
     """Cells, with the paper's accuracy and the lengths that they have."""
     from debiaspl.recipes.cells import CELLS
 
-    chosen = [cell for cell in CELLS.values() if chosen_by(words, cell.name, cell.about)]
+    chosen = [cell for cell in CELLS.values() if _has(words, cell.name, cell.about)]
     _refuse_none(chosen, "recipe", words)
     if json_:
         print_json(
@@ -113,14 +113,31 @@ def _refuse_none(chosen: list[Any], thing: str, words: list[str]) -> None:
         raise ValueError(f"no {thing} has {' and '.join(words)} in its name or description.")
 
 
+def _has(words: Sequence[str], *texts: str) -> bool:
+    """Whether all of these words occur in the texts, in capitals or not."""
+    whole = " ".join(texts).casefold()
+    return all(word.casefold() in whole for word in words)
+
+
 def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = (), gap: int = 2) -> None:
-    say("\n".join(columns(cells, widths, right, gap)), as_is=True)
+    """Print a row: each cell wrapped to its width, ``gap`` spaces apart; ``right`` are columns of numbers."""
+    wrapped = [_wrap(cell, width) or [""] for cell, width in zip(cells, widths, strict=True)]
+    for line in zip_longest(*wrapped, fillvalue=""):
+        placed = (
+            part.rjust(width) if number in right else part.ljust(width)
+            for number, (part, width) in enumerate(zip(line, widths, strict=True))
+        )
+        say((" " * gap).join(placed).rstrip(), as_is=True)
 
 
 def _notes(texts: Sequence[str]) -> None:
+    """Print paragraphs of at most 80 columns, or of a narrower terminal's."""
     for text in texts:
-        say("")
-        say("\n".join(paragraph(text)))
+        say("\n" + "\n".join(_wrap(text, min(get_terminal_size().columns, WIDTH))))
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _list_settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str], json_: bool) -> None:
@@ -157,7 +174,7 @@ def _list_algorithms(words: list[str], json_: bool) -> None:
     """What each does, its paper and what it needs."""
     from debiaspl.recipes.algorithm_list import algorithm_list
 
-    chosen = [row for row in algorithm_list() if chosen_by(words, row.name, row.about)]
+    chosen = [row for row in algorithm_list() if _has(words, row.name, row.about)]
     _refuse_none(chosen, "algorithm", words)
     if json_:
         print_json([row._asdict() for row in chosen])
@@ -183,7 +200,7 @@ def _list_corrections(words: list[str], json_: bool) -> None:
         for name, made in CORRECTIONS.items()
         if (traits := getattr(made, "traits", None)) is not None
     ]
-    chosen = [one for one in declared if chosen_by(words, one["name"], one["about"])]
+    chosen = [one for one in declared if _has(words, one["name"], one["about"])]
     _refuse_none(chosen, "correction", words)
     if json_:
         print_json(chosen)

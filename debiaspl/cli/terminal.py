@@ -134,8 +134,7 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
     """A progress bar on a terminal, nothing elsewhere. Call it with a description, the amount done and the total.
 
     ``unit`` is ``bytes``, or a word for what is counted. The bar is shown from the first call on and disappears when
-    all is done: a run that trains afterwards shows a line of its own. A new description starts a new task, with its
-    own remaining time.
+    all is done: a run that trains afterwards shows a line of its own. A new description has its own remaining time.
     """
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -147,22 +146,18 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     columns = TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn()
     progress = Progress(*columns, console=console, transient=True)
+    task = progress.add_task("")
 
     def show(what: str, done: int, total: int | None) -> None:
-        shown = progress.tasks[0] if progress.tasks else None
-        if shown is None or shown.description != what or shown.total != total:
-            for task in progress.task_ids:
-                progress.remove_task(task)
-            progress.add_task(what, total=total, completed=done)
-        else:
-            progress.update(shown.id, completed=done)
+        if (what, total) != (progress.tasks[0].description, progress.tasks[0].total):
+            progress.reset(task, description=what, total=total)
+        progress.update(task, completed=done)
         if done != total:
             progress.start()
-        elif progress.live.is_started:
+        else:
             progress.stop()
 
     try:
         yield show
     finally:
-        if progress.live.is_started:
-            progress.stop()
+        progress.stop()

@@ -104,18 +104,17 @@ TABLES: dict[str, Callable[[BinaryIO, TableSettings, Rows], None]] = {
     "parquet": write_parquet,
     "label-studio": write_label_studio,
 }
-ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "label-studio"}
 
 
-def format_of(out: Path, named: str | None) -> str:
-    """The format of a file, from its name or extension. Raises if it is unknown or cannot be written."""
-    found = named or ENDINGS.get(out.suffix.lower())
-    if found not in TABLES:
-        what = f"--format is {named!r}" if named else f"the extension of {out} is not known"
-        raise ValueError(f"{what}, expected --format {', '.join(TABLES)}, or an extension: {' '.join(ENDINGS)}.")
-    if found == "parquet":
+def format_of(out: Path) -> str:
+    """The format of a file, from its extension. Raises if that is unknown or cannot be written."""
+    chosen = ENDINGS.get(out.suffix.lower())
+    if chosen is None:
+        raise ValueError(f"the extension of {out} is not known, expected {' '.join(ENDINGS)} (tasks of Label Studio).")
+    if chosen == "parquet":
         needs_pyarrow()
-    return found
+    return chosen
 
 
 def needs_pyarrow() -> Any:

@@ -326,7 +326,7 @@ def _task(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str,
     if not label:
         raise PredictionsError(
             f"task {number:,} of {path} has no prediction with a choice, expected one in every task. "
-            "debiaspl predict --format label-studio writes such tasks."
+            "debiaspl predict --out tasks.json writes such tasks."
         )
     return str(data.get("file_name") or data.get("image") or ""), label, score, _choice(task.get("annotations"))[1]
 

@@ -129,10 +129,10 @@ def test_one_photo(run, model, photos, tmp_path):
 def test_options_that_would_do_nothing_are_refused(run, photos, tmp_path):
     photo, page = photos / "china" / "0000.jpg", tmp_path / "p.html"
     ran = command("predict", run, photo, "--page", page, "--probabilities")
-    assert ran.output.startswith("error: --probabilities and --page do nothing for one photo without --out")
+    assert ran.output.startswith("error: --probabilities and --page are for a table")
     assert not page.exists()
     ran = command("predict", run, photos, "--out", tmp_path / "a.csv", "--image-prefix", "http://x/")
-    assert "--image-prefix does nothing for csv. Add --format label-studio, or leave" in ran.output
+    assert "--image-prefix is for Label Studio" in ran.output
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_a_name_that_parquet_cannot_hold_is_named(model, folder, tmp_path):
 
 
 def test_bad_arguments_say_what_to_do(run, photos, tmp_path):
-    assert "expected --format csv, jsonl, parquet" in command(run, photos, "--out", tmp_path / "x.txt").stderr
+    assert "expected .csv" in command(run, photos, "--out", tmp_path / "x.txt").stderr
     assert "does not exist. Expected a folder of images" in command(run, "nowhere", "--out", tmp_path / "x.csv").stderr
     assert "is not a run of debiaspl" in command(tmp_path, photos, "--out", tmp_path / "x.csv").stderr
     if not torch.cuda.is_available():

@@ -117,16 +117,8 @@ def test_many_groups_of_rows_keep_their_order(tmp_path):
     assert [name for name, _, _ in read("parquet", tmp_path / "t")] == [row.file_name for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("out", "named", "expected"),
-    [("a.csv", None, "csv"), ("A.JSONL", None, "jsonl"), ("a.parquet", None, "parquet"), ("a.csv", "jsonl", "jsonl")],
-)
-def test_the_ending_tells_the_format(tmp_path, out, named, expected):
-    assert format_of(tmp_path / out, named) == expected
-
-
-def test_a_format_that_nobody_can_tell(tmp_path):
-    with pytest.raises(ValueError, match=r"the extension of .*a\.json is not known, expected --format csv, jsonl"):
-        format_of(tmp_path / "a.json", None)
-    with pytest.raises(ValueError, match=r"--format is 'xml', expected"):
-        format_of(tmp_path / "a.csv", "xml")
+def test_the_ending_tells_the_format(tmp_path):
+    named = {"a.csv": "csv", "A.JSONL": "jsonl", "a.parquet": "parquet", "a.json": "label-studio"}
+    assert {out: format_of(tmp_path / out) for out in named} == named
+    with pytest.raises(ValueError, match="extension"):
+        format_of(tmp_path / "a.xml")
