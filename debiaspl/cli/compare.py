@@ -89,7 +89,9 @@ def compare_command(
     photos: Annotated[
         Path | None,
         typer.Argument(
-            metavar="PHOTOS", help="A folder of photos with labels; see: debiaspl train.", show_default="use --data"
+            metavar="PHOTOS",
+            help="A folder of photos with labels; see: debiaspl train.",
+            show_default="use --recipe or --data",
         ),
     ] = None,
     labels: LabelTable = None,
@@ -101,7 +103,7 @@ def compare_command(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Names separated by commas: fixmatch,debiaspl,mine.py:Mine+debiaser. The first is the baseline.",
+            help="Names separated by commas: fixmatch,debiaspl,mine.py:Mine. The first is the baseline.",
             show_default="all algorithms",
         ),
     ] = None,
