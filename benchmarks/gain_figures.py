@@ -1,4 +1,4 @@
-"""The figures of docs/lab/debiasing.md, from what benchmarks/gain.py measured.
+"""The figures of docs/lab/notebook.md, from what benchmarks/gain.py measured.
 
 python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct --out docs/lab/debiasing-lt100.png
 """

@@ -42,43 +42,6 @@ def accuracies(runs: Sequence[dict[str, Any]]) -> list[float]:
     return [run["accuracy"] for run in runs]
 
 
-def thresholds() -> str:
-    """Each variant against FixMatch at the same threshold."""
-    variants = "strength 0.5", "strength 0.5, before", "strength 1"
-    header = ["labels", "threshold", "seeds", "FixMatch %"]
-    for name in variants:
-        header += [f"{name.replace('strength ', '') if 'before' in name else name} - FixMatch {T}", "worst seed"]
-    lines = [header]
-    for file, labels in (("digits-10", "one a class"), ("digits-lt20-10pct", "long tail")):
-        cells = {
-            (cell["variant"], cell["threshold"]): accuracies(cell["runs"])
-            for cell in read(f"thresholds/{file}.json")["cells"]
-        }
-        for threshold in dict.fromkeys(threshold for _, threshold in cells):
-            plain = cells["none", threshold]
-            line = [labels, str(threshold), str(len(plain)), percent(plain)]
-            for name in variants:
-                line += compared(cells[name, threshold], plain)[:2]
-            lines.append(line)
-    return over_seeds.markdown(lines)
-
-
-def stability() -> str:
-    """Each momentum and strength against FixMatch, and against the same strength with the default momentum, 0.99."""
-    header = "momentum", "strength", "seeds", "accuracy %", f"- FixMatch {T}", "worst seed", "better on"
-    lines = [[*header, f"- momentum 0.99 {T}", "worst seed", "lag"]]
-    runs = {(cell["momentum"], cell["strength"]): cell["runs"] for cell in read("stability/digits-10.json")["cells"]}
-    plain = accuracies(runs.pop((None, 0.0)))
-    lines.append(["FixMatch", "-", str(len(plain)), percent(plain), *["-"] * 6])
-    for (momentum, strength), each in runs.items():
-        own, usual = accuracies(each), accuracies(runs[0.99, strength])
-        beside = ["-"] * 2 if momentum == 0.99 else compared(own, usual)[:2]
-        lag = f"{mean(run['lag'] for run in each):.3f}"
-        first = [str(momentum), f"{strength:g}", str(len(own)), percent(own)]
-        lines.append([*first, *compared(own, plain), *beside, lag])
-    return over_seeds.markdown(lines)
-
-
 def zeroshot(name: str) -> str:
     """Students by the confidence that is asked of ConSE."""
     header = "confidence", "labels", "of these right %", "classes with labels", "seeds", "+ FixMatch %", "+ DebiasPL %"
@@ -132,59 +95,12 @@ def graph() -> str:
     return over_seeds.markdown(lines)
 
 
-def short_runs() -> str:
-    """CIFAR-10 with 40 labels in 47 seconds, two folds."""
-    lines = [["", "folds", "without %", "with the Debiaser %", f"difference {T}", "by fold"]]
-    folds = [{run["run"]: run["accuracy"] for run in read(f"add-on/fold{fold}.json")["runs"]} for fold in (0, 1)]
-    for name, setting in (("FixMatch", ""), ("UDA", "algorithm=uda "), ("MixMatch", "algorithm=mixmatch ")):
-        end = "norm_momentum=0.05 average_decay=0.99" + ("" if name == "MixMatch" else " joint=false")
-        plain, ours = (
-            [fold[f"cifar10-40 {setting}{correction}{end}"] for fold in folds]
-            for correction in ("correction=none ", "")
-        )
-        by_fold = ", ".join(f"{100 * (own - other):+.1f}" for own, other in zip(ours, plain, strict=True))
-        lines.append([name, str(len(ours)), percent(plain), percent(ours), compared(ours, plain)[0], by_fold])
-    return over_seeds.markdown(lines)
-
-
-Matrix = dict[str, dict[str, list[float]]]
-"""Algorithm -> correction -> accuracy of each seed."""
-
-
-def matrix() -> Matrix:
-    return {
-        name: {key: cell["accuracy"]["per_seed"] for key, cell in row["corrections"].items()}
-        for name, row in read("digits-matrix/results.json")["algorithms"].items()
-    }
-
-
-def twice() -> str:
-    """The matrix and the one before it: the Debiaser against no correction, and against a built-in one."""
-    earlier: Matrix = read("digits-matrix/earlier.json")["earlier"]["algorithms"]
-    now = matrix()
-    times = "earlier", "now"
-    lines = [["algorithm", *(f"- {baseline}, {time} {T}" for baseline in ("alone", "own") for time in times)]]
-    for name, row in earlier.items():
-        if "debiaser" in row:
-            line = [name]
-            for baseline in ("none", "own"):
-                for each in (row, now[name]):
-                    same = baseline == "own" and each["own"] == each["none"]
-                    line.append("" if same else compared(each["debiaser"], each[baseline])[0])
-            lines.append(line)
-    return over_seeds.markdown(lines)
-
-
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
-    ("debiasing.md", "threshold-differences"): thresholds,
-    ("debiasing.md", "stability"): stability,
     ("zeroshot.md", "cifar10"): lambda: zeroshot("cifar10"),
     ("zeroshot.md", "eurosat"): lambda: zeroshot("eurosat"),
     ("zeroshot.md", "students"): students,
     ("zeroshot.md", "choices"): choices,
     ("start.md", "graph"): graph,
-    ("add-on.md", "twice"): twice,
-    ("add-on.md", "short"): short_runs,
 }
 """By page and by the name in the comment before the table."""
 

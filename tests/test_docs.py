@@ -148,7 +148,7 @@ def test_files_and_their_keys_are_those_of_a_run(tmp_path):
 )
 def test_links_that_leave_the_site(repository, shown):
     config = {"docs_dir": str(ROOT / "docs"), "repo_url": repository}
-    page = SimpleNamespace(file=SimpleNamespace(src_uri="lab/debiasing.md"))
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="lab/notebook.md"))
     assert on_page_markdown("[gain](../../results/gain)", page, config) == shown
     assert on_page_markdown("[data](../data.md)", page, config) == "[data](../data.md)"
     with pytest.raises(FileNotFoundError, match="results/none"):

@@ -3,27 +3,24 @@
 ``report.png`` is a picture of the report that `make demo` has written to runs/demo; it needs Chromium.
 """
 
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tools.marks import ROOT
 
 COMMANDS = {
     "docs/demo.png": "cp results/demo/comparison.png docs/demo.png",
+    "docs/label.png": "python -m tools.figures docs/label.png",
     "docs/report.png": "python -m tools.figures docs/report.png",
     "docs/results.svg": "python -m benchmarks.results_page",
-    **{
-        f"docs/lab/debiasing-{name}.png": f"python -m benchmarks.gain_figures results/gain/{cell} "
-        f"--out docs/lab/debiasing-{name}.png"
-        for name, cell in {
-            "lt100": "cifar10-lt100-10pct",
-            "40": "cifar10-40",
-            "mismatch": "cifar10-lt200-10pct-balanced",
-        }.items()
-    },
+    "docs/reproduction.png": "python -m benchmarks.paper page",
+    "docs/lab/debiasing-lt100.png": "python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct "
+    "--out docs/lab/debiasing-lt100.png",
 }
 """``debiaspl demo`` draws comparison.png; results/demo is what it wrote."""
 
@@ -38,7 +35,34 @@ def draw_report(page: Path, out: Path) -> None:
         browser.page(page.resolve().as_uri(), width=1040, height=1460).screenshot(out, whole=False)
 
 
+def draw_label(out: Path) -> None:
+    """The page of `debiaspl label`, with parts of the two photos that scikit-learn has."""
+    from PIL import Image
+    from sklearn.datasets import load_sample_images
+
+    from tests.report.chromium import Chromium
+
+    with tempfile.TemporaryDirectory() as folder:
+        photos = Path(folder) / "photos"
+        photos.mkdir()
+        for number, pixels in enumerate(load_sample_images().images * 6):
+            left = 40 * (number // 2)
+            Image.fromarray(pixels[:, left : left + 420]).save(photos / f"{number:02d}.jpg")
+        command = ["-m", "debiaspl", "label", "photos", "--classes", "flower,temple,other", "--no-browser"]
+        with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True, cwd=folder) as server:
+            assert server.stdout is not None
+            address = next(found[0] for line in server.stdout if (found := re.search(r"http://127\S+", line)))
+            with Chromium() as browser:
+                page = browser.page(address, width=900, height=560)
+                page.wait_for("document.querySelector('img')?.naturalWidth > 0")
+                page.screenshot(out, whole=False)
+            server.terminate()
+
+
 def draw(figure: str) -> None:
+    if figure == "docs/label.png":
+        draw_label(ROOT / figure)
+        return
     if figure == "docs/report.png":
         draw_report(ROOT / "runs" / "demo" / "report.html", ROOT / figure)
         return

@@ -40,19 +40,29 @@ def code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-def defaults(kind: str, name: str, made: Any) -> str:
-    """The settings of a part as a table; a sentence where it has none."""
-    texts = help_texts(made)
-    rows = [(code(key), code(as_text(value)), texts.get(key, "")) for key, value in settings_of(kind, name).items()]
-    return table(("setting", "default", "what it does"), rows) if rows else "It has no settings.\n"
+def defaults(kind: str, name: str, made: Any, before: set[tuple[str, str]]) -> str:
+    """The settings of a part as a table. A setting with the text of an earlier part is named after the table."""
+    texts, rows, same = help_texts(made), [], []
+    for key, value in settings_of(kind, name).items():
+        text = texts.get(key, "")
+        if (key, text) in before:
+            same.append(f"`{key}` ({as_text(value)})")
+        else:
+            before.add((key, text))
+            rows.append((code(key), code(as_text(value)), text))
+    shown = table(("setting", "default", "what it does"), rows) if rows else ""
+    if same:
+        shown += f"{chr(10) if rows else ''}As above: {', '.join(same)}.\n"
+    return shown or "It has no settings.\n"
 
 
 def catalogue(kind: str, groups: Mapping[str, Parts]) -> Iterator[str]:
+    before: set[tuple[str, str]] = set()
     for title, parts in groups.items():
         yield f"## {title}\n"
         for name, made in parts.items():
             text = about(made, kind in ("algorithm", "correction"))
-            yield f"### `{name}`\n\n{text}\n\n{defaults(kind, name, made)}"
+            yield f"### `{name}`\n\n{text}\n\n{defaults(kind, name, made, before)}"
 
 
 def settings_page() -> str:
@@ -82,19 +92,20 @@ def algorithms_page() -> str:
     groups = {
         "Algorithms that learn from labels and pseudo-labels": ALGORITHMS,
         "Algorithms that need a graph, another model's labels, or a teacher": HINTED,
-        "Self-supervised algorithms (`--method moco`)": STARTS,
+        "Self-supervised algorithms (`debiaspl train --method`)": STARTS,
     }
     intro = (
         "The name is what `--method` takes, alone or as `ALGORITHM+CORRECTION`. Any of them works with any "
-        "[correction](corrections.md). [Add your own](../add-an-algorithm.md); [what was measured](../add-on.md).\n"
+        "[correction](corrections.md). [Add your own](../add-an-algorithm.md); [what was "
+        "measured](../lab/notebook.md#sixteen-algorithms).\n"
     )
     return "\n".join([MADE, "# Algorithms\n", intro, *catalogue("algorithm", groups)])
 
 
 def corrections_page() -> str:
     intro = (
-        "The name is what `--set correction=` takes. Two that act in different places combine with a plus: "
-        "`correction=alignment+logit-adjustment`. [Corrections of a biased model](../corrections.md) has the "
+        "The name is what stands after the plus in `--method`. Two that act in different places combine: "
+        "`fixmatch+alignment+logit-adjustment`. [Corrections of a biased model](../corrections.md) has the "
         "formulas and says when to use which.\n"
     )
     return "\n".join([MADE, "# Corrections\n", intro, *catalogue("correction", {"By name": CORRECTIONS})])

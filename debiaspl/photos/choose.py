@@ -106,14 +106,14 @@ def _small(base: Recipe, photos: Photos) -> Recipe:
 
 
 def _wide(base: Recipe, photos: Photos) -> Recipe:
-    """Our minutes recipe, which is better than the paper's in this time: docs/lab/debiasing.md."""
+    """Our minutes recipe, which is better than the paper's in this time: docs/lab/notebook.md."""
     own = replace(MINUTES, name=base.name, about=base.about, cost="", data=base.data, protocol=base.protocol)
     own = replace(own, image_size=min(photos.side, 64), evaluate_every=0)
     # A memory that held the same photo again would have it told from itself.
     memory = min(own.algorithm.settings["memory"], len(photos.labels) // 4)
     if memory >= own.unlabeled_batch:
         return own.changed(memory=memory)
-    # Without one, large steps spoil the contrast: docs/lab/debiasing.md.
+    # Without one, large steps spoil the contrast: docs/lab/notebook.md.
     return own.changed(memory=0, relations=0.0, temperature=0.2, learning_rate=0.06)
 
 

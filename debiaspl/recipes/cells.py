@@ -71,7 +71,7 @@ SETTINGS: dict[tuple[str, str, str], dict[str, Any]] = {
     # with 14,000 (second-search.json there); contrastmatch is hardly worse with 3,000.
     ("two-tails", "start", "*"): _SIX_THOUSAND,
     ("long-tail", "start", "*"): _SIX_THOUSAND,
-    # Each with the best settings of its own search on that fold (docs/lab/debiasing.md). The other long tails have the
+    # Each with the best settings of its own search on that fold (docs/lab/notebook.md). The other long tails have the
     # same, and were not searched.
     ("long-tail", "start", "contrastmatch"): {**_LONG_TAIL_START, "threshold": 0.98, "average_decay": 0.99},
     ("long-tail", "start", "contrastmatch+debiaser"): {**_LONG_TAIL_START, "average_decay": 0.99},

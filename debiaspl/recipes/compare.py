@@ -41,7 +41,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paws": {"learning_rate": 0.06, "warm_up": 0.1, "average_decay": 0.95, "labeled_batch": 64, "draws": 1},
 }
 """Settings of an algorithm for the few steps of the digits recipes, the same for every correction. Chosen on some of
-the seeds 100 to 103 without a correction, see docs/add-on.md; algorithms without an entry have the paper's settings."""
+the seeds 100 to 103 without a correction (docs/lab/notebook.md); others have the paper's settings."""
 
 CPU = torch.device("cpu")
 SHORT = tuple(cell.name for cell in CELLS.values() if cell.data == "digits")

@@ -1,7 +1,7 @@
 """What the recipes of a cell begin with: one Recipe for each family of cells and each length.
 
 PAPER: 2^19 steps of 64 + 448 images, as the paper's CIFAR-10 tables. FAST: the same in less time; what differs, and
-what that costs and brings, is in docs/lab/performance.md. MINUTES and START are ours: docs/lab/debiasing.md says what
+what that costs and brings, is in docs/lab/notebook.md. MINUTES and START are ours: docs/lab/notebook.md says what
 they changed and why. START begins with features that were learned without a label (``--method moco``).
 """
 

@@ -129,7 +129,7 @@ def _is_logged(recipe: Recipe, step: int) -> bool:
 
 
 def mode(recipe: Recipe, step: Step) -> str:
-    """Whether the step follows the algorithm's paper, and which views share batch norm; see docs/lab/performance.md."""
+    """Whether the step follows the algorithm's paper, and which views share batch norm; see docs/lab/notebook.md."""
     algorithm = step.algorithm
     if step.task.labeled.is_encoded:
         return "frozen encoder"

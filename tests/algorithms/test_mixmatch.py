@@ -119,6 +119,10 @@ def test_a_teacher_that_is_not_the_student_guesses():
     assert torch.equal(algorithm.monitors["pseudo_label"], mean.argmax(-1))
 
 
+def seeds(*numbers):
+    return [torch.Generator().manual_seed(number) for number in numbers]
+
+
 def test_the_correction_learns_once_and_in_training_alone():
     used = models()
     algorithm = MixMatch(biased_debiaser())

@@ -62,11 +62,11 @@ def test_every_table_of_the_page_is_computed():
 
 
 def test_a_place_without_a_table_is_filled_and_no_other_is_touched():
-    emptied = re.sub(r"(<!-- drawn -->\n).*?(<!-- end -->)", r"\1\2", PAGE, flags=re.DOTALL)
+    emptied = re.sub(r"(<!-- runs -->\n).*?(<!-- end -->)", r"\1\2", PAGE, flags=re.DOTALL)
     assert len(emptied) < len(PAGE)
     assert model.filled(emptied) == PAGE
-    with pytest.raises(SystemExit, match="no place for the table drawn"):
-        model.filled(PAGE.replace("<!-- drawn -->", ""))
+    with pytest.raises(SystemExit, match="no place for the table runs"):
+        model.filled(PAGE.replace("<!-- runs -->", ""))
 
 
 def test_resnet_50_is_the_known_one():

@@ -2,8 +2,8 @@
 
 Measured at these settings on seeds 0 to 4, accuracy %: supervised 21 to 36; of each algorithm below, the least by which
 it was better on the same seed is 16 points, and 49 on the seed here. Not here: Pseudo-Label and CReST, which 200 steps
-do not suffice for; what they reach in 600 is in docs/add-on.md. PAWS has a test of its own below: it trains features
-from nothing.
+do not suffice for; what they reach in 600 is in docs/lab/notebook.md. PAWS has a test of its own below: it trains
+features from nothing.
 """
 
 import statistics
@@ -62,7 +62,7 @@ def test_paws_learns_from_ten_labels_a_class():
 @pytest.mark.slow(seconds=10)
 def test_the_demo_shows_its_effect_in_a_third_of_its_steps():
     """The same methods and settings, a smaller network. DebiasPL gained 15.9, 12.4 and 12.2 points over FixMatch with
-    the vector instructions of three processors: half of the least is asked for. docs/demo.md has the whole demo."""
+    the vector instructions of three processors: half of the least is asked for; docs/experiments.md has it all."""
     found = {
         method: statistics.fmean(
             trained(replace(parse_settings(BALANCED, SMALL), seed=seed, **parts)) for seed in range(3)
