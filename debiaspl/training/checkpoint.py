@@ -92,5 +92,5 @@ def _short(error: Exception) -> str:
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
-    found = [(match, path) for path in folder.glob("step-*.safetensors") if (match := _NAME.fullmatch(path.name))]
-    return sorted((int(match[1]), path) for match, path in found)
+    matches = [(match, path) for path in folder.glob("step-*.safetensors") if (match := _NAME.fullmatch(path.name))]
+    return sorted((int(match[1]), path) for match, path in matches)

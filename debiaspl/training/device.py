@@ -10,11 +10,13 @@ from debiaspl.training.errors import RunError
 
 def find_device(name: str | None) -> torch.device:
     """The named device; by default ``cuda`` if available, otherwise ``cpu``."""
-    found = "cuda" if torch.cuda.is_available() else "cpu"
-    if name is not None and name not in ("cpu", found):
+    available = "cuda" if torch.cuda.is_available() else "cpu"
+    if name is not None and name not in ("cpu", available):
         expected = "but" if name == "cuda" else "expected cuda or cpu, and"
-        raise RunError(f"the device is {name!r}, {expected} {_what_is_there()} {_what_to_type(name.lower(), found)}")
-    return torch.device(name or found)
+        raise RunError(
+            f"the device is {name!r}, {expected} {_what_is_there()} {_what_to_type(name.lower(), available)}"
+        )
+    return torch.device(name or available)
 
 
 def _what_is_there() -> str:
@@ -24,8 +26,8 @@ def _what_is_there() -> str:
     return f"PyTorch finds {len(names)} GPU{'s' if len(names) > 1 else ''} here ({', '.join(sorted(set(names)))})."
 
 
-def _what_to_type(name: str, found: str) -> str:
-    if found == "cpu":
+def _what_to_type(name: str, available: str) -> str:
+    if available == "cpu":
         return "Use --device cpu, or leave it out." + (_why_no_gpu() if name.startswith(("cuda", "gpu")) else "")
     numbered = re.fullmatch(r"(?:cuda|gpu):?(\d+)", name)
     if numbered is None:

@@ -59,15 +59,15 @@ def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tenso
 
     The ranks of a group share the work, so all of them must call this; all have the same model and get the same result.
     """
-    found = torch.zeros((len(images), images.num_classes), device=images.labels.device)
+    result = torch.zeros((len(images), images.num_classes), device=images.labels.device)
     for seen in predict_set(model, images, BATCH, group.number, group.count):
         if seen.skipped:
-            found[torch.tensor(list(seen.skipped), device=found.device)] = 1 / images.num_classes
-        found[seen.positions.to(found.device)] = seen.probabilities
+            result[torch.tensor(list(seen.skipped), device=result.device)] = 1 / images.num_classes
+        result[seen.positions.to(result.device)] = seen.probabilities
     if group.count > 1:
         group.largest(0)  # first between the hosts: on a GPU a rank that hangs would not be noticed
-        ranks.add_up(found)  # exact, because every row is 0 on all ranks but one
-    return found
+        ranks.add_up(result)  # exact, because every row is 0 on all ranks but one
+    return result
 
 
 class _Part(NamedTuple):

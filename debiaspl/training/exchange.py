@@ -39,8 +39,8 @@ class Losses(nn.Module):
         if self._idle is None:
             parameters = [parameter for parameter in self.parameters() if parameter.requires_grad]
             total = torch.stack(list(losses.values())).sum()
-            found = torch.autograd.grad(total, parameters, retain_graph=True, allow_unused=True)
-            self._idle = [one for one, gradient in zip(parameters, found, strict=True) if gradient is None]
+            gradients = torch.autograd.grad(total, parameters, retain_graph=True, allow_unused=True)
+            self._idle = [one for one, gradient in zip(parameters, gradients, strict=True) if gradient is None]
         if self._idle:
             # DistributedDataParallel waits for a gradient of every parameter, even if no loss depends on it.
             name = next(iter(losses))
@@ -62,12 +62,12 @@ def exchanged(losses: Losses) -> nn.Module:
     return _warmed_up(DistributedDataParallel(losses, **keep_buffers))
 
 
-def _warmed_up(made: DistributedDataParallel) -> DistributedDataParallel:
+def _warmed_up(module: DistributedDataParallel) -> DistributedDataParallel:
     """Run one empty pass. After its first pass DistributedDataParallel groups gradients again, in the order in which
     they arrived, and sums depend on the grouping: a resumed run would begin with other sums than one that was never
     stopped."""
-    made(None)["nothing"].backward()
-    return made
+    module(None)["nothing"].backward()
+    return module
 
 
 def no_sync(losses: nn.Module, later: bool) -> AbstractContextManager[None]:

@@ -64,13 +64,13 @@ class Group:
         """The first rank's value, on all ranks."""
         return value
 
-    def everyone(self, own: Value) -> list[Value]:
+    def everyone(self, value: Value) -> list[Value]:
         """Each rank's value, by rank, on all ranks; sizes may differ."""
-        return [own]
+        return [value]
 
-    def merged(self, own: dict[str, str]) -> dict[str, str]:
+    def merged(self, entries: dict[str, str]) -> dict[str, str]:
         """The entries of all ranks on the first; empty on the others."""
-        return own
+        return entries
 
     @contextmanager
     def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
@@ -121,13 +121,13 @@ class Ranks(Group):
         distributed.broadcast_object_list(box, src=0, group=self._hosts)
         return box[0]
 
-    def everyone(self, own: Value) -> list[Value]:
-        found: list[Any] = [None] * self.count
-        distributed.all_gather_object(found, own, group=self._hosts)
-        return found
+    def everyone(self, value: Value) -> list[Value]:
+        values: list[Any] = [None] * self.count
+        distributed.all_gather_object(values, value, group=self._hosts)
+        return values
 
-    def merged(self, own: dict[str, str]) -> dict[str, str]:
-        everyone = self.everyone(own)
+    def merged(self, entries: dict[str, str]) -> dict[str, str]:
+        everyone = self.everyone(entries)
         return {name: text for one in everyone for name, text in one.items()} if self.first else {}
 
     def forget(self) -> None:
@@ -177,13 +177,13 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
 def _forget_locals(error: BaseException, callers: BaseException | None) -> None:
     """Clear the local variables of the functions that an error, and those it was raised from, went through. An error
     that the caller is already handling is not touched."""
-    seen, found = {id(callers)}, [error]
-    while found:
-        one = found.pop()
+    seen, errors = {id(callers)}, [error]
+    while errors:
+        one = errors.pop()
         if id(one) not in seen:
             seen.add(id(one))
             traceback.clear_frames(one.__traceback__)
-            found += [behind for behind in (one.__cause__, one.__context__) if behind is not None]
+            errors += [behind for behind in (one.__cause__, one.__context__) if behind is not None]
 
 
 def _leave() -> None:

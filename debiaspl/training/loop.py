@@ -31,7 +31,7 @@ from debiaspl.training.results import End, about, measured, mode, on_the_test_se
 from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
-from debiaspl.training.tasks import Data, handed_over, task_of
+from debiaspl.training.tasks import Data, given_task, task_of
 from debiaspl.training.tensorboard import event_files, summary_writer
 
 OnLog = Callable[[dict[str, Any]], None]
@@ -100,7 +100,7 @@ def train(
         tensorboard: write TensorBoard event files beside log.jsonl; needs ``pip install 'debiaspl[tensorboard]'``.
     """
     if data is not None:
-        recipe, data = handed_over(recipe, data)
+        recipe, data = given_task(recipe, data)
     options = RunOptions(resume, device, workers, root, eager, timeout, on_log=on_log, tensorboard=tensorboard)
     return train_as(options, recipe, out, data)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
+from debiaspl.training.parts import PARTS, find, is_importable, settings_of
 from debiaspl.training.recipe import Choice, Recipe
 
 DEBIASPL = "debiaspl"
@@ -47,7 +47,7 @@ def method_of(recipe: Recipe) -> str:
     if name is not None:
         return name
     own, settings = "none", {}
-    if is_at_hand("algorithm", algorithm):
+    if is_importable("algorithm", algorithm):
         made = find("algorithm", algorithm)
         own, settings = made.own_correction, made.own_settings
     as_in_paper = correction == own and all(_value(recipe, key) == value for key, value in settings.items())

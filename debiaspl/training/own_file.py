@@ -22,39 +22,41 @@ def names_file(name: str) -> bool:
 
 def is_loaded(name: str) -> bool:
     """Whether this process has already loaded the file; nothing is executed."""
-    return _place(name) in _loaded
+    return _file_of(name) in _loaded
 
 
 def load_class(name: str, base: type) -> type:
     """The class ``PATH.py:ClassName``; its file is executed once per process."""
     path, _, wanted = name.rpartition(":")
-    place = _place(name)
-    if place not in _loaded:
-        _loaded[place] = _execute(place, path)
-    here = vars(_loaded[place])
+    file = _file_of(name)
+    if file not in _loaded:
+        _loaded[file] = _execute(file, path)
+    contents = vars(_loaded[file])
     expected = f"a class that extends {base.__module__.rpartition('.')[0]}.{base.__name__}"
-    if wanted not in here:
-        own = [key for key, value in here.items() if _extends(value, base) and value.__module__ == here["__name__"]]
-        raise ValueError(f"{path} has no class {wanted!r}, expected {expected}; it has {', '.join(own) or 'none'}.")
-    found = here[wanted]
-    if not _extends(found, base):
+    if wanted not in contents:
+        classes = [
+            key for key, value in contents.items() if _extends(value, base) and value.__module__ == contents["__name__"]
+        ]
+        raise ValueError(f"{path} has no class {wanted!r}, expected {expected}; it has {', '.join(classes) or 'none'}.")
+    part = contents[wanted]
+    if not _extends(part, base):
         raise ValueError(f"{name} is not {expected}. Write: class {wanted}({base.__name__}).")
-    if inspect.isabstract(found):
-        missing = ", ".join(f"{method}()" for method in sorted(found.__abstractmethods__))
+    if inspect.isabstract(part):
+        missing = ", ".join(f"{method}()" for method in sorted(part.__abstractmethods__))
         raise ValueError(
             f"{name} does not define {missing}. See debiaspl/algorithms/supervised.py for a short example."
         )
-    loaded: type = found
+    loaded: type = part
     return loaded
 
 
 def went_through(error: BaseException) -> bool:
     """Whether an error was raised in a user's own file, here or in a worker process: then show the traceback."""
-    told = "".join(traceback.format_exception(error))
-    return any(f'File "{place}"' in told for place in _loaded)
+    text = "".join(traceback.format_exception(error))
+    return any(f'File "{file}"' in text for file in _loaded)
 
 
-def _place(name: str) -> Path:
+def _file_of(name: str) -> Path:
     return Path(name.rpartition(":")[0]).expanduser().resolve()
 
 
@@ -62,14 +64,14 @@ def _extends(value: object, base: type) -> bool:
     return isinstance(value, type) and issubclass(value, base)
 
 
-def _execute(place: Path, path: str) -> ModuleType:
-    if not place.is_file():
+def _execute(file: Path, path: str) -> ModuleType:
+    if not file.is_file():
         raise ValueError(
             f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, relative to this folder."
         )
     # A unique module name, so that a file called torch.py or random.py replaces nothing.
-    name = f"{place.stem}_{hashlib.sha256(str(place).encode()).hexdigest()[:8]}"
-    spec = spec_from_file_location(name, place)
+    name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -78,13 +80,13 @@ def _execute(place: Path, path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ValueError(f"{path} could not be loaded: {_explained(error, place)}") from error
+        raise ValueError(f"{path} could not be loaded: {_explained(error, file)}") from error
     return module
 
 
-def _explained(error: BaseException, place: Path) -> str:
+def _explained(error: BaseException, file: Path) -> str:
     """The error and the line of the user's file at which it happened."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(place)]
-    if isinstance(error, SyntaxError) and error.filename == str(place):
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
     return f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}: {error}"

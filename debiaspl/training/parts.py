@@ -71,7 +71,7 @@ def _hint(kind: str, name: str) -> str:
     return f"{hint}{there} Your own is named by its file and class: mine.py:ClassName."
 
 
-def is_at_hand(kind: str, name: str) -> bool:
+def is_importable(kind: str, name: str) -> bool:
     """Whether ``find`` would execute nothing: the part belongs to debiaspl, or its file is already loaded."""
     return kind not in OWN or not names_file(name) or is_loaded(name)
 
@@ -106,8 +106,8 @@ def check_type(name: str, value: Any, default: Any) -> None:
 
 def owners(setting: str) -> dict[str, list[str]]:
     """The parts of debiaspl that have a setting of this name: kind -> names."""
-    found = {kind: [name for name in PARTS[kind] if setting in settings_of(kind, name)] for kind in PARTS}
-    return {kind: names for kind, names in found.items() if names}
+    named = {kind: [name for name in PARTS[kind] if setting in settings_of(kind, name)] for kind in PARTS}
+    return {kind: names for kind, names in named.items() if names}
 
 
 def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> Any:

@@ -12,7 +12,7 @@ from debiaspl.training.parts import (
     check_settings,
     check_type,
     find,
-    is_at_hand,
+    is_importable,
     listed,
     owners,
     settings_of,
@@ -177,10 +177,10 @@ class Recipe:
         for part in PARTS:
             choice = getattr(self, part)
             # A recipe may come from an untrusted config.json: reading it must not execute a file that it names.
-            if is_at_hand(part, choice.name):
+            if is_importable(part, choice.name):
                 check_settings(part, choice.name, choice.settings)
         name = self.algorithm.name
-        if self.teacher == "student" and is_at_hand("algorithm", name) and find("algorithm", name).needs_average:
+        if self.teacher == "student" and is_importable("algorithm", name) and find("algorithm", name).needs_average:
             raise ValueError(f"{name} needs an averaged teacher, but teacher is student. Use teacher=average or auto.")
 
     def to_json(self) -> dict[str, Any]:
@@ -222,15 +222,15 @@ class Recipe:
         for part in [key for key in values if key in PARTS]:
             value = values[part]
             name = value.name if isinstance(value, Choice) else value
-            if isinstance(name, str) and not load_files and not is_at_hand(part, name):
+            if isinstance(name, str) and not load_files and not is_importable(part, name):
                 raise ValueError(f"{part}={name} would execute a file. To allow it: load_files=True.")
             parts[part] = value if isinstance(value, Choice) else Choice(name, self._kept(part, name))
-        own = {item.name for item in fields(self)}
+        own_fields = {item.name for item in fields(self)}
         plain: dict[str, Any] = {}
         for key, value in values.items():
             if key in PARTS:
                 continue
-            if key in own:
+            if key in own_fields:
                 plain[key] = convert(key, value, getattr(self, key))
                 continue
             owner, setting = _owner(parts, key), key.rpartition(".")[2]
@@ -255,7 +255,7 @@ class Recipe:
                 continue
             if mine.name != theirs.name:
                 values[item.name] = theirs.name
-                kept = self._kept(item.name, theirs.name) if is_at_hand(item.name, theirs.name) else {}
+                kept = self._kept(item.name, theirs.name) if is_importable(item.name, theirs.name) else {}
                 mine = Choice(theirs.name, kept)
             before, after = _with_defaults(item.name, mine), _with_defaults(item.name, theirs)
             for key in dict.fromkeys((*after, *before)):
@@ -274,16 +274,16 @@ class Recipe:
         """Settings that are kept when another part replaces this one, such as a threshold of 0.9 when fixmatch becomes
         pseudolabel. A setting equal to the old part's default is not kept: the new part has its own default."""
         old: Choice = getattr(self, part)
-        known = settings_of(part, name)
-        spelt_out = settings_of(part, old.name) if name != old.name and is_at_hand(part, old.name) else {}
-        changed = {key: value for key, value in old.settings.items() if key not in spelt_out or value != spelt_out[key]}
-        return {key: value for key, value in changed.items() if key in known}
+        names = settings_of(part, name)
+        defaults = settings_of(part, old.name) if name != old.name and is_importable(part, old.name) else {}
+        changed = {key: value for key, value in old.settings.items() if key not in defaults or value != defaults[key]}
+        return {key: value for key, value in changed.items() if key in names}
 
     def _unknown(self, parts: Mapping[str, Choice], key: str) -> str:
         everything = [item.name for item in fields(self)]
         hint = ""
         for part, choice in parts.items():
-            if is_at_hand(part, choice.name):
+            if is_importable(part, choice.name):
                 everything += settings_of(part, choice.name)
                 if key.startswith(f"{part}."):
                     return (
@@ -292,27 +292,27 @@ class Recipe:
                     )
             else:
                 hint = f" For the settings of {choice.name}, name it too: {part}={choice.name}."
-        told = f"recipe {self.name!r} has no setting {key!r}"
+        problem = f"recipe {self.name!r} has no setting {key!r}"
         others = owners(key)
         if others:
             here = " and ".join(f"{part}={parts[part].name}" for part in others)
-            return f"{told}: it is a setting of {_named(others)}, but here {here}.{hint}{LIST}"
+            return f"{problem}: it is a setting of {_named(others)}, but here {here}.{hint}{LIST}"
         close = difflib.get_close_matches(key, everything, n=1)
-        return f"{told}.{f' Did you mean {close[0]}?' if close else hint}{LIST}"
+        return f"{problem}.{f' Did you mean {close[0]}?' if close else hint}{LIST}"
 
 
 def _owner(parts: Mapping[str, Choice], key: str) -> str | None:
     """The part with this setting, written ``strength`` or ``correction.strength``."""
     part_named, _, setting = key.rpartition(".")
     for part, choice in parts.items():
-        if part_named in ("", part) and is_at_hand(part, choice.name) and setting in settings_of(part, choice.name):
+        if part_named in ("", part) and is_importable(part, choice.name) and setting in settings_of(part, choice.name):
             return part
     return None
 
 
 def _with_defaults(part: str, choice: Choice) -> dict[str, Any]:
     """The settings of a part, with its defaults unless that would execute a file."""
-    defaults = settings_of(part, choice.name) if is_at_hand(part, choice.name) else {}
+    defaults = settings_of(part, choice.name) if is_importable(part, choice.name) else {}
     return {**defaults, **choice.settings}
 
 

@@ -126,25 +126,25 @@ class Run:
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
-        found = checkpoints.newest(self.folder / "checkpoint")
-        if found is None:
+        saved = checkpoints.newest(self.folder / "checkpoint")
+        if saved is None:
             return None
         for name, kind in _FACTS.items():
-            if not isinstance(found.facts.get(name), kind):
+            if not isinstance(saved.facts.get(name), kind):
                 raise RunError(
-                    f"the checkpoint of step {found.step} in {self.folder} is damaged: it does not say {name!r}."
+                    f"the checkpoint of step {saved.step} in {self.folder} is damaged: it does not say {name!r}."
                 )
         try:
-            begun = Recipe.from_json(found.facts["recipe"])
+            begun = Recipe.from_json(saved.facts["recipe"])
         except _NO_RECIPE as error:
-            raise RunError(f"the checkpoint of step {found.step} in {self.folder} has no recipe: {error}") from error
+            raise RunError(f"the checkpoint of step {saved.step} in {self.folder} has no recipe: {error}") from error
         if _differences(begun, self.recipe()):
             raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
-        if found.step > begun.steps:
+        if saved.step > begun.steps:
             raise RunError(
-                f"the checkpoint in {self.folder} is of step {found.step}, but the run has only {begun.steps}."
+                f"the checkpoint in {self.folder} is of step {saved.step}, but the run has only {begun.steps}."
             )
-        return found
+        return saved
 
     def save(self, checkpoint: Checkpoint) -> None:
         checkpoints.save(self.folder / "checkpoint", checkpoint)

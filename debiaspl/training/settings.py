@@ -90,9 +90,9 @@ def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
     if isinstance(builder, CompositeBuilder):
         parts = {part: help_texts(made) for part, made in builder.builders.items()}
         return {key: parts[part].get(name, "") for key, ((part, name), *_) in builder.targets.items()}
-    made: Any = builder.func if isinstance(builder, partial) else builder
+    part: Any = builder.func if isinstance(builder, partial) else builder
     texts: dict[str, str] = {}
-    for source in reversed(inspect.getmro(made)) if isinstance(made, type) else (made,):
+    for source in reversed(inspect.getmro(part)) if isinstance(part, type) else (part,):
         texts |= _arguments(inspect.cleandoc(source.__doc__ or ""))
         if "__dataclass_fields__" in vars(source):
             texts |= _below_fields(source)

@@ -22,12 +22,12 @@ def stop_requests(again: bool = False, heard: str = "") -> Iterator[Callable[[],
     A second signal acts at once, unless ``again``: under torchrun a signal comes from the terminal and once more from
     torchrun. ``heard`` is printed at once, for cases in which stopping takes long. Outside of the main thread Python
     allows no handlers, and signals act as usual."""
-    asked: list[int] = list(_remembered)
+    signals: list[int] = list(_remembered)
     before: dict[int, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-        if heard and len(asked) == 1:
+        signals.append(number)
+        if heard and len(signals) == 1:
             print(f"\n{heard}", file=sys.stderr, flush=True)
         if again:
             return
@@ -39,7 +39,7 @@ def stop_requests(again: bool = False, heard: str = "") -> Iterator[Callable[[],
         for each in before:
             signal.signal(each, note)
     try:
-        yield lambda: asked[0] if asked else 0
+        yield lambda: signals[0] if signals else 0
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)

@@ -51,7 +51,7 @@ def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = 
     return Task.of(data, protocol, recipe.seed, recipe.validation)
 
 
-def handed_over(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
+def given_task(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
     """The recipe and the data of a run on data in memory. The recipe records neither the set that it names nor, if some
     labels are missing, its protocol, which would hide labels: then all given labels are used."""
     if isinstance(data, tuple):

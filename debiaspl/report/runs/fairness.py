@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from debiaspl.report.runs.methods import APART, Method, flat, what_was_tested
-from debiaspl.training.parts import PARTS, find, is_at_hand, settings_of
+from debiaspl.training.parts import PARTS, find, is_importable, settings_of
 
 COMPARED = ("algorithm", "correction", "teacher")
 """What is compared, and who labels, which is a matter of the method."""
@@ -87,7 +87,7 @@ def _conditions(method: Method) -> dict[str, tuple[str, str]]:
 def _averages(algorithm: str) -> bool:
     """Whether the decay of the average is a setting of the algorithm itself. A user's file is not executed for it."""
     try:
-        return is_at_hand("algorithm", algorithm) and getattr(find("algorithm", algorithm), "needs_average", False)
+        return is_importable("algorithm", algorithm) and getattr(find("algorithm", algorithm), "needs_average", False)
     except ValueError:  # an algorithm of another version
         return False
 
