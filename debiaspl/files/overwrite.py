@@ -25,8 +25,11 @@ _RUN = (
     r"config\.json|log\.jsonl|model\.safetensors|predictions\.csv|results\.json|report\.html|chosen\.json"
     r"|table\.md|comparison\.png|zeroshot\.csv|repeat\.json|OLD\.txt|\.compare|\.demo|\.zeroshot|\.lock|events\.out\.tfevents\..+"
 )
-_RUNS_BELOW = r"supervised|graph|start|check|fixmatch|debiaspl|taught|fold-\d+|.+-seed\d+|.+-fold\d+"
-_FOLDERS = {"checkpoint": r"step-\d+\.safetensors", ".features": r"[0-9a-f-]+\.(safetensors|json)"}
+_FOLDERS = {
+    r"checkpoint": r"step-\d+\.safetensors",
+    r"\.features|[0-9a-f]{16}": r"[0-9a-f-]+\.(safetensors|json)|manifest\.jsonl",
+    r"supervised|graph|start|check|fixmatch|debiaspl|taught|fold-\d+|.+-seed\d+|.+-fold\d+": _RUN,
+}
 """Folders in a run, and the files that belong into them."""
 _log = logging.getLogger("debiaspl")
 
@@ -110,7 +113,7 @@ def _remove(folder: Path, files: str) -> list[Path]:
     """Remove files of these names, also from the folders of a run; returns what is left."""
     left: list[Path] = []
     for path in sorted(folder.iterdir(), key=lambda path: (path.name in _LAST, path.name)):
-        inside = _FOLDERS.get(path.name) or (_RUN if re.fullmatch(_RUNS_BELOW, path.name) else None)
+        inside = next((files for name, files in _FOLDERS.items() if re.fullmatch(name, path.name)), None)
         if path.is_symlink():
             left.append(path)
         elif path.is_dir():
