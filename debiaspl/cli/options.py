@@ -57,7 +57,9 @@ Encoder = Annotated[
 ]
 Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other labels.")]
 Resume = Annotated[bool, Option("--resume", help="Resume a run that was stopped.")]
-Overwrite = Annotated[bool, Option("--overwrite", help="Replace what --out holds; it is NAME.old until the new one is complete.")]
+Overwrite = Annotated[
+    bool, Option("--overwrite", help="Replace what --out holds; it is NAME.old until the new one is complete.")
+]
 OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that exist already.")]
 Jobs = Annotated[
     int | None,
