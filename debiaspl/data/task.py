@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from debiaspl.data.formats.definition import TrainTest
-from debiaspl.data.given import GivenLabels
+from debiaspl.data.given import GivenLabels, NoLabels, without_classes
 from debiaspl.data.images import ImageSet, content_digest, same_images
 from debiaspl.data.splits import FewLabels, LabelShare, LongTail, Mismatch, Splitter, TwoTails, hold_out_labels
-from debiaspl.data.unlabeled import NoLabels, without_classes
 
 PROTOCOLS: dict[str, Callable[..., Splitter]] = {
     "few-labels": FewLabels,
