@@ -6,7 +6,7 @@ Each set is a folder of class folders. For every set there are three kinds of fo
 same number of labels for each class; and long-tailed with labels drawn at random, where a class that was missed gets
 one label. Every method sees the same photos, labels and features. Measured is what it says of the photos without a
 label: accuracy, and macro accuracy, which is the mean over classes. Ours are the very choices of ``debiaspl train
-PHOTOS --encoder NAME`` on a CPU, without the folds that check them, and ``DebiasedClassifier`` with its defaults.
+PHOTOS --encoder NAME``, without the folds that check them, and ``DebiasedClassifier`` with its defaults.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean, stdev
@@ -32,16 +32,12 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from debiaspl import DebiasedClassifier
 from debiaspl._processes import keep_freed_memory
-from debiaspl.data import GivenLabels, ImageSet, Task, Vectors, loaded
-from debiaspl.encoders import EncodedViews, Encoder, load_encoder
-from debiaspl.encoders.cache import cached_features
-from debiaspl.encoders.encode import STRONG, WEAK
+from debiaspl.data import GivenLabels, ImageSet, loaded
+from debiaspl.encoders import Encoder, features_of, load_encoder
+from debiaspl.features import FeatureTable, fit
 from debiaspl.graph import Graph
-from debiaspl.models import Scaling
-from debiaspl.photos.choose import choose, supervised, working_size
+from debiaspl.photos.choose import choose, working_size
 from debiaspl.photos.survey import Photos, survey
-from debiaspl.training import Choice, Recipe
-from debiaspl.training.loop import fit
 
 ROOT = Path(__file__).parent.parent
 ENCODER = "efficientnet-lite0"
@@ -53,16 +49,15 @@ BALANCED, LARGEST, GAMMA = {10: 200, 20: 100}, {10: 500, 20: 200}, {10: 20.0, 20
 largest class over the smallest. So every folder has 1,600 to 2,000 photos."""
 THEIRS = ("logistic regression", "self-training", "LabelSpreading", "graph diffusion")
 OURS = ("DebiasPL", "DebiasedClassifier")
+FITS = {"supervised": "supervised", "graph labels": "graph", "FixMatch": "fixmatch", "DebiasPL": "debiaspl"}
 
 
 class Encoded(NamedTuple):
-    """A set, and the features of every photo and of its views."""
+    """A set, and the features of every photo."""
 
-    photos: Photos
+    classes: tuple[str, ...]
     truth: np.ndarray
-    plain: torch.Tensor
-    views: torch.Tensor
-    """(N, WEAK + STRONG, D)."""
+    features: torch.Tensor
 
 
 class Cell(NamedTuple):
@@ -91,8 +86,7 @@ def encoded(folder: Path, work: Path) -> Encoded:
     """Features are computed once and kept."""
     keep_freed_memory()
     photos, encoder, images = looked_at(folder)
-    found = cached_features(encoder, images, work / "features", EncodedViews(WEAK, STRONG, True))
-    return Encoded(photos, images.labels.numpy(), found.plain, torch.stack([*found.weak, *found.strong], 1))
+    return Encoded(photos.classes, images.labels.numpy(), features_of(images, encoder, work / "features").values)
 
 
 def drawn(truth: np.ndarray, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
@@ -120,19 +114,6 @@ def drawn(truth: np.ndarray, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
     return np.array(kept), given
 
 
-def recipes(photos: Photos, given: np.ndarray) -> dict[str, Recipe]:
-    """What ``debiaspl train`` chooses for such a folder, and the same without debiasing."""
-    encoder = load_encoder(ENCODER)
-    encoder.image_size = working_size(photos, "cpu", encoder)
-    ours = choose(replace(photos, labels=torch.from_numpy(given)), "cpu", (ENCODER, encoder))
-    return {
-        "supervised": supervised(ours),
-        "graph labels": replace(ours, algorithm=Choice("graph"), correction=Choice("none")),
-        "FixMatch": replace(ours, correction=Choice("none")),
-        "DebiasPL": ours,
-    }
-
-
 def theirs(rows: np.ndarray, given: np.ndarray) -> Iterator[tuple[str, Callable[[], np.ndarray]]]:
     """scikit-learn's methods on rows of length 1, with settings that suit these; and diffusion on a graph."""
 
@@ -148,21 +129,6 @@ def theirs(rows: np.ndarray, given: np.ndarray) -> Iterator[tuple[str, Callable[
     yield "graph diffusion", lambda: graph.spread(torch.from_numpy(given), int(given.max()) + 1).argmax(-1).numpy()
 
 
-def trained(recipe: Recipe, values: torch.Tensor, given: np.ndarray, classes: tuple[str, ...]) -> torch.Tensor:
-    """Logits of every photo."""
-    strong = 0 if recipe.strong.name == "hide" else STRONG
-    images = ImageSet(Vectors(values if strong else values[:, :1].clone(), strong), torch.from_numpy(given), classes)
-    network = fit(recipe, Task.of_given(images), torch.device("cpu")).finished()
-    with torch.no_grad():
-        return network(values[:, 0])
-
-
-def scaled(plain: torch.Tensor, views: torch.Tensor) -> torch.Tensor:
-    """The photo, its weak and its strong views as ``debiaspl train`` scales them: (N, 1 + WEAK + STRONG, D)."""
-    scaling = Scaling.of(plain, unit=True)
-    return torch.stack([scaling(plain), *(scaling(views[:, view]) for view in range(views.shape[1]))], 1)
-
-
 def rated(predicted: np.ndarray, truth: np.ndarray, given: np.ndarray) -> dict[str, float]:
     """Accuracy and its mean over classes in %, of the photos without a label."""
     right, of = (predicted == truth)[given < 0], truth[given < 0]
@@ -176,14 +142,15 @@ def measure(path: Path, cell: Cell) -> list[dict[str, Any]]:
     warnings.simplefilter("ignore", RuntimeWarning)  # LabelSpreading divides by 0 for rows without a neighbour
     data = Encoded(*torch.load(path, weights_only=False))
     kept, given = drawn(data.truth, cell)
-    truth, plain, views = data.truth[kept], data.plain[kept], data.views[kept]
-    rows = torch.nn.functional.normalize(plain - plain.mean(0), dim=-1).numpy()
-    values = scaled(plain, views)
+    truth, features = data.truth[kept], data.features[kept]
+    rows = torch.nn.functional.normalize(features - features.mean(0), dim=-1).numpy()
     methods = dict(theirs(rows, given))
-    for name, recipe in recipes(data.photos, given).items():
-        methods[name] = lambda recipe=recipe: trained(recipe, values, given, data.photos.classes).argmax(-1).numpy()
+    table, labels = FeatureTable(features, device=torch.device("cpu")), torch.from_numpy(given)
+    for name, method in FITS.items():
+        chosen = partial(fit, table, labels, len(data.classes), method=method, seed=cell.draw)
+        methods[name] = lambda chosen=chosen: chosen().row_probabilities(table).argmax(-1).numpy()
     methods["DebiasedClassifier"] = lambda: (
-        DebiasedClassifier(random_state=cell.draw, device="cpu").fit(plain.numpy(), given).transduction_
+        DebiasedClassifier(random_state=cell.draw, device="cpu").fit(features.numpy(), given).transduction_
     )
     found = []
     for name, method in methods.items():

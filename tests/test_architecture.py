@@ -38,7 +38,6 @@ DEFINED_ONCE = {
     "in_order": "data/feed.py",
     "predict_set": "models/predict.py",
     "train_as": "training/loop.py",
-    "encode": "encoders/encode.py",
 }
 """Functions -> the module that defines them. No other module has a function of that name."""
 
@@ -59,7 +58,6 @@ DONE_ONLY_IN = {
         "data/packed.py",
         "data/feed.py",
         "models/predict.py",
-        "encoders/cache.py",  # views of every image
     },
     "predict_set": {
         "deploy/saved.py",

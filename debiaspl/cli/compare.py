@@ -195,7 +195,7 @@ def _base(
 
 def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     """The device of all runs; ``asked`` is what the user typed, if anything."""
-    from debiaspl.training.frozen import is_frozen
+    from debiaspl.features.run import is_frozen
 
     if machine == "cpu" or not any(is_frozen(recipe) for row in planned.cells.values() for recipe in row.values()):
         return machine

@@ -119,6 +119,7 @@ def train_command(
 def _train_recipe(
     which: tuple[str, str | None, str | None], settings: list[str], out: Path | None, options: Any, overwrite: bool
 ) -> None:
+    from debiaspl.features.run import is_frozen, train_encoded
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Run
     from debiaspl.training.loop import train_as
@@ -129,7 +130,10 @@ def _train_recipe(
     ended = options.resume and Run(folder).results_path.exists()
     note_new_run(options.resume, folder)
     with Run(folder).replacing(chosen, overwrite):
-        results = train_as(options, chosen, folder)
+        if is_frozen(chosen):
+            results = train_encoded(chosen, folder, options.resume, options.root, options.go_on)
+        else:
+            results = train_as(options, chosen, folder)
     if rank():
         return  # the first one speaks for all
     if ended:

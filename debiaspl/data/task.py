@@ -37,9 +37,9 @@ class Hints(NamedTuple):
 class Task:
     """The data of a run: labeled images, images whose labels are hidden, and test images.
 
-    ``Task.of`` makes one from a set and a protocol, ``Task.of_given`` from images of which some are labeled, and
-    ``debiaspl.encoders.encode`` from another task, with vectors instead of images. ``Task.of_unlabeled`` makes one
-    without labels, for self-supervised algorithms: its labeled and test sets are empty, and it has no classes.
+    ``Task.of`` makes one from a set and a protocol, ``Task.of_given`` from images of which some are labeled.
+    ``Task.of_unlabeled`` makes one without labels, for self-supervised algorithms: its labeled and test sets are empty,
+    and it has no classes.
     """
 
     labeled: ImageSet

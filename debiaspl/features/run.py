@@ -1,26 +1,34 @@
 """A frozen encoder on images: each is encoded once, and what follows needs only the table of features."""
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet, Task, Vectors
 from debiaspl.data.errors import shown
-from debiaspl.encoders import Encoder, features_of
+from debiaspl.data.images import same_images
+from debiaspl.encoders import Encoder, features_of, load_encoder
+from debiaspl.encoders.efficientnet import NAME
+from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.encoders.text import refuse_without_text, text_classifier
-from debiaspl.features.fit import FeatureTable
+from debiaspl.features.fit import FeatureTable, Fitted, fit_recipe
+from debiaspl.features.saved import save_fit
 from debiaspl.training.build import check
 from debiaspl.training.errors import Interrupted, RunError
+from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.first_classifier import TEXT, text_head
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.recipe import Recipe
+from debiaspl.training.results import Ending, timing
+from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
+from debiaspl.training.tasks import task_of
 
-FEATURES = ".features"
-"""Folder beside a run in which features are kept."""
 HIDE = "hide"
 
 
@@ -101,3 +109,50 @@ def _refuse_lost(images: ImageSet, readable: ImageSet) -> None:
     if lost:
         names = ", ".join(images.classes[label] for label in sorted(lost))
         raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")
+
+
+def train_encoded(
+    recipe: Recipe,
+    out: Path,
+    resume: bool = False,
+    root: Path | str | None = None,
+    resume_command: str = "the same call with resume=True",
+    features: Path | None = None,
+    encoder: Encoder | None = None,
+) -> dict[str, Any]:
+    """``train`` for a recipe with a frozen encoder, on data with a test set: a run folder, whose results are returned.
+    ``features`` is the folder where they are kept, by default beside the run; ``encoder`` has its weights already."""
+    run, began = Run.at(out, recipe, resume), time.monotonic()
+    if (ended := run.results()) is not None:
+        return ended
+    task = task_of(replace(recipe, stream=True), root=root)
+    images = task.every_image()
+    refuse_for_frozen(recipe, images)
+    settings, kept = recipe.network.settings, features or out.resolve().parent / FEATURES
+    size = settings["architecture"]["image_size"] if "architecture" in settings else None
+    encoder = encoder or load_encoder(settings.get("source", NAME), image_size=size)
+    with run.begin(recipe):
+        encoded = encode_images(images, encoder, kept, recipe.name, resume_command)
+        images = encoded.images
+        begin = class_name_weights(recipe, encoded, images.classes)
+        fitted = fit_recipe(recipe, encoded.table, images.labels, images.classes, images.ids, begin=begin)
+        ending = _on_the_test_set(task.test, encoded, fitted, encoder, kept)
+        took = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
+        return save_fit(run, recipe, fitted, encoder, images, replace(ending, more=took))
+
+
+def _on_the_test_set(test: ImageSet, encoded: EncodedImages, fitted: Fitted, encoder: Encoder, folder: Path) -> Ending:
+    rows = {name: row for row, name in enumerate(encoded.images.ids)}
+    if set(test.ids) <= {*rows, *encoded.skipped} and same_images(test, encoded.images):
+        read = torch.tensor([place for place, name in enumerate(test.ids) if name in rows], dtype=torch.int64)
+        skipped = {name: why for name, why in encoded.skipped.items() if name in test.ids}
+        own = fitted.row_probabilities(encoded.table)[[rows[test.ids[place]] for place in read.tolist()]]
+    else:
+        values, bad = features_of(test, encoder, folder / "test")
+        read = torch.tensor([place for place in range(len(test)) if place not in bad], dtype=torch.int64)
+        skipped = {test.ids[place]: why for place, why in bad.items()}
+        own = fitted.probabilities(values[read])
+    confidence, label = own.max(-1)
+    found = Evaluation(test.select(read), label, confidence, skipped)
+    text = "the fitted classifier, on the test set"
+    return Ending(found.confusion, text, found.to_csv(), frozenset({*skipped, *encoded.skipped}))

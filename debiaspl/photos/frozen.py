@@ -10,9 +10,10 @@ from torch import Tensor
 
 from debiaspl.data import GivenLabels
 from debiaspl.encoders import Encoder
+from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.fit import Fitted, fit_recipe
-from debiaspl.features.run import FEATURES, EncodedImages, class_name_weights, encode_images, refuse_for_frozen
+from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen
 from debiaspl.features.saved import save_fit
 from debiaspl.photos.check import Check, cross_check
 from debiaspl.photos.outcome import Outcome, methods_to_compare

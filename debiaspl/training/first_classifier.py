@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
-from debiaspl.encoders import Encoded
 from debiaspl.encoders.text import TextClassifier, text_classifier
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Network, predict_set
@@ -23,16 +22,15 @@ MOST = 100_000
 
 
 @torch.no_grad()
-def first_classifier(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None = None) -> dict[str, Tensor]:
-    """Weights of ``network.head``, by name, for a network with good features. ``vectors`` is the source of the task's
-    vectors, if a frozen encoder has made them.
+def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, Tensor]:
+    """Weights of ``network.head``, by name, for a network with good features.
 
     Every rank computes the same, and uses the result of the first.
     """
     _check(recipe, network, task)
     seer = deepcopy(network).eval()
     if recipe.first_classifier == TEXT:
-        weight, bias = _of_text(recipe, seer, task, vectors)
+        weight, bias = _of_text(recipe, seer, task)
         return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
     known, labels = _features(seer, task.labeled)
     if recipe.first_classifier == MEANS:
@@ -86,7 +84,7 @@ def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tupl
     return features, given, graph, graph.spread(given, task.labeled.num_classes)
 
 
-def _of_text(recipe: Recipe, network: Network, task: Task, vectors: Encoded | None) -> tuple[Tensor, Tensor]:
+def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tensor]:
     """Weights and bias that give the logits of the model's own zero-shot classifier."""
     source = recipe.network.settings.get("source")
     if recipe.network.name != "encoder" or source is None:
@@ -95,14 +93,8 @@ def _of_text(recipe: Recipe, network: Network, task: Task, vectors: Encoded | No
             "CLIP or a SigLIP: --encoder NAME or FOLDER."
         )
     read = text_classifier(source, task.labeled.classes)
-    if vectors is None:
-        length = float(_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
-        found = text_head(read, torch.zeros(network.num_features), 1.0, length)
-    else:
-        scaling = vectors.network.scaling
-        assert scaling is not None  # it is frozen
-        centred, length = vectors.lengths
-        found = text_head(read, scaling.mean.cpu(), centred / float(scaling.gain), length)
+    length = float(_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
+    found = text_head(read, torch.zeros(network.num_features), 1.0, length)
     device = network.head.weight.device
     return found[0].to(device), found[1].to(device)
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from torch import Tensor
 
 from debiaspl._shares import distance
 from debiaspl.data import Task, digest
-from debiaspl.encoders import Encoded
 from debiaspl.files import digest_if_there
 from debiaspl.models import start_digest
 from debiaspl.models.start import HEAD
@@ -22,7 +21,6 @@ from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.device import find_device
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import evaluate
-from debiaspl.training.frozen import FEATURES, check_frozen, encoded, is_frozen
 from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.health import Health
 from debiaspl.training.log import Log, NoLog, ProgressLine
@@ -59,8 +57,6 @@ class RunOptions:
     """Whether to write TensorBoard event files beside log.jsonl."""
     shown: bool = True
     """Whether there is a progress line; warnings are printed in any case."""
-    features: Path | None = None
-    """Folder for the features of a frozen encoder; by default beside the run."""
 
 
 def train(
@@ -119,28 +115,25 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
         if ended is not None:
             return ended
 
-        task, vectors = task_of(recipe, data, options.root), None
+        _refuse_frozen(recipe)
+        task = task_of(recipe, data, options.root)
         facts = about(recipe, task.labeled)
         begun = bool(group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None))
-        with ExitStack() as claimed:
-            if is_frozen(recipe):
-                check_frozen(recipe, task)
-                _claim(claimed, run, recipe, group)  # features take long: no other run may start here meanwhile
-                folder = options.features or run.folder.resolve().parent / FEATURES
-                vectors = encoded(recipe, task, where, folder, group, options.go_on)
-                task = vectors.task
-            step = Step(recipe, task, where, options.workers, not options.eager, not begun, group, vectors)
-            try:
-                if vectors is None:
-                    _claim(claimed, run, recipe, group)  # a run that cannot be built leaves no folder behind
-                return _train(recipe, run, step, group, options, facts, vectors)
-            finally:
-                del step  # it must be gone before the group is destroyed
+        # A run that cannot be built leaves no folder behind.
+        step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
+        try:
+            with run.begin(recipe) if group.first else nullcontext():
+                return _train(recipe, run, step, group, options, facts)
+        finally:
+            del step  # it must be gone before the group is destroyed
 
 
-def _claim(claimed: ExitStack, run: Run, recipe: Recipe, group: Group) -> None:
-    if group.first:
-        claimed.enter_context(run.begin(recipe))
+def _refuse_frozen(recipe: Recipe) -> None:
+    if recipe.network.settings.get("frozen"):
+        raise RunError(
+            "a frozen encoder is not trained step by step: its features are computed once. Use debiaspl.train_photos, "
+            "or debiaspl train; or train the encoder: frozen=false."
+        )
 
 
 def fit(recipe: Recipe, task: Task, device: torch.device, begin: Mapping[str, Tensor] | None = None) -> Step:
@@ -162,7 +155,6 @@ def _train(
     group: Group,
     options: RunOptions,
     facts: dict[str, str],
-    vectors: Encoded | None = None,
 ) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
@@ -176,8 +168,6 @@ def _train(
         files = begun
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
-    elif vectors is not None and group.first:
-        step.skipped = dict(vectors.skipped)
     number, seconds_before, log_length = _place(saved)
     started = time.monotonic()
 
@@ -245,8 +235,7 @@ def _train(
     if group.first:
         results |= {name: found for name, found in files.items() if found}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
-        whole = model if vectors is None else vectors.whole(model)
-        weights = {name: value for name, value in whole.state_dict().items() if labels or not name.startswith(HEAD)}
+        weights = {name: value for name, value in model.state_dict().items() if labels or not name.startswith(HEAD)}
         run.finish(weights | step.heads(), facts, ending.predictions, results)
     return group.from_first(results)
 

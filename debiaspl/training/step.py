@@ -11,7 +11,6 @@ from torch import Tensor
 from debiaspl.algorithms import Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
-from debiaspl.encoders import Encoded
 from debiaspl.models import (
     ALGORITHM,
     Average,
@@ -57,9 +56,9 @@ class Step:
     and can be loaded with any other number of ranks.
 
     A step that is not ``fresh`` gets its weights from ``load``, and reads no initial weights from files. The ranks of
-    its ``group`` share work on whole sets; without a group, each rank does all of it. ``vectors`` is the source of the
-    task's vectors, if a frozen encoder has made them. ``begin`` are the weights of the first classifier, by name,
-    instead of those that the recipe names. A step that is not ``monitored`` sums up nothing for a log.
+    its ``group`` share work on whole sets; without a group, each rank does all of it. ``begin`` are the weights of the
+    first classifier, by name, instead of those that the recipe names. A step that is not ``monitored`` sums up nothing
+    for a log.
     """
 
     def __init__(
@@ -71,7 +70,6 @@ class Step:
         record: bool = True,
         fresh: bool = True,
         group: Group = ALONE,
-        vectors: Encoded | None = None,
         begin: Mapping[str, Tensor] | None = None,
         monitored: bool = True,
     ) -> None:
@@ -87,7 +85,7 @@ class Step:
         self._begin_with(self.start)
         self.student.to(device)
         if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(first_classifier(recipe, self.student, self.task, vectors) if begin is None else begin)
+            self._begin_with(first_classifier(recipe, self.student, self.task) if begin is None else begin)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         hinted = self._with_hints(fresh)
         self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)

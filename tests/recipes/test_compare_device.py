@@ -52,7 +52,7 @@ def test_a_comparison_on_a_gpu(tmp_path):
 def test_what_is_planned_decides_whether_features_are_frozen(frozen, device, monkeypatch):
     """And not the recipe before --set, which may freeze an encoder or train it."""
     planned = plan(ONE_LABEL, ["fixmatch"], ["none"], [0], [])
-    monkeypatch.setattr("debiaspl.training.frozen.is_frozen", lambda recipe: frozen and recipe != ONE_LABEL)
+    monkeypatch.setattr("debiaspl.features.run.is_frozen", lambda recipe: frozen and recipe != ONE_LABEL)
     assert _for_runs(planned, "cuda", None) == device
     if frozen:
         with pytest.raises(ValueError, match=r"--device is cuda, .*Use --device cpu"):

@@ -11,14 +11,13 @@ from typer.testing import CliRunner
 from debiaspl import load_model
 from debiaspl.cli import app
 from debiaspl.data import ImageSet, Task, Vectors
-from debiaspl.encoders import load_encoder
+from debiaspl.encoders import EncoderNetwork, load_encoder
 from debiaspl.encoders.text import TextClassifier
 from debiaspl.features.fit import LINEAR
+from debiaspl.features.run import class_name_weights, encode_images, train_encoded
 from debiaspl.recipes.frozen import frozen
-from debiaspl.training import Choice, Recipe, train
+from debiaspl.training import Choice, Recipe
 from debiaspl.training.first_classifier import text_head
-from debiaspl.training.frozen import encoded
-from debiaspl.training.group import ALONE
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from tests.data.photos import jpeg, patch
@@ -54,7 +53,7 @@ def recipe_of(photos: Path, model: Path, is_frozen: bool = True) -> Recipe:
     made = frozen(base, 30, str(model), load_encoder(str(model)).architecture)
     if not is_frozen:
         settings = {**made.network.settings, "frozen": False}
-        made = replace(made, network=Choice("encoder", settings))
+        made = replace(made, network=Choice("encoder", settings), strong=Choice("fixmatch"))
     return replace(made, steps=2, first_classifier="text")
 
 
@@ -84,8 +83,12 @@ def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is
     recipe = recipe_of(photos, model, is_frozen)
     task = task_of(recipe)
     if is_frozen:
-        made = encoded(recipe, task, CPU, tmp_path / "features", ALONE, "")
-        network = made.whole(Step(recipe, made.task, CPU, vectors=made).student)
+        encoder = load_encoder(str(model), image_size=recipe.network.settings["architecture"]["image_size"])
+        made = encode_images(task.every_image(), encoder, tmp_path / "features", "run", "again")
+        network = EncoderNetwork.of(encoder, 2, str(model))
+        network.scaling = made.table.scaling
+        weights = class_name_weights(recipe, made, made.images.classes)
+        network.load_state_dict(network.state_dict() | weights)
     else:
         network = Step(recipe, task, CPU).student.eval()
     teacher, names = ClipTeacher(str(model), tmp_path / "features", CPU), ("china temple", "red flower")
@@ -110,7 +113,7 @@ def load_picture(path: Path) -> torch.Tensor:
 
 def test_the_finished_model_is_an_encoder_with_a_linear_classifier(photos, tmp_path):
     recipe = recipe_of(photos, save_model(tmp_path / "clip", "clip"))
-    train(recipe, tmp_path / "run", device="cpu")
+    train_encoded(recipe, tmp_path / "run")
     model = load_model(tmp_path / "run")
     assert isinstance(model.network.head, torch.nn.Linear)
     assert not any("text" in name for name in model.network.state_dict())
@@ -125,7 +128,7 @@ def test_a_model_that_reads_no_texts_is_refused_before_anything_is_written(photo
     with pytest.raises(
         ValueError, match=r"first_classifier is text, but the encoder .*vit cannot read text. Expected a"
     ):
-        train(recipe, tmp_path / "run", device="cpu")
+        train_encoded(recipe, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     vectors = ImageSet(Vectors(torch.eye(4)[:, None]), torch.tensor([0, 1, 0, 1]), CLASSES)
     task = Task(vectors, vectors.without_labels(), vectors)
