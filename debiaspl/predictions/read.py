@@ -250,7 +250,10 @@ def _stack(cells: "pd.Series[Any]", keys: list[Any], name: str, start: int) -> N
             raise PredictionsError(
                 f"row {row:,} lacks the {name} that row 1 has, expected {len(keys):,} numbers in every row."
             )
-    matrix = np.array([[cell[key] for key in keys] for cell in cells] if objects else list(cells))
+    try:
+        matrix = np.array([[cell[key] for key in keys] for cell in cells] if objects else list(cells))
+    except ValueError as error:
+        raise PredictionsError(f"the {name} contain lists of lists, expected numbers in every row.") from error
     if matrix.dtype.kind not in "iuf":
         raise PredictionsError(f"the {name} contain {matrix.dtype}, expected numbers in every row.")
     return _float32(matrix)

@@ -55,6 +55,15 @@ def test_nothing_points_to_the_network():
             assert "url(" not in text, path.name
 
 
+def test_no_script_redefines_a_function_of_another():
+    names = [
+        name
+        for path in FOLDER.glob("*.js")
+        for name in re.findall(r"^(?:async )?(?:function|const|let) (\w+)", path.read_text(), re.MULTILINE)
+    ]
+    assert len(set(names)) == len(names) > 50
+
+
 def test_every_script_of_the_folder_is_in_the_page():
     page = build_page("t", {})
     for path in FOLDER.glob("*.js"):

@@ -34,7 +34,7 @@ def photo_run(folder, used=1, **more):
     """A run on sixty photos, of which forty had a label; the first is the one that is least sure."""
     candidates = [
         {"name": name, "confusion": confusion, "chosen": number == used}
-        for number, (name, confusion) in enumerate([("supervised", LABELS_ONLY), ("DebiasPL", CONFUSION)])
+        for number, (name, confusion) in enumerate([("supervised", LABELS_ONLY), ("debiaspl", CONFUSION)])
     ]
     check = {"kind": "cross-check", "folds": 3, "labels": 40, "candidates": candidates, "mistakes": [["59.png", 2, 0]]}
     results = {

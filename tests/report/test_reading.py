@@ -231,6 +231,7 @@ def test_bad_tables_are_refused(tmp_path, case):
         ("p.jsonl", '{"label": "a", "probabilities": {"a": 1, "b": 0}}\n{"label": "a"}\n', "row 2 lacks"),
         ("p.jsonl", '{"logits": [1, 2]}\n{"logits": [1, 2, 3]}\n', "row 2 lacks"),
         ("p.jsonl", '{"logits": [1, "x"]}\n', "logits contain"),
+        ("p.jsonl", '{"logits": [1, [2, 3]]}\n{"logits": [1, [2]]}\n', "logits contain"),
         ("p.jsonl", '{"logit:a": 1, "logit:b": true}\n', "row 1 has True in column 'logit:b'"),
         ("p.jsonl", '{"label": "a", "scores": [1, 2]}\n', "--column logits=scores"),
         ("p.jsonl", '{"label": "a"}\n{"label": null}\n', "no label in row 2"),

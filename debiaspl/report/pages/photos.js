@@ -5,7 +5,7 @@ function photosPage(values) {
   return [
     el("header", {}, el("h1", {}, values.name), el("p", { class: "soft" }, `${write.count(values.photos)} photos, ${write.count(values.labels)} with a label, ${values.classes.length} classes.`)),
     photoCards(values, used),
-    classTable(values),
+    photoClasses(values),
     mistakeSection(values),
     unsureSection(values),
     nextSection(values),
@@ -40,7 +40,7 @@ function photoCards({ checked, recall, models, why }, used) {
   ];
 }
 
-function classTable({ classes }) {
+function photoClasses({ classes }) {
   const columns = [
     { name: "class", text: true }, { name: "right", write: write.text }, { name: "recognised", write: write.share }, { name: "your labels", write: write.count },
     { name: "photos predicted", write: write.count }, { name: "mostly taken for", text: true, write: (value) => value || "" },
@@ -55,10 +55,14 @@ function mistakeSection({ mistakes, pictures }) {
   return section("mistakes", "Labels that the model disagrees with", paragraph("Either the model is wrong or the label is. Look at them: a wrong label is worth correcting."), el("ul", { class: "images" }, shown));
 }
 
+// Where the model is this sure of every photo, none is called a likely mistake.
+const SURE = 0.9;
+
 function unsureSection({ unsure, pictures }) {
   if (!unsure.length) return null;
   const shown = unsure.map((one) => photo(one, pictures, `'${one.predicted}'?`, `${write.share(one.confidence)} sure`));
-  return section("unsure", "Likely mistakes", paragraph("The photos without a label that the model is least sure of."), el("ul", { class: "images" }, shown));
+  const title = unsure[0].confidence < SURE ? "Likely mistakes" : "Photos to look at";
+  return section("unsure", title, paragraph("The photos without a label that the model is least sure of."), el("ul", { class: "images" }, shown));
 }
 
 function photo({ name }, pictures, first, second) {
@@ -71,7 +75,7 @@ function nextSection({ next, commands }) {
   return section(
     "next",
     "What to do next",
-    paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), "."),
+    next.length ? paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), ".") : paragraph("No checked label is wrong. More labels would show more exactly how good the model is."),
     command("Label the photos that help most, in the browser:", commands.label),
     command("Or write a list of them:", commands.next),
     command("Sort other photos with this model:", commands.predict),

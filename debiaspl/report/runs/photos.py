@@ -18,13 +18,15 @@ from debiaspl.report.confusion import Cells
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
 from debiaspl.report.runs.record import RunRecord, read_run
+from debiaspl.training import Recipe
+from debiaspl.training.method import method_of
 
 SUBFOLDERS = ("supervised", "graph")
 """Where models that a run was compared with are, if they are runs of their own."""
 IN_WORDS = {
     "supervised": "labels only",
     "graph": "labels spread to similar photos",
-    "DebiasPL": "DebiasPL: labels and all other photos",
+    "debiaspl": "DebiasPL: labels and all other photos",
 }
 SHOWN = 24
 """Photos of each kind that are shown."""
@@ -97,13 +99,18 @@ def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
     if isinstance(told, list) and told and all(_is_candidate(one, size) for one in told):
         return [Model(str(one["name"]), one["confusion"], one.get("chosen") is True) for one in told]
     runs, chosen = compared_runs(run), chosen_folder(run.folder)
-    names = [one.name if one is not run else "DebiasPL" for one in runs]
-    if run.recipe["correction"]["name"] != "debiaser":
-        names[-1] = "supervised" if run.recipe["algorithm"]["name"] == "supervised" else "this run"
+    names = [*(one.name for one in runs[:-1]), _method(run)]
     pairs = [
         (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
     ]
     return [Model(name, confusion, used) for name, used, confusion in pairs if _has_size(confusion, size)]
+
+
+def _method(run: RunRecord) -> str:
+    try:
+        return method_of(Recipe.from_json(run.recipe))
+    except (AttributeError, LookupError, TypeError, ValueError):  # a recipe of another version
+        return run.name
 
 
 def _is_candidate(one: Any, size: int) -> bool:
@@ -190,7 +197,9 @@ def _classes(
 
 
 def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
-    """Classes that more labels would help most: the worst ones; without mistakes, those with the fewest labels."""
+    """Classes that more labels would help most, the worst ones; none where no checked label is wrong."""
+    if (cells.right == cells.of_true).all():
+        return []
     recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), 0.0)
     order = np.lexsort((np.asarray(labels) if len(labels) == len(classes) else cells.of_true, recall))
     return [short_name(classes[number]) for number in order[:2]]
