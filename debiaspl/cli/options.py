@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.usage import checked_encoder, checked_settings
+from debiaspl.cli.usage import checked_encoder, checked_method, checked_settings
 
 MACHINE = "GPUs and several processes"
 """Title of options that few need."""
@@ -74,6 +74,7 @@ Length = Annotated[
 Method = Annotated[
     str | None,
     Option(
+        callback=checked_method,
         metavar="NAME",
         help="debiaspl, fixmatch, supervised, ALGORITHM or ALGORITHM+CORRECTION; moco, simclr and swav learn "
         "features without labels.",

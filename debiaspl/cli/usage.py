@@ -1,6 +1,7 @@
 """Commands as classes of typer: help in groups, one form of error, and hints for what people type."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
@@ -40,6 +41,8 @@ SETTINGS = {
 }
 """What people type -> the setting."""
 LITE0 = {"efficientnet_lite0", "efficientnet-lite-0", "efficientnetlite0", "efficientnet", "lite0"}
+NAMED = ("debiaspl", "margins")
+"""Methods that are no algorithms."""
 COMMANDS = {
     "recipes": "list recipes",
     "algorithms": "list algorithms",
@@ -60,6 +63,16 @@ def checked_settings(settings: list[str] | None) -> list[str] | None:
         if (key.strip(), value.strip()) == ("algorithm", "debiaspl"):
             raise typer.BadParameter("debiaspl is a method, not an algorithm. Write --method debiaspl.")
     return settings
+
+
+def checked_method(name: str | None) -> str | None:
+    """The value of ``--method``; papers write FixMatch and DebiasPL."""
+    if name is None or ".py:" in name:
+        return name
+    close = get_close_matches(name.lower(), NAMED, n=1, cutoff=0.8)
+    if close and close[0] != name.lower():
+        raise typer.BadParameter(f"there is no method {name}. Did you mean {close[0]}?")
+    return name.lower()
 
 
 def checked_encoder(name: str | None) -> str | None:

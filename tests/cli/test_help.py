@@ -103,6 +103,7 @@ def test_whatever_is_written_can_be_overwritten():
         "train photos --set lr=3": "learning_rate",
         "train photos --set epochs=3": "steps",
         "train photos --set algorithm=debiaspl": "--method debiaspl",
+        "train photos --method debiaspll": "Did you mean debiaspl?",
         "train photos --encoder efficientnet_lite0": "efficientnet-lite0",
         "train photos/a.jpg photos/b.jpg": "debiaspl train photos",
         "label photos --classes rose, petunia": "--classes 'rose,petunia'",
