@@ -16,10 +16,9 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from debiaspl._processes import end_with_parent, safe_start
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
-from debiaspl.data.images import ImageSet, StoredImages
+from debiaspl.data.images import ImageSet, StoredImages, Vectors
 from debiaspl.data.lazy import LazyImages
 from debiaspl.data.stream import IndexStream
-from debiaspl.data.vectors import Vectors
 from debiaspl.debias import ranks
 
 AHEAD = 2

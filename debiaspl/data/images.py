@@ -9,8 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from debiaspl.data.vectors import Vectors
-
 UNLABELED = -1
 DIGESTED = 2**28
 """In bytes: of more numbers than that, every second, third, ... of each image is read for a digest."""
@@ -34,6 +32,50 @@ class StoredImages(Protocol):
     def digest(self) -> bytes: ...
 
     def __getitem__(self, positions: Tensor) -> Tensor: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Replaces the images of an ``ImageSet`` after encoding; indexed by positions, like a tensor."""
+
+    values: Tensor
+    """Floats, (N, V, D): the vector of each original image, then those of its views."""
+    strong: int = 0
+    """How many of the views, the last ones, are strong."""
+
+    def __post_init__(self) -> None:
+        shape = tuple(self.values.shape)
+        if len(shape) != 3 or 0 in shape or not self.values.is_floating_point():
+            raise ValueError(f"vectors have shape {shape} and dtype {self.values.dtype}, expected floats (N, V, D).")
+        if not 0 <= self.strong < shape[1]:
+            raise ValueError(f"{self.strong} of {shape[1]} views are strong, expected fewer: the first is the image.")
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.values.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape)
+
+    def select(self, positions: Tensor) -> "Vectors":
+        return replace(self, values=self.values[positions])
+
+    def joined(self, other: "Vectors") -> "Vectors":
+        return replace(self, values=_joined(self.values, other.values))
+
+    def is_same(self, other: "Vectors") -> bool:
+        return torch.equal(self.values[:, 0].cpu(), other.values[:, 0].cpu())
+
+    def to(self, device: torch.device) -> "Vectors":
+        return replace(self, values=self.values.to(device))
+
+    def __getitem__(self, positions: Tensor) -> Tensor:
+        return self.values[positions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,18 +160,8 @@ class ImageSet:
 
     def joined(self, other: "ImageSet") -> "ImageSet":
         """These images, followed by those of another part of the same set."""
-        images: Tensor | StoredImages | Vectors
-        if isinstance(self.images, Vectors):
-            assert isinstance(other.images, Vectors)
-            images = self.images.joined(other.images)
-        elif isinstance(self.images, Tensor):
-            assert isinstance(other.images, Tensor)
-            # One part may have stayed off the device because it did not fit; then both go there.
-            where = self.images.device if self.images.device == other.images.device else torch.device("cpu")
-            images = torch.cat((self.images.to(where), other.images.to(where)))
-        else:
-            assert not isinstance(other.images, Tensor | Vectors)
-            images = self.images.joined(other.images)
+        one: Any = self.images
+        images = _joined(one, other.images) if isinstance(one, Tensor) else one.joined(other.images)
         labels, truth = (torch.cat(pair) for pair in ((self.labels, other.labels), (self.truth, other.truth)))
         return replace(self, images=images, labels=labels, truth=truth, ids=self.ids + other.ids)
 
@@ -195,6 +227,12 @@ def content_digest(images: Tensor | StoredImages | Vectors) -> bytes:
     every = max(1, values.numel() * values.dtype.itemsize // DIGESTED)
     part = values.flatten(1)[:, ::every].contiguous().cpu() if values.numel() else values.cpu()
     return hashlib.blake2b(part.view(torch.uint8).numpy().data, digest_size=16).digest()
+
+
+def _joined(one: Tensor, other: Any) -> Tensor:
+    # One part may have stayed off the device because it did not fit; then both go there.
+    where = one.device if one.device == other.device else torch.device("cpu")
+    return torch.cat((one.to(where), other.to(where)))
 
 
 def _fits(images: Tensor | Vectors, device: torch.device) -> bool:

