@@ -25,7 +25,6 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.formats.archive import read_members, unpack
 from debiaspl.data.formats.definition import Source
 from debiaspl.data.known import SETS, find
-from debiaspl.files import FileError
 
 CONTENT = random.Random(0).randbytes(300_000)
 
@@ -132,12 +131,6 @@ def test_connections_that_bring_nothing_more_end_in_an_error_and_the_next_call_g
     assert names(tmp_path) == ["file.bin"]
 
 
-def test_there_is_an_end_to_trying(site, tmp_path):
-    site.cut_after = [1000] * 10
-    with pytest.raises(DataError, match="stopped after 3,000 bytes"):
-        fetch(site.source("file.bin"), tmp_path / "file.bin", tries=3)
-
-
 def test_a_server_that_falls_silent_is_left(site, tmp_path):
     site.cut_after, site.stall = [1000, 0], 1.0
     with pytest.raises(DataError, match=r"stopped after 1,000 bytes: .*timed out"):
@@ -174,14 +167,6 @@ def test_wrong_content_is_deleted_and_told(site, tmp_path):
     with pytest.raises(DataError, match=r"md5 \w{32}, expected \w{32}. It was deleted: run the same command again"):
         fetch(site.source("file.bin", b"other"), tmp_path / "file.bin")
     assert names(tmp_path) == []
-
-
-def test_a_partial_file_of_something_else_is_deleted_and_the_next_call_succeeds(site, tmp_path):
-    (tmp_path / "file.bin.partial").write_bytes(b"something else")
-    with pytest.raises(DataError, match="It was deleted"):
-        fetch(site.source("file.bin"), tmp_path / "file.bin")
-    fetch(site.source("file.bin"), tmp_path / "file.bin")
-    assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
 def test_a_file_that_somebody_put_there_is_checked_and_kept(site, tmp_path):
@@ -224,14 +209,6 @@ def test_a_full_disk(site, tmp_path, monkeypatch):
     monkeypatch.setattr("debiaspl.data.download.open_locked", full)
     with pytest.raises(DataError, match=r"No space left on device. [\d,]+ MB are free: free some space"):
         fetch(site.source("file.bin"), tmp_path / "file.bin")
-
-
-def test_a_link_in_place_of_the_partial_file_is_not_followed(site, tmp_path):
-    (tmp_path / "victim").write_bytes(b"mine")
-    (tmp_path / "file.bin.partial").symlink_to(tmp_path / "victim")
-    with pytest.raises(FileError, match=r"file.bin.partial is a link, expected a regular file"):
-        fetch(site.source("file.bin"), tmp_path / "file.bin")
-    assert (tmp_path / "victim").read_bytes() == b"mine"
 
 
 def test_a_folder_that_cannot_be_written(site, tmp_path):

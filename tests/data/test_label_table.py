@@ -9,7 +9,6 @@ import pytest
 
 from debiaspl.data import DataError, GivenLabels
 from debiaspl.data.csv_text import csv_line, csv_rows, is_open
-from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import LabelRow, read_label_table
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import Columns
@@ -189,8 +188,6 @@ def two_questions() -> dict[str, Any]:
         ({"a.jpg": "cat"}, r"contains no list of tasks\. Expected an export of Label Studio: JSON or JSON-MIN"),
         ([task("a.jpg", ["cat"], ["dog"])], r"says cat for a\.jpg in task 1 and dog in task 1\. Keep one of the two"),
         ([task("a.jpg", ["cat", "dog"])], r"has several choices for a\.jpg in task 1, expected one class each"),
-        ([task("x.jpg", ["cat"])], r"names 1 file not in .*photos: x\.jpg"),
-        ([task("../x.jpg", ["cat"])], r"names \.\./x\.jpg in task 1, which is outside of"),
         ([task("/data/local-files/?d=photos/../x.jpg", ["cat"])], r"in task 1, which is outside of"),
         (
             [{"data": {"text": "hello"}}],
@@ -209,13 +206,6 @@ def test_exports_that_cannot_be_learned_from(photos, tmp_path, tasks, message):
 def test_one_of_two_questions_can_be_named(photos, tmp_path):
     table = write(tmp_path / "t.json", [two_questions(), task("day 1/c.jpg", ["dog"])])
     assert labels(photos, table, Columns(label="label"))["a.jpg"] == "cat"
-
-
-def test_names_that_are_known_are_found_without_a_look_at_the_disk(tmp_path):
-    names = FileNames(tmp_path / "gone", ["a.jpg", "b/été.jpg"])
-    assert names.locate("a.jpg") == "a.jpg"
-    assert names.locate("./b/e\u0301te\u0301.jpg") == "b/été.jpg"
-    assert names.locate("x.jpg") is None
 
 
 def test_rows_keep_their_text():

@@ -64,13 +64,6 @@ def test_every_name_survives(format_name, tmp_path_factory, rows):
 PREFIX = "/data/local-files/?d=photos/"
 
 
-@pytest.mark.parametrize("format_name", TABLES)
-def test_odd_names_survive(format_name, tmp_path):
-    expected = [(f"{name}.jpg", name, 0.25) for name in ODD]
-    write(format_name, tmp_path / "t", [Prediction(*row) for row in expected], TableSettings(ODD, image_prefix=PREFIX))
-    assert read(format_name, tmp_path / "t") == expected
-
-
 @pytest.mark.parametrize("format_name", ["csv", "jsonl", "parquet"])
 def test_probabilities_of_odd_classes_keep_their_names(format_name, tmp_path):
     shares = [number / 100 for number in range(len(ODD))]
@@ -107,14 +100,6 @@ def test_a_cell_is_read_back_with_and_without_skipped_blanks(text):
     for skip in (False, True):
         (found,) = csv.reader(io.StringIO(line, newline=""), skipinitialspace=skip)
         assert [unguarded(one) for one in found] == [text, text]
-
-
-def test_many_groups_of_rows_keep_their_order(tmp_path):
-    rows = [Prediction(f"{number}.jpg", "a", 0.5) for number in range(20_000)]
-    with (tmp_path / "t").open("wb") as file:
-        batches = (rows[start : start + 256] for start in range(0, len(rows), 256))
-        TABLES["parquet"](file, TableSettings(("a", "b")), batches)
-    assert [name for name, _, _ in read("parquet", tmp_path / "t")] == [row.file_name for row in rows]
 
 
 def test_the_ending_tells_the_format(tmp_path):

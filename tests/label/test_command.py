@@ -83,11 +83,6 @@ def test_what_cannot_be_begun_is_one_message(tmp_path, monkeypatch, options, mes
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_folder_that_is_none_is_told(tmp_path):
-    ran = CliRunner().invoke(app, ["label", str(tmp_path / "nothing"), "--classes", "a,b"])
-    assert (ran.exit_code, "does not exist. Expected a folder of images" in ran.stderr) == (1, True)
-
-
 def test_a_port_that_is_taken_is_told(tmp_path):
     photos = write_photos(tmp_path / "photos", 2)
     with socket.create_server(("127.0.0.1", 0)) as taken:

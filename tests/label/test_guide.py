@@ -54,18 +54,6 @@ def test_answers_given_meanwhile_are_used(tmp_path, model):
     assert after != before
 
 
-def test_one_that_was_stopped_names_nothing(tmp_path, model):
-    root = write_photos(tmp_path, 3)
-    guide = RunGuide(model, root, ("000.jpg", "001.jpg", "002.jpg"))
-    guide.stop()
-    assert guide(()) == []
-
-
-def test_a_folder_without_a_readable_image_names_nothing(tmp_path, model):
-    (tmp_path / "000.jpg").write_bytes(b"damaged")
-    assert RunGuide(model, tmp_path, ("000.jpg",))(()) == []
-
-
 def test_a_trained_run_gives_its_classes_and_its_choice(tmp_path):
     train(EAGER, tmp_path / "run")
     photos = write_photos(tmp_path / "photos", 40)
