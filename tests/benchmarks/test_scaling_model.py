@@ -1,13 +1,9 @@
 """benchmarks/scaling_model.py: what it counts is right and what the library sends, its times behave, and
 docs/lab/scaling.md shows them."""
 
-import json
 import pickle
-import re
-import subprocess
 import sys
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,19 +52,6 @@ def test_the_page_shows_what_is_computed():
     assert model.filled(PAGE) == PAGE, "run python benchmarks/scaling_model.py --write"
 
 
-def test_every_table_of_the_page_is_computed():
-    inside = "".join(re.findall(r"<!-- \w+ -->\n(.*?)\n<!-- end -->", PAGE, re.DOTALL))
-    assert PAGE.count("\n|") == inside.count("\n|")
-
-
-def test_a_place_without_a_table_is_filled_and_no_other_is_touched():
-    emptied = re.sub(r"(<!-- runs -->\n).*?(<!-- end -->)", r"\1\2", PAGE, flags=re.DOTALL)
-    assert len(emptied) < len(PAGE)
-    assert model.filled(emptied) == PAGE
-    with pytest.raises(SystemExit, match="no place for the table runs"):
-        model.filled(PAGE.replace("<!-- runs -->", ""))
-
-
 def test_resnet_50_is_the_known_one():
     network = count.resnet50()
     assert network.parameters == 25_557_032
@@ -90,11 +73,6 @@ def slow_resnet_macs() -> int:
 
 def test_resnet_multiply_adds_have_a_slow_twin():
     assert count.resnet50().macs == slow_resnet_macs()
-
-
-def test_twice_the_side_costs_four_times_but_for_the_classifier():
-    head = 2048 * 1000
-    assert count.resnet50(448).macs - head == 4 * (count.resnet50(224).macs - head)
 
 
 def test_wrn_has_25_norms():
@@ -220,12 +198,6 @@ def test_bytes_for_each_image_are_those_of_index_and_order():
     assert IndexStream(1_000, 10, 0)._shuffled(0).nbytes == feeding.ORDER * 1_000
 
 
-def test_memory_of_a_node_written_out():
-    worker_of_labeled, worker_of_unlabeled = 4 + 8 + 8, 4 + 8 + 8 + 8
-    rank = (4 + 8 + 8) + 8 + 8 + 8 + 74 + 16 * (worker_of_labeled + worker_of_unlabeled)
-    assert feeding.host_bytes(1000)[0] == 1000 * 8 * rank
-
-
 def test_a_step_in_operations():
     work = WORKS["separate"]
     macs, stem = work.network.macs, work.network.layers[0].macs
@@ -263,71 +235,6 @@ def test_one_gpu_sends_nothing_and_is_fully_efficient():
             assert together.efficiency(work, 1, SLOWEST, overlap, synchronised=True) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("key", list(WORKS))
-@pytest.mark.parametrize("link", LINKS, ids=lambda link: link.name)
-def test_efficiency_falls_with_gpus_and_rises_with_overlap(key, link):
-    work = WORKS[key]
-    for overlap in (False, True):
-        curve = [together.efficiency(work, gpus, link, overlap) for gpus in origin.GPUS]
-        assert all(0 < after <= before for before, after in pairwise(curve))
-    for gpus in (8, 16, 1024):
-        local, joint = (together.efficiency(work, gpus, link, True, synchronised=norm) for norm in (False, True))
-        assert joint < local
-        # More messages cost more calls: overlap may lose that much, never more.
-        calls = len(list(messages.buckets(work.network))) * links.latency(gpus, link)
-        alone, beside = (together.step_seconds(work, gpus, link, overlap) for overlap in (False, True))
-        assert beside <= alone + calls
-
-
-def test_the_step_waits_for_every_small_message():
-    """Without overlap all messages stand behind each other: their times, added by hand."""
-    work, gpus = WORKS["multi-low"], 64
-    sizes = (
-        messages.prior_bytes(work.network),
-        messages.statistics_bytes(work.network),
-        messages.group_bytes(work),
-        2 * 25_502_912 + 4 * (25_557_032 - 25_502_912),
-    )
-    waited = sum(links.all_reduce(size, gpus, SLOWEST) for size in sizes)
-    assert together.step_seconds(work, gpus, SLOWEST, overlap=False) == pytest.approx(work.seconds + waited)
-
-
-def test_a_faster_link_is_no_slower():
-    for work in WORKS.values():
-        times = [together.step_seconds(work, 64, link, False) for link in LINKS]
-        assert times == sorted(times)
-
-
-def test_the_tiny_message_that_latencies_were_chosen_by():
-    assert 1e6 * links.latency(16, LINKS[0]) == pytest.approx(47, abs=3)
-
-
-def test_a_divided_batch_is_never_faster_than_its_kernels():
-    for work in WORKS.values():
-        assert work_room.shared(work, 1) == work
-        assert work_room.shared(work, 1024).seconds == pytest.approx(work_room.floor_seconds(work.network))
-
-
 def test_steps_of_the_papers_runs():
     assert runs.run_steps(0.0, 50, 1) == -(-50 * 1_281_167 // 320)
     assert runs.run_steps(0.0, 50, 2) == -(-50 * 1_281_167 // 640)
-
-
-def test_measured_means_a_file_with_that_number():
-    for name, (file, field) in origin.MEASURED.items():
-        assert json.loads((ROOT / file).read_text())[field] == origin.measured(name)
-    for key, work in WORKS.items():
-        assert work.origin.startswith("measured" if work.network.name == "WRN-28-2" else "assumed"), key
-
-
-def test_no_assumption_is_called_measured():
-    assert not any("measured" in why for _, _, why in origin.ASSUMPTIONS.values())
-
-
-@pytest.mark.slow
-def test_the_command_of_the_page_prints_numbers_for_programs():
-    assert "\n    python benchmarks/scaling_model.py " in PAGE
-    said = subprocess.run([sys.executable, COMMAND, "--json"], check=True, capture_output=True, text=True).stdout
-    found = json.loads(said)
-    assert found["efficiency"]["separate"][SLOWEST.name]["overlap"]["1"] == 1
-    assert set(found["steps"]) == set(WORKS)
