@@ -165,7 +165,7 @@ def test_local_norms_send_their_statistics_once(sent):
     network = WideResNet(10)
     update = Update(network, nn.Module(), Average(network, 0.999, True), 0.9, 1e-4)
     update.take(network(torch.randn(2, 3, 32, 32)).sum())
-    update.move(0.1)
+    update.step(0.1)
     assert sent == {"summed": [messages.statistics_bytes(count.wide_resnet())], "gathered": []}
 
 
