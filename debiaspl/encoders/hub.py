@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from debiaspl._extras import extra
@@ -20,10 +21,14 @@ from debiaspl.encoders.reach import require_hub
 
 KIND = "transformers"
 # Models for images and texts, of which the image part is used.
-TOWERS = {"clip": "CLIPVisionModelWithProjection", "siglip": "SiglipVisionModel", "siglip2": "Siglip2VisionModel"}
+TOWERS = {
+    "clip": "CLIPVisionModelWithProjection",
+    "metaclip_2": "MetaClip2VisionModelWithProjection",
+    "chinese_clip": "ChineseCLIPVisionModel",
+    "siglip": "SiglipVisionModel",
+    "siglip2": "Siglip2VisionModel",
+}
 TOWERS |= {f"{kind}_vision_model": name for kind, name in tuple(TOWERS.items())}
-# Convolutional models accept images of any size.
-ANY_SIZE = ("convnext", "convnextv2", "efficientnet", "mobilenet_v1", "mobilenet_v2", "regnet", "resnet")
 # Mean and deviation of CLIP's training, for folders without them.
 CLIP = [0.4815, 0.4578, 0.4082], [0.2686, 0.2613, 0.2758]
 # Entries about classes, which a feature extractor does not need; a thousand names are long.
@@ -31,7 +36,8 @@ _ABOUT_CLASSES = ("id2label", "label2id", "num_labels", "problem_type", "_name_o
 
 
 class HubEncoder(Encoder):
-    """Features are the model's pooled output: of a transformer the class token, of CLIP the joint embedding."""
+    """Features are the model's embedding of the image, as of CLIP; or its pooled output; or the mean of its feature map
+    or, without a class token, of its patches. The width comes from one forward pass."""
 
     def __init__(
         self, name: str, model: nn.Module, config: dict[str, Any], image_size: int, mean: list[float], std: list[float]
@@ -39,9 +45,14 @@ class HubEncoder(Encoder):
         # Many checkpoints lack the dense pooler of a transformer, so that it would be random; its input is not.
         if hasattr(getattr(model, "pooler", None), "dense"):
             model.register_module("pooler", None)
-        super().__init__(name, _width(model), image_size, mean, std)
-        self.model, self._config = model, config
-        self.any_size = config["model_type"] in ANY_SIZE
+        super().__init__(name, 0, image_size, mean, std)
+        self.model, self._config = model.eval(), config
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            output = self._output(torch.zeros(1, 3, image_size, image_size))
+            self.num_features = self._pooled(output, image_size**2).shape[1]
+        self.model.train().eval()  # some, such as LeViT, remember what follows from their weights
+        # Convolutional models, whose output is a map, accept images of any size.
+        self.any_size = getattr(output.last_hidden_state, "ndim", 0) == 4
 
     @property
     def architecture(self) -> dict[str, Any]:
@@ -55,14 +66,30 @@ class HubEncoder(Encoder):
         }
 
     def features(self, images: Tensor) -> Tensor:
-        found = self.model(pixel_values=images, return_dict=True)
-        pooled: Tensor | None = getattr(found, "image_embeds", None)
-        if pooled is None:
-            pooled = getattr(found, "pooler_output", None)
-        if pooled is None:
-            last: Tensor = found.last_hidden_state
-            pooled = last.mean((2, 3)) if last.ndim == 4 else last[:, 0]
-        return pooled.flatten(1)
+        return self._pooled(self._output(images), images.shape[2] * images.shape[3])
+
+    def _output(self, images: Tensor) -> Any:
+        if not self._config["model_type"].startswith("siglip2"):
+            return self.model(pixel_values=images, return_dict=True)
+        # It takes rows of patches, (high, wide, channels), of images of any shape.
+        side = self._config.get("patch_size", 16)
+        patches = images.unfold(2, side, side).unfold(3, side, side).permute(0, 2, 3, 4, 5, 1)
+        rows = patches.flatten(3).flatten(1, 2)
+        shapes = torch.tensor([patches.shape[1:3]] * len(images), device=images.device)
+        mask = torch.ones(rows.shape[:2], dtype=torch.int64, device=images.device)
+        return self.model(pixel_values=rows, pixel_attention_mask=mask, spatial_shapes=shapes, return_dict=True)
+
+    def _pooled(self, output: Any, pixels: int) -> Tensor:
+        for name in ("image_embeds", "pooler_output"):
+            pooled: Tensor | None = getattr(output, name, None)
+            if pooled is not None:
+                return pooled.flatten(1)
+        last: Tensor = output.last_hidden_state
+        if last.ndim == 4:
+            return last.mean((2, 3))
+        patch = self._config.get("patch_size", 16)
+        every_token_is_a_patch = isinstance(patch, int) and last.shape[1] == pixels // patch**2
+        return last.mean(1) if every_token_is_a_patch else last[:, 0]
 
 
 def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
@@ -113,10 +140,31 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
             f"{missing[0]}: it is not a complete image model. Use another encoder."
         )
     size, mean, std = _preprocessing(transformers, place, model.config)
-    if image_size is not None and config.model_type not in ANY_SIZE and image_size != size:
-        raise ValueError(f"{name_or_folder} needs images of {size} x {size}, but image_size is {image_size}.")
-    name = Path(name_or_folder).name
-    return HubEncoder(name, model, _plain(model.config), image_size or size, mean, std).eval()
+    # Of the sizes that it was trained with, the first that the model accepts.
+    own = _side(getattr(model.config, "image_size", None))
+    sizes = [image_size] if image_size else dict.fromkeys(filter(None, (size, own, 224)))
+    for side in sizes:
+        try:
+            encoder = HubEncoder(Path(name_or_folder).name, model, _plain(model.config), side, mean, std).eval()
+        except (ValueError, RuntimeError, TypeError, AttributeError) as error:
+            reason = _first_line(error)
+        else:
+            _refuse_random(encoder)
+            return encoder
+    raise ValueError(f"the encoder {name_or_folder} does not accept images of {side} x {side}: {reason}")
+
+
+def _refuse_random(encoder: HubEncoder) -> None:
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        images = torch.linspace(-1, 1, 3 * encoder.image_size**2).reshape(1, 3, encoder.image_size, -1)
+        torch.manual_seed(0)
+        first = encoder.embed(images)
+        torch.manual_seed(1)
+        if not torch.allclose(first, encoder.embed(images), rtol=1e-3, atol=1e-5):
+            raise ValueError(
+                f"the encoder {encoder.name} gives one image different features every time, such as a masked "
+                "autoencoder. Use another one."
+            )
 
 
 def _config(transformers: Any, place: str) -> Any:
@@ -168,40 +216,34 @@ def _place(name_or_folder: str) -> str:
     return name_or_folder
 
 
-def _width(model: Any) -> int:
-    config = model.config
-    if "WithProjection" in type(model).__name__:
-        return int(config.projection_dim)
-    hidden = getattr(config, "hidden_sizes", None)
-    width = hidden[-1] if hidden else getattr(config, "hidden_size", None) or getattr(config, "hidden_dim", None)
-    if width is None:
-        raise ValueError(f"a {config.model_type} has no known feature width, expected an image model.")
-    return int(width)
-
-
 def _plain(config: Any) -> dict[str, Any]:
     """The configuration after a round trip through JSON."""
     values = json.loads(json.dumps({**config.to_diff_dict(), "model_type": config.model_type}, default=str))
     return {key: value for key, value in values.items() if key not in _ABOUT_CLASSES}
 
 
-def _preprocessing(transformers: Any, place: str, config: Any) -> tuple[int, list[float], list[float]]:
-    """Image side, mean and deviation of the model's training."""
+def _preprocessing(transformers: Any, place: str, config: Any) -> tuple[int | None, list[float], list[float]]:
+    """Image side, if it is known, mean and deviation of the model's training."""
     try:
         values, _ = transformers.image_processing_utils.ImageProcessingMixin.get_image_processor_dict(place)
     except OSError:
         values = {}  # some checkpoints have none
-    size: Any = values.get("crop_size") or values.get("size") or getattr(config, "image_size", None) or 224
-    if isinstance(getattr(config, "image_size", None), int) and config.model_type not in ANY_SIZE:
-        size = config.image_size  # the size of its position embeddings
-    if isinstance(size, dict):
-        size = size.get("height") or size.get("shortest_edge")
+    size = _side(values.get("crop_size") or values.get("size"))
     if not values.get("do_normalize", True):
-        return int(size), [0.0] * 3, [1.0] * 3
+        return size, [0.0] * 3, [1.0] * 3
     mean, std = CLIP if config.model_type.startswith("clip") else ([0.5] * 3, [0.5] * 3)
-    return int(size), list(values.get("image_mean") or mean), list(values.get("image_std") or std)
+    return size, list(values.get("image_mean") or mean), list(values.get("image_std") or std)
 
 
 def _first_line(error: Exception) -> str:
     line = str(error).strip().split("\n")[0] or type(error).__name__
     return line if line.endswith(".") else f"{line}."
+
+
+def _side(size: Any) -> int | None:
+    """The side of square images, by an entry of a configuration."""
+    if isinstance(size, dict):
+        size = size.get("height") or size.get("shortest_edge")
+    if isinstance(size, list | tuple):
+        size = size[0] if size else None
+    return size if isinstance(size, int) and size > 0 else None

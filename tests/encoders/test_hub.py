@@ -63,7 +63,7 @@ def test_convolutional_ones_take_any_size_and_transformers_one(tmp_path):
     save("resnet", tmp_path / "resnet")
     save("vit", tmp_path / "vit")
     assert load_encoder(str(tmp_path / "resnet"), image_size=48).image_size == 48
-    with pytest.raises(ValueError, match=r"needs images of 32 x 32, but image_size is 48"):
+    with pytest.raises(ValueError, match="48 x 48"):
         load_encoder(str(tmp_path / "vit"), image_size=48)
 
 
