@@ -32,26 +32,10 @@ class LabelRow:
 
 
 @dataclass(frozen=True)
-class LabelText:
+class LabelText(Form):
     """A CSV table with its original text: unchanged rows can be written back byte for byte."""
 
-    table: Path
-    form: Form
-
-    @property
-    def rows(self) -> tuple[CsvRow, ...]:
-        """All rows, including blank ones."""
-        return self.form.rows
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of all columns."""
-        return self.form.names
-
-    @property
-    def places(self) -> tuple[int, int]:
-        """Numbers of the file column and of the label column."""
-        return self.form.places
+    table: Path = Path()
 
     def cells(self, row: CsvRow) -> tuple[str, str]:
         """The cells of the file and of the label, which may be missing at the end of a row."""
@@ -68,7 +52,7 @@ class LabelText:
                 'first line. Put a name with a comma in quotes: "a, b.jpg".'
             )
         name, label = self.cells(row)
-        if not name.strip() or _holds_rows(label, self.form.separator):
+        if not name.strip() or _holds_rows(label, self.separator):
             found = "a label over several lines" if name.strip() else "no file name"
             raise DataError(f"{self.table} has {found} in line {row.line}. Is a quote not closed, or a cell missing?")
         return LabelRow(f"line {row.line}", name, class_name(label))
@@ -83,7 +67,7 @@ def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelR
         return rows, _assumed_unlabeled(label.strip() for _, _, label in tasks)
     text = split_table(read_text(table), table, columns)
     rows = [found for row in text.rows if (found := text.understood(row)) is not None]
-    return rows, text.form.assumed + _assumed_unlabeled(text.cells(row)[1] for row in text.rows)
+    return rows, text.assumed + _assumed_unlabeled(text.cells(row)[1] for row in text.rows)
 
 
 def tell_assumed(table: Path, assumed: Iterable[str]) -> None:
@@ -120,7 +104,7 @@ def read_text(table: Path) -> str:
 def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
     """Header and rows, with checked columns."""
     try:
-        return LabelText(table, form_of(text, columns))
+        return LabelText(**vars(form_of(text, columns)), table=table)
     except CsvError as error:
         raise DataError(f"{table} cannot be read from line {error.line} on: {error}. Is a quote not closed?") from error
     except ValueError as error:

@@ -108,7 +108,7 @@ class Table:
         kept = old.others if old is not None else ()
         others, values = iter(kept), dict(zip(self._text.places, (file, label or ""), strict=True))
         cells = [values[place] if place in values else next(others, "") for place in range(len(self._text.names))]
-        return Entry(csv_line(cells, _line_end(self._text), self._text.form.separator), file, label, kept)
+        return Entry(csv_line(cells, _line_end(self._text), self._text.separator), file, label, kept)
 
     def refresh(self) -> None:
         """Read the table again if another program has changed it. A file that was removed is written again."""
@@ -125,7 +125,7 @@ class Table:
 
     def _write(self, entries: Iterable[Entry]) -> None:
         entries = tuple(entries)
-        content = (self._text.form.header.raw + "".join(entry.raw for entry in entries)).encode()
+        content = (self._text.header.raw + "".join(entry.raw for entry in entries)).encode()
 
         def write(file: BinaryIO) -> None:
             file.write(content)
@@ -161,11 +161,11 @@ def _read_entries(
             cut = rows.pop().raw
         else:
             rows[-1] = replace(rows[-1], raw=rows[-1].raw + _line_end(text))
-    if rows and is_open(rows[-1].raw, text.form.separator):
+    if rows and is_open(rows[-1].raw, text.separator):
         raise DataError(f"{path} has a quote left open in line {rows[-1].line}. Close it, or remove it.")
     understood = [(row, text.understood(row)) for row in rows]
     matched = match_files(path, (said for _, said in understood if said is not None), names)
-    tell_assumed(path, text.form.assumed + matched.assumed)
+    tell_assumed(path, text.assumed + matched.assumed)
     entries = []
     for row, said in understood:
         file, label = (None, None) if said is None else (names.locate(said.name), said.label)
@@ -177,7 +177,7 @@ def _read_entries(
 
 
 def _line_end(text: LabelText) -> str:
-    first = text.form.header.raw or "".join(row.raw for row in text.rows[:1])
+    first = text.header.raw or "".join(row.raw for row in text.rows[:1])
     return "\r\n" if first.endswith("\r\n") else "\n"
 
 
@@ -197,15 +197,15 @@ def _text(path: Path, columns: Columns) -> LabelText:
     text = read_text(path) if path.exists() else ""
     begun = csv_line(columns.names)
     found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
-    header = found.form.header
+    header = found.header
     if not header.raw or header.raw.endswith(("\n", "\r")):
         return found
-    return replace(found, form=replace(found.form, header=replace(header, raw=header.raw + "\n")))
+    return replace(found, header=replace(header, raw=header.raw + "\n"))
 
 
 def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[str]) -> bool:
     """Whether a row without a line end may be incomplete: "owl" may be the beginning of "owlet"."""
-    if row.is_blank or is_open(row.raw, text.form.separator) or len(row.cells) < len(text.names):
+    if row.is_blank or is_open(row.raw, text.separator) or len(row.cells) < len(text.names):
         return True
     name, label = text.cells(row)
     begun = any(each != composed(label) and each.startswith(composed(label)) for each in classes)
