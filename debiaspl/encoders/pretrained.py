@@ -1,83 +1,89 @@
 """Pretrained models of ``transformers``, by hub name or local folder. None of their code is executed."""
 
-import hashlib
-import json
-from collections.abc import Callable
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from debiaspl._extras import extra
 from debiaspl.data import DataError
-from debiaspl.encoders.hub import quiet
 from debiaspl.encoders.reach import require_hub
-from debiaspl.files import digest_of_file
 
 T = TypeVar("T")
+_EXPECTED = (
+    "Expected efficientnet-lite0, the name of a model on the Hugging Face hub (which needs a network the first time), "
+    "or a folder made by save_pretrained, with config.json and model.safetensors; for texts also with a tokenizer."
+)
 
 
 class Pretrained:
-    """A model by hub name or folder. Weights are read only from safetensors, so that loading executes no code."""
+    """A model by hub name or folder. Weights are read only as data, so that loading executes no code."""
 
     def __init__(self, name_or_folder: str) -> None:
-        self.name = name_or_folder
-        self.is_folder = Path(name_or_folder).expanduser().is_dir()
-        self.place = str(Path(name_or_folder).expanduser()) if self.is_folder else name_or_folder
-        looks_like_path = name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1
-        if not self.is_folder and looks_like_path:
-            raise DataError(f"{name_or_folder} is not a folder. Expected {_EXPECTED}, or a name on the hub.")
-        if self.is_folder and not (Path(self.place) / "config.json").is_file():
-            raise DataError(f"{name_or_folder} has no config.json, so it is not a model folder. Expected {_EXPECTED}.")
-        self.transformers = extra(
-            "transformers", "zero-shot models need transformers: pip install 'debiaspl[zeroshot]'"
-        )
+        self.name, folder = name_or_folder, Path(name_or_folder).expanduser()
+        is_path = name_or_folder.startswith((".", "~", os.sep)) or name_or_folder.count("/") > 1
+        self.place = str(folder) if folder.is_dir() else name_or_folder
+        if folder.is_dir() and not (folder / "config.json").is_file():
+            raise DataError(f"the encoder {name_or_folder} is a folder without config.json. {_EXPECTED}")
+        if not folder.is_dir() and (is_path or folder.exists()):
+            found = "is a file" if folder.exists() else "does not exist"
+            raise DataError(f"the encoder {name_or_folder} {found}. {_EXPECTED}")
+        self.transformers = transformers_package()
 
     def config(self) -> Any:
-        self._load(lambda: require_hub(self.place))
+        self.load(lambda: require_hub(self.place))
         # By default transformers asks the user whether to execute the model's code.
-        return self._load(lambda: self.transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
+        return self.load(lambda: self.transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
 
     def model(self, kind: Any) -> Any:
         """The model, in eval mode and without gradients."""
-        loaded = self._load(lambda: kind.from_pretrained(self.place, use_safetensors=True))
+        loaded = self.load(lambda: kind.from_pretrained(self.place, use_safetensors=True))
         return loaded.eval().requires_grad_(False)
 
     def tokenizer(self) -> Any:
         load = self.transformers.AutoTokenizer.from_pretrained
-        return self._load(lambda: load(self.place, trust_remote_code=False))
+        return self.load(lambda: load(self.place, trust_remote_code=False))
 
     def preprocessing(self) -> dict[str, Any]:
         """The content of ``preprocessor_config.json``; empty if there is none."""
-        from transformers.utils.hub import cached_file
-
-        options = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
-        found = self._load(lambda: cached_file(self.place, "preprocessor_config.json", **options))
-        told: dict[str, Any] = {} if found is None else self._load(lambda: json.loads(Path(found).read_text()))
-        return told
-
-    def identity(self) -> str:
-        """Identifies the weights: their commit on the hub, or a digest of the folder's files."""
-        if not self.is_folder:
-            return f"{self.name}@{getattr(self.config(), '_commit_hash', None)}"
-        found = hashlib.sha256()
-        for path in sorted(Path(self.place).glob("*")):
-            if path.suffix in (".safetensors", ".json", ".txt", ".model"):
-                found.update(path.name.encode())
-                found.update(bytes.fromhex(digest_of_file(path)))
-        return found.hexdigest()
-
-    def _load(self, load: Callable[[], T]) -> T:
         try:
-            with quiet(self.transformers):
+            mixin = self.transformers.image_processing_utils.ImageProcessingMixin
+            values: dict[str, Any] = mixin.get_image_processor_dict(self.place)[0]
+        except OSError:
+            return {}
+        return values
+
+    def load(self, load: Callable[[], T]) -> T:
+        """The result of ``load``, or an error that says what is expected."""
+        try:
+            with _quiet(self.transformers):
                 return load()
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        except Exception as error:  # safetensors and tokenizers have their own exceptions
-            reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        where = "the folder" if self.is_folder else "the hub (or its cache on this machine)"
-        raise DataError(
-            f"{self.name} cannot be loaded from {where}: {reason.rstrip('.')}. Expected {_EXPECTED}, or a "
-            "name on the hub and a network connection."
-        )
+        except (ImportError, MemoryError):
+            raise
+        except Exception as error:  # safetensors, tokenizers and the hub have their own exceptions
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            raise DataError(f"the encoder {self.name} could not be loaded: {reason}. {_EXPECTED}") from error
 
 
-_EXPECTED = "a folder with config.json, model.safetensors, preprocessor_config.json and the files of a tokenizer"
+def transformers_package() -> Any:
+    message = "encoders other than efficientnet-lite0 need transformers: pip install 'debiaspl[encoders]'"
+    return extra("transformers", message)
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Context without the progress bars and notes of transformers and the hub, and without lists of unused weights."""
+    own, hub = transformers.utils.logging, logging.getLogger("huggingface_hub")
+    level, hub_level, bars = own.get_verbosity(), hub.level, own.is_progress_bar_enabled()
+    own.set_verbosity_error()
+    own.disable_progress_bar()
+    hub.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        own.set_verbosity(level)
+        hub.setLevel(hub_level)
+        if bars:
+            own.enable_progress_bar()

@@ -67,7 +67,7 @@ def has_text_side(name_or_folder: str) -> bool:
         return False
     try:
         TextSide(name_or_folder)
-    except DataError:
+    except (DataError, ImportError):  # also a tokenizer that is not installed
         return False
     return True
 

