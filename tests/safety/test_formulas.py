@@ -4,7 +4,6 @@ import csv
 import io
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
 from debiaspl.files import guarded, unguarded
 from debiaspl.label.table import Table
 from debiaspl.predictions import read_predictions
-from debiaspl.predictions import table as csv_reader
 
 NAMES = (
     "=HYPERLINK(1).jpg",
@@ -45,10 +43,7 @@ def test_numbers_are_left_alone():
     assert csv_line(["-0.5", "+3", "-1e-5", "-inf", "-x"]) == "-0.5,+3,-1e-5,-inf,'-x\n"
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_predictions_are_read_back_unchanged(tmp_path, monkeypatch, large):
-    if large:
-        monkeypatch.setattr(csv_reader, "LARGE_FILE", 0)
+def test_predictions_are_read_back_unchanged(tmp_path):
     rows = [Prediction(name, "=b" if number % 2 else "a", 0.5) for number, name in enumerate(NAMES)]
     with (tmp_path / "predicted.csv").open("wb") as file:
         write_csv(file, TableSettings(("a", "=b")), [rows])
