@@ -224,13 +224,14 @@ class _Encoding:
         self._report()
         planned = {name for number, rows in begun.items() for name in self.files[number][rows.count :]}
         new = [name for name, position in self.place.items() if position in self.left and name not in planned]
-        for start in range(0, len(new), ROWS):
-            self.files.append(tuple(new[start : start + ROWS]))
-            begun[len(self.files) - 1] = Rows.empty(len(self.files[-1]), self.folder.width)
+        first = len(self.files)
+        self.files += [tuple(new[start : start + ROWS]) for start in range(0, len(new), ROWS)]
         if new:
             self.folder.write_manifest(self.files)
-        for number, rows in begun.items():
-            if any(self.place.get(name) in self.left for name in self.files[number][rows.count :]):
+        for number in (*begun, *range(first, len(self.files))):
+            names = self.files[number]
+            rows = begun.get(number) or Rows.empty(len(names), self.folder.width)
+            if any(self.place.get(name) in self.left for name in names[rows.count :]):
                 self._complete(number, rows)
         return ImageFeatures(self.values, self.skipped)
 
