@@ -59,7 +59,7 @@ def seconds(command: list[str], package: Path) -> float:
     """User and system time of a process and of those that it starts."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "PYTHONPATH": str(package), "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, env=environment, cwd=package, check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return round(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, 1)
 
