@@ -2,32 +2,15 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from debiaspl.algorithms import ABC, Batch, FixMatch, Models
 from debiaspl.algorithms.abc import chosen_with
 from debiaspl.debias import Correction, PosthocLogitAdjustment
-from debiaspl.models import Network
-from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
+from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, UNLABELED, Features, batch, biased_debiaser
 from tests.reference import abc as twin
 
-COUNTS, FEATURES = [40, 20, 8, 4], 6
-
-
-class Features(Network):
-    """No batch norm, so that the logits of a view do not depend on the others."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.body, self.head = nn.Linear(12, FEATURES), nn.Linear(FEATURES, CLASSES)
-        self.head.weight.data.mul_(4)
-        self.num_features, self.passes = FEATURES, 0
-
-    def embed(self, images: Tensor) -> Tensor:
-        self.passes += 1
-        return self.body(images.flatten(1)).tanh()
+COUNTS = [40, 20, 8, 4]
 
 
 def made(correction: Correction | None = None, **settings) -> ABC:

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from debiaspl.algorithms import ACR, Batch, Models
 from debiaspl.debias import Debiaser, LogitAdjustment, SimPro
-from tests.algorithms.test_abc import FEATURES, Features
-from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch
+from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, UNLABELED, Features, batch
 from tests.reference import acr as twin
 from tests.reference.paper import cross_entropy
 

@@ -1,49 +1,28 @@
 """CoMatch against its slow twin, its memory step by step, and what may receive a gradient."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.comatch import CoMatch, contrast
 from debiaspl.debias import Correction, Debiaser
-from debiaspl.models import Network
+from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, UNLABELED, Features
+from tests.algorithms.test_algorithms import batch as two_views
 from tests.reference import comatch as twin
 from tests.reference import paper
 
-CLASSES, FEATURES, LABELED, UNLABELED = 4, 6, 5, 16
-
-
-class Plain(Network):
-    """No batch norm: what comes of a view does not depend on its neighbours."""
-
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.num_features = FEATURES
-        self.weight = nn.Parameter(0.6 * torch.randn(FEATURES, 12, generator=generator))
-        self.head = nn.Linear(FEATURES, CLASSES)
-        self.head.weight.data = torch.randn(CLASSES, FEATURES, generator=generator)
-
-    def embed(self, images: torch.Tensor) -> torch.Tensor:
-        return (images.flatten(1) @ self.weight.T).tanh()
-
 
 def batch(seed: int = 1) -> Batch:
-    generator = torch.Generator().manual_seed(seed)
-
-    def images(count: int) -> torch.Tensor:
-        return torch.randn(count, 3, 2, 2, generator=generator)
-
-    labels = torch.arange(LABELED) % CLASSES
-    return Batch(images(LABELED), labels, (images(UNLABELED),), (images(UNLABELED), images(UNLABELED)))
+    drawn = two_views(2, seed)
+    return replace(drawn, weak=drawn.weak[:1])
 
 
 def models(seed: int = 0) -> Models:
-    student = Plain(seed)
+    student = Features(seed)
     return Models(student, student)
 
 
@@ -55,7 +34,7 @@ def comatch(correction: Correction | None = None, **settings: float) -> CoMatch:
         return CoMatch(CLASSES, FEATURES, correction, **chosen)
 
 
-def embedded(algorithm: CoMatch, network: Plain, images: torch.Tensor) -> list[list[float]]:
+def embedded(algorithm: CoMatch, network: Features, images: torch.Tensor) -> list[list[float]]:
     """By hand, row by row."""
     outputs = algorithm.projection(network.embed(images)).tolist()
     return [twin.normalised(row) for row in outputs]
@@ -110,19 +89,6 @@ def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new
     assert loss.item() == pytest.approx(twin.soft_loss(labels, shifted, 0.6), rel=1e-5)
 
 
-def test_smoothing_by_hand():
-    """Two remembered images: one like this one, of class 0, and one unlike it, of class 1."""
-    algorithm = comatch(memory=2, embedding=2, temperature=0.5, own_share=0.75)
-    algorithm.embeddings.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
-    algorithm.probabilities.copy_(torch.eye(CLASSES)[:2])
-    algorithm.written.fill_(2)
-    own = torch.full((1, CLASSES), 0.25)
-    found = algorithm._smoothed(own, torch.tensor([[1.0, 0.0]]))[0].tolist()
-    near = math.exp(2) / (math.exp(2) + 1)
-    expected = [0.1875 + 0.25 * near, 0.1875 + 0.25 * (1 - near), 0.1875, 0.1875]
-    assert found == pytest.approx(expected, rel=1e-6)
-
-
 def test_the_oldest_images_are_forgotten_first():
     rows = LABELED + UNLABELED
     algorithm = comatch(memory=rows + 4)  # the second batch wraps round
@@ -150,21 +116,6 @@ def test_contrast_equals_its_slow_twin(threshold):
         assert contrast(first, second, labels, 0.2, threshold).item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_without_memory_and_graph_it_is_consistency_with_soft_labels():
-    """The neutral case: own_share 1, contrast_weight 0."""
-    used = models()
-    algorithm = comatch(own_share=1.0, contrast_weight=0.0, memory=LABELED + UNLABELED)
-    for number in range(3):
-        drawn = batch(number)
-        losses = algorithm.losses(used, drawn)
-        label = used.student(drawn.weak[0]).softmax(-1)
-        keep = label.amax(-1) >= 0.6
-        expected = (F.cross_entropy(used.student(drawn.strong[0]), label, reduction="none") * keep).mean()
-        torch.testing.assert_close(losses["unlabeled"], expected)
-        assert losses["contrast"] == 0
-    assert algorithm.written > algorithm.memory
-
-
 def test_gradients_reach_student_and_projection_through_strong_and_labeled_views_alone():
     used, algorithm = models(), comatch(memory=LABELED + UNLABELED)
     algorithm.losses(used, batch(0))
@@ -179,7 +130,7 @@ def test_gradients_reach_student_and_projection_through_strong_and_labeled_views
     assert strong[1].grad.abs().sum() > 0
     assert weak.grad is None or weak.grad.abs().sum() == 0
     assert all(value.grad.abs().sum() > 0 for value in algorithm.projection.parameters())
-    assert used.student.weight.grad.abs().sum() > 0
+    assert used.student.body.weight.grad.abs().sum() > 0
     assert not any(value.requires_grad for value in algorithm.buffers())
 
 

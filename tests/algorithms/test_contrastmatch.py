@@ -1,43 +1,21 @@
 """ContrastMatch: what the contrast is between, its schedule, and FixMatch where there is none."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, ContrastMatch, FixMatch, Models
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
-from debiaspl.models import Network
+from tests.algorithms.test_algorithms import CLASSES, FEATURES, Features
+from tests.algorithms.test_algorithms import batch as one_batch
 
-CLASSES, FEATURES, LABELED, UNLABELED = 4, 6, 5, 12
 COUNTS = (5, 3, 2, 1)
 
 
-class Plain(Network):
-    """No batch norm: what comes of a view does not depend on its neighbours."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.num_features = FEATURES
-        self.weight = nn.Parameter(0.6 * torch.randn(FEATURES, 12, generator=generator))
-        self.head = nn.Linear(FEATURES, CLASSES)
-        self.head.weight.data = 3 * torch.randn(CLASSES, FEATURES, generator=generator)
-        self.head.bias.data.zero_()
-
-    def embed(self, images: torch.Tensor) -> torch.Tensor:
-        return (images.flatten(1) @ self.weight.T).tanh()
-
-
 def batch(progress: float = 0.0) -> Batch:
-    generator = torch.Generator().manual_seed(1)
-
-    def images(count: int) -> torch.Tensor:
-        return torch.randn(count, 3, 2, 2, generator=generator)
-
-    labels = torch.arange(LABELED) % CLASSES
-    views = (images(UNLABELED),), (images(UNLABELED),)
-    return Batch(images(LABELED), labels, *views, progress=torch.tensor(progress))
+    return replace(one_batch(), progress=torch.tensor(progress))
 
 
 def made(correction: Correction | None = None, **settings: float) -> ContrastMatch:
@@ -47,7 +25,7 @@ def made(correction: Correction | None = None, **settings: float) -> ContrastMat
 
 
 def test_the_contrast_is_between_the_students_strong_and_the_teachers_weak_views():
-    student, teacher, algorithm = Plain(0), Plain(1), made(contrast_weight=3.0, temperature=0.3)
+    student, teacher, algorithm = Features(0), Features(1), made(contrast_weight=3.0, temperature=0.3)
     drawn = batch()
     found = algorithm.losses(Models(student, teacher), drawn)["contrast"]
     expected = algorithm.contrast(student.embed(drawn.strong[0]), teacher.embed(drawn.weak[0]))
@@ -56,13 +34,13 @@ def test_the_contrast_is_between_the_students_strong_and_the_teachers_weak_views
 
 @pytest.mark.parametrize(("progress", "share"), [(0.0, 1.0), (0.2, 0.5), (0.4, 0.0), (0.9, 0.0)])
 def test_the_contrast_fades_in_a_line(progress, share):
-    models, algorithm = Models(Plain(0), Plain(1)), made(contrast_until=0.4)
+    models, algorithm = Models(Features(0), Features(1)), made(contrast_until=0.4)
     whole = algorithm.losses(models, batch())["contrast"].item()
     assert algorithm.losses(models, batch(progress))["contrast"].item() == pytest.approx(share * whole, abs=1e-6)
 
 
 def test_pseudo_labels_are_learned_from_later_and_the_prior_moves_before():
-    models, debiaser = Models(Plain(0), Plain(1)), Debiaser(CLASSES, momentum=0.5)
+    models, debiaser = Models(Features(0), Features(1)), Debiaser(CLASSES, momentum=0.5)
     algorithm = made(debiaser, labels_from=0.5)
     assert algorithm.losses(models, batch(0.49))["unlabeled"].item() == 0
     assert algorithm.monitors["kept"].any()
@@ -73,7 +51,7 @@ def test_pseudo_labels_are_learned_from_later_and_the_prior_moves_before():
 @pytest.mark.parametrize("correction", [Debiaser(CLASSES, 2.0, labeled_strength=3.0), LogitAdjustment(COUNTS)])
 def test_until_pseudo_labels_are_learned_from_no_correction_changes_what_is_learned(correction):
     def gradients(chosen: Correction, progress: float) -> list[torch.Tensor]:
-        models, algorithm = Models(Plain(0), Plain(1)), made(chosen, labels_from=0.5)
+        models, algorithm = Models(Features(0), Features(1)), made(chosen, labels_from=0.5)
         losses = algorithm.losses(models, batch(progress))
         parameters = [*models.student.parameters(), *algorithm.contrast.projector.parameters()]
         return list(torch.autograd.grad(sum(losses.values()), parameters))
@@ -96,11 +74,11 @@ def test_the_settings_of_the_contrast_reach_it():
 def test_the_labeled_margin_and_the_weight_count_once_pseudo_labels_do():
     correction = Debiaser(CLASSES, 0.0, labeled_strength=3.0)
     correction(torch.tensor([[4.0, 1.0, 0.0, 0.0]]))
-    student, drawn = Plain(0), batch(0.5)
+    student, drawn = Features(0), batch(0.5)
 
     def losses(chosen: Correction, **settings: float) -> tuple[dict[str, torch.Tensor], ContrastMatch]:
         algorithm = made(chosen, labels_from=0.5, **settings)
-        return algorithm.losses(Models(student, Plain(1)), drawn), algorithm
+        return algorithm.losses(Models(student, Features(1)), drawn), algorithm
 
     plain, _ = losses(Correction())
     found, _ = losses(correction)
@@ -109,7 +87,7 @@ def test_the_labeled_margin_and_the_weight_count_once_pseudo_labels_do():
     torch.testing.assert_close(found["labeled"], F.cross_entropy(logits, drawn.labels))
     twice, algorithm = losses(Correction(), unlabeled_weight=2.0)
     torch.testing.assert_close(twice["unlabeled"], 2 * plain["unlabeled"])
-    marginal = Plain(1)(drawn.weak[0]).softmax(-1).mean(0).detach()
+    marginal = Features(1)(drawn.weak[0]).softmax(-1).mean(0).detach()
     torch.testing.assert_close(algorithm.monitors["marginal"], marginal)
 
 
@@ -118,7 +96,7 @@ def test_without_contrast_it_is_fixmatch_bit_for_bit(strength):
     def correction() -> Correction:
         return Correction() if strength is None else Debiaser(CLASSES, strength)
 
-    models = Models(Plain(0), Plain(1))
+    models = Models(Features(0), Features(1))
     fixmatch = FixMatch(correction(), threshold=0.6, joint=False).losses(models, batch(0.3))
     own = made(correction(), contrast_weight=0.0, labels_from=0.0).losses(models, batch(0.3))
     assert own["contrast"].item() == 0
@@ -127,13 +105,8 @@ def test_without_contrast_it_is_fixmatch_bit_for_bit(strength):
 
 
 def test_gradients_reach_the_student_and_the_projector_alone():
-    models, algorithm = Models(Plain(0), Plain(1)), made()
+    models, algorithm = Models(Features(0), Features(1)), made()
     algorithm.losses(models, batch())["contrast"].backward()
-    assert models.student.weight.grad.abs().sum() > 0
+    assert models.student.body.weight.grad.abs().sum() > 0
     assert all(parameter.grad.abs().sum() > 0 for parameter in algorithm.contrast.projector.parameters())
     assert all(parameter.grad is None for parameter in models.teacher.parameters())
-
-
-def test_where_features_collapse_relations_are_left_out_first():
-    assert ContrastMatch(relations=0.5).advice.startswith("Set relations=0 (it is 0.5)")
-    assert ContrastMatch().advice == "Try a smaller learning_rate first."

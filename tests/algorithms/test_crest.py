@@ -9,7 +9,7 @@ from debiaspl.algorithms.crest import CReST, CReSTPlus, sampling_rates
 from debiaspl.debias import Debiaser, DistributionAlignment
 from tests.algorithms.test_algorithms import CLASSES, batch, biased_debiaser, models
 from tests.reference import crest as twin
-from tests.reference.paper import debiased, softmax
+from tests.reference.paper import debiased
 
 COUNTS = (8, 2, 1, 4)
 
@@ -20,15 +20,6 @@ def predictions(rows: int = 200, seed: int = 0) -> torch.Tensor:
 
 def aligned(counts: tuple[int, ...] = COUNTS, **settings: float) -> CReSTPlus:
     return CReSTPlus(counts, DistributionAlignment(counts), **settings)
-
-
-def test_sampling_rates_by_hand():
-    """Sorted: 8, 4, 2, 1 labels. The largest class gets the rate of the smallest, 1/8, and the other way round."""
-    assert sampling_rates(COUNTS, 1.0) == [1 / 8, 4 / 8, 8 / 8, 2 / 8]
-    assert sampling_rates(COUNTS, 1 / 3) == pytest.approx([0.5, 0.7937, 1, 0.62996], abs=1e-5)
-    assert sampling_rates(COUNTS, 0.0) == [1.0] * 4
-    assert sampling_rates((3, 3, 3), 1 / 3) == [1.0] * 3
-    assert sampling_rates((5, 0), 0.5) == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("counts", [COUNTS, (1, 2, 4, 8), (5, 5, 1, 1), (7, 7, 7, 7)])
@@ -117,33 +108,6 @@ def test_the_target_of_crest_plus_by_hand_over_its_generations():
             crest.adopt(predictions(), generation)
     root = [share**0.5 for share in shares]
     torch.testing.assert_close(crest.correction.target, torch.tensor([value / sum(root) for value in root]))
-
-
-def test_a_step_of_crest_plus_aligns_to_the_target_of_its_generation():
-    crest = aligned(generations=2, final_temperature=0.0)
-    used, drawn = models(), batch()
-    crest.adopt(predictions(), 0)
-    crest.losses(used, drawn)
-    weak = used.student(drawn.weak[0]).tolist()
-    # The target of the last of two generations at t_min = 0 is uniform, and the prior starts uniform.
-    assert crest.monitors["pseudo_label"].tolist() == [row.index(max(row)) for row in map(softmax, weak)]
-    first = aligned(generations=2, final_temperature=0.0)
-    first.losses(used, drawn)
-    pulled = [
-        [value * share for value, share in zip(softmax(row), [count / 15 for count in COUNTS], strict=True)]
-        for row in weak
-    ]
-    assert first.monitors["pseudo_label"].tolist() == [row.index(max(row)) for row in pulled]
-    assert not torch.equal(first.monitors["pseudo_label"], crest.monitors["pseudo_label"])
-
-
-def test_a_final_temperature_of_one_is_crest_with_alignment_bit_for_bit():
-    plus, plain = aligned(final_temperature=1.0, threshold=0.3), CReST(COUNTS, DistributionAlignment(COUNTS), 3)
-    plain.threshold = 0.3
-    for generation in range(2):
-        expected, found = plain.losses(models(), batch()), plus.losses(models(), batch())
-        assert all(torch.equal(value, found[name]) for name, value in expected.items())
-        assert torch.equal(plain.adopt(predictions(), generation), plus.adopt(predictions(), generation))
 
 
 def test_the_state_of_a_later_generation_goes_on_bit_for_bit():

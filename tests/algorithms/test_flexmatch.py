@@ -26,17 +26,6 @@ def flexmatch(correction: Correction | None = None, **settings) -> FlexMatch:
     return FlexMatch(CLASSES, IMAGES, correction, **settings)
 
 
-def test_thresholds_by_hand():
-    algorithm = FlexMatch(3, 10, threshold=0.8)
-    assert algorithm.thresholds().tolist() == [0, 0, 0]
-    algorithm.latest.copy_(torch.tensor([0, 0, 0, 0, 1, 1, -1, -1, -1, -1]))  # 4, 2 and 0; 4 without
-    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8, 0.8 * 0.5 / 1.5, 0]))
-    algorithm.latest.copy_(torch.tensor([0, 0, 1, -1, -1, -1, -1, -1, -1, -1]))  # warm-up: 7 without
-    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8 * 2 / 12, 0.8 * 1 / 13, 0]))
-    algorithm.warm_up = False
-    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8, 0.8 * 0.5 / 1.5, 0]))
-
-
 @pytest.mark.parametrize("joint", [True, False])
 @pytest.mark.parametrize("warm_up", [True, False])
 @pytest.mark.parametrize("strength", [0.0, 0.5])
@@ -71,13 +60,6 @@ def test_an_image_that_is_twice_in_a_batch_keeps_its_last_confident_label():
     assert algorithm.latest.tolist() == [-1, 1, 2, -1, -1]
 
 
-def test_a_label_is_forgotten_only_for_another_confident_one():
-    algorithm = FlexMatch(2, 2, threshold=0.9)
-    algorithm.latest.copy_(torch.tensor([0, 1]))
-    algorithm._remember(torch.tensor([0, 1]), torch.tensor([1, 0]), torch.tensor([True, False]))
-    assert algorithm.latest.tolist() == [1, 1]
-
-
 def test_classes_learned_alike_are_fixmatch_bit_for_bit():
     used, step = models(), drawn()
     algorithm = flexmatch(threshold=0.7)
@@ -85,18 +67,6 @@ def test_classes_learned_alike_are_fixmatch_bit_for_bit():
     expected = FixMatch(threshold=0.7).losses(used, step)
     for name, value in algorithm.losses(used, step).items():
         assert torch.equal(value, expected[name])
-
-
-def test_a_class_that_is_learned_less_keeps_less_confident_labels():
-    used, step = models(), drawn()
-    algorithm, fixmatch = flexmatch(threshold=0.7), FixMatch(threshold=0.7)
-    algorithm.latest.copy_((torch.arange(IMAGES) % (CLASSES + 2)).clamp_max(CLASSES - 1))  # the last class leads
-    algorithm.losses(used, step)
-    fixmatch.losses(used, step)
-    kept, label, plain = algorithm.monitors["kept"], algorithm.monitors["pseudo_label"], fixmatch.monitors["kept"]
-    assert (kept >= plain).all()
-    assert kept.sum() > plain.sum()
-    assert torch.equal(kept[label == CLASSES - 1], plain[label == CLASSES - 1])
 
 
 def test_wrong_settings_and_batches_teach():

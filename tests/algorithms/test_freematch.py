@@ -2,10 +2,9 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
-from debiaspl.algorithms import Batch, FixMatch, FreeMatch, Models
+from debiaspl.algorithms import FreeMatch
 from tests.algorithms.test_algorithms import CLASSES, UNLABELED, batch, biased_debiaser, models
 from tests.reference import freematch as twin
 from tests.reference import paper
@@ -13,14 +12,6 @@ from tests.reference import paper
 
 def kept_by_hand(labeling: list[list[float]], of_class: list[float]) -> list[bool]:
     return [max(row) >= of_class[row.index(max(row))] for row in labeling]
-
-
-def test_thresholds_by_hand():
-    algorithm = FreeMatch(4)
-    assert algorithm.thresholds().tolist() == [0.25] * 4
-    algorithm.global_threshold.fill_(0.8)
-    algorithm.marginal.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
-    torch.testing.assert_close(algorithm.thresholds(), torch.tensor([0.8, 0.6, 0.4, 0.2]))
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -52,18 +43,6 @@ def test_steps_equal_the_slow_twin(strength, joint):
     assert 0 < kept_in_all < 5 * UNLABELED
 
 
-def test_the_fairness_loss_by_hand():
-    """Two kept views, of classes 0 and 1; class 2 is absent, and the third view is not kept."""
-    algorithm = FreeMatch(3)
-    algorithm.marginal.copy_(torch.tensor([0.5, 0.3, 0.2]))
-    algorithm.histogram.copy_(torch.tensor([0.5, 0.25, 0.25]))  # ratios 1, 1.2, 0.8: wanted 1/3, 0.4, 4/15
-    strong = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.0, 0.0, 1.0]]).log()
-    loss = algorithm._fairness(strong, torch.tensor([True, True, False]))
-    found = torch.tensor([0.5 / 0.5, 0.35 / 0.5])
-    found = found / found.sum()
-    torch.testing.assert_close(loss, found[0].log() / 3 + 0.4 * found[1].log())
-
-
 def test_the_fairness_loss_has_the_papers_sign():
     """Minus a cross-entropy: a step down the loss lowers a class that the averages want more of than was found."""
     algorithm = FreeMatch(2)
@@ -87,27 +66,3 @@ def test_nothing_kept_or_a_class_never_seen_gives_no_nan():
     (gradient,) = torch.autograd.grad(loss, strong)
     assert loss.isfinite()
     assert gradient.isfinite().all()
-
-
-class Given(nn.Module):
-    """The images are the logits."""
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return images.flatten(1)
-
-
-def test_without_fairness_and_with_classes_alike_it_is_fixmatch_bit_for_bit():
-    """Every row in all its rotations: no class is ahead, so that one threshold serves all."""
-    generator = torch.Generator().manual_seed(0)
-    rows = torch.randn(4, CLASSES, generator=generator) * torch.tensor([0.5, 1, 2, 4])[:, None]
-    weak = torch.cat([rows.roll(turn, 1) for turn in range(CLASSES)])[:, :, None, None]
-    strong = torch.randn(16, CLASSES, 1, 1, generator=generator)
-    step = Batch(strong[:4], torch.arange(4), (weak,), (strong,))
-    used = Models(Given(), Given())
-    algorithm = FreeMatch(CLASSES, fairness_weight=0, decay=0)
-    losses = algorithm.losses(used, step)
-    assert 0 < algorithm.monitors["kept"].sum() < 16
-    algorithm.marginal.fill_(1 / CLASSES)
-    expected = FixMatch(threshold=algorithm.global_threshold.item()).losses(used, step)
-    assert list(losses) == ["labeled", "unlabeled"]
-    assert all(torch.equal(value, expected[name]) for name, value in losses.items())

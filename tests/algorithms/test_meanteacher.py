@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import MeanTeacher, Models, Supervised
+from debiaspl.algorithms import MeanTeacher, Models
 from debiaspl.training import Choice
 from tests.algorithms.test_algorithms import Linear, batch, biased_debiaser
 from tests.reference import meanteacher as twin
@@ -38,14 +38,6 @@ def test_losses_equal_the_slow_twin(done, strength):
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
 
 
-def test_the_weight_grows_from_exp_minus_5_to_1():
-    used = models()
-    algorithm = MeanTeacher(ramp_up=0.4)
-    early, late, later = (algorithm.losses(used, at(done))["unlabeled"] for done in (0.0, 0.4, 0.8))
-    torch.testing.assert_close(early / late, torch.tensor(-5.0).exp())
-    assert torch.equal(late, later)
-
-
 def test_the_student_learns_and_the_teacher_and_its_view_do_not():
     drawn = at(0.9)
     seen_by_student, seen_by_teacher = (view.requires_grad_() for view in drawn.weak)
@@ -58,13 +50,6 @@ def test_the_student_learns_and_the_teacher_and_its_view_do_not():
     assert used.teacher.weight.grad is None
     assert seen_by_teacher.grad is None
     assert graphs == [False]  # nor is anything kept for a backward pass that never comes
-
-
-def test_without_weight_it_is_supervised():
-    drawn, used = at(0.9), models()
-    losses = MeanTeacher(unlabeled_weight=0.0).losses(used, drawn)
-    assert losses["unlabeled"] == 0
-    torch.testing.assert_close(losses["labeled"], Supervised().losses(used, drawn)["labeled"])
 
 
 def test_a_student_that_teaches_itself_is_refused():

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from debiaspl.algorithms import MixMatch, Models
-from debiaspl.algorithms.mixing import mixup, sharpen
+from debiaspl.algorithms.mixing import mixup
 from tests.algorithms.test_algorithms import LABELED, UNLABELED, Linear, batch, biased_debiaser, models
 from tests.reference import mixmatch as twin
 
@@ -48,42 +47,6 @@ def test_losses_equal_the_slow_twin(strength, views):
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
 
 
-def test_a_label_is_guessed_from_the_mean_of_the_views():
-    """(0.9, 0.1) and (0.5, 0.5): the mean is (0.7, 0.3), its squares are 0.49 and 0.09."""
-
-    class Told(torch.nn.Module):
-        def forward(self, images):
-            return images.flatten(1)
-
-    told, algorithm = Told(), MixMatch(alpha=0.0, unlabeled_weight=1.0, ramp_up=0.0)
-    views = tuple(torch.tensor(pair).log().view(1, 2, 1, 1) for pair in ([0.9, 0.1], [0.5, 0.5]))
-    drawn = replace(at(), labeled=torch.zeros(1, 2, 1, 1), labels=torch.tensor([0]), weak=views)
-    loss = algorithm.losses(Models(told, told), drawn)["unlabeled"]
-    guess = torch.tensor([0.49, 0.09]) / 0.58
-    expected = [(torch.tensor(pair) - guess).square().mean() for pair in ([0.9, 0.1], [0.5, 0.5])]
-    torch.testing.assert_close(loss, torch.stack(expected).mean())
-    torch.testing.assert_close(algorithm.monitors["confidence"], torch.tensor(0.7))
-
-
-def test_without_mixing_it_is_the_squared_error_of_each_view():
-    drawn, used = at(), models()
-    losses = MixMatch(alpha=0.0, unlabeled_weight=1.0, ramp_up=0.0).losses(used, drawn)
-    logits = [used.student(view) for view in drawn.weak]
-    guess = sharpen(torch.stack([view.softmax(-1) for view in logits]).mean(0), 0.5)
-    expected = torch.stack([(view.softmax(-1) - guess).square().mean() for view in logits]).mean()
-    torch.testing.assert_close(losses["unlabeled"], expected)
-    torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
-
-
-def test_the_weight_grows_in_a_straight_line():
-    used = models()
-    algorithm = MixMatch(ramp_up=0.5)
-    nothing, half, whole, later = (algorithm.losses(used, at(done))["unlabeled"] for done in (0.0, 0.25, 0.5, 0.9))
-    assert nothing == 0
-    torch.testing.assert_close(2 * half, whole)
-    assert torch.equal(whole, later)
-
-
 def test_one_pass_of_the_student_sees_all_mixtures_so_that_batch_norm_does():
     class Counting(Linear):
         def __init__(self):
@@ -117,10 +80,6 @@ def test_a_teacher_that_is_not_the_student_guesses():
     algorithm.losses(used, at())
     mean = torch.stack([used.teacher(view).softmax(-1) for view in at().weak]).mean(0)
     assert torch.equal(algorithm.monitors["pseudo_label"], mean.argmax(-1))
-
-
-def seeds(*numbers):
-    return [torch.Generator().manual_seed(number) for number in numbers]
 
 
 def test_the_correction_learns_once_and_in_training_alone():

@@ -135,15 +135,6 @@ def test_gradients_reach_the_support_and_both_views_but_no_target():
         assert one.abs().sum() > 0
 
 
-def test_me_max_rewards_predictions_of_all_classes():
-    algorithm = paws()
-    alike = torch.tensor([[0.8, 0.1, 0.1]] * 3, dtype=torch.float64).log()
-    apart = torch.stack([alike[0].roll(place) for place in range(3)])
-    assert algorithm.entropy(apart) > algorithm.entropy(alike) + 0.5
-    assert algorithm.entropy(apart).item() == pytest.approx(math.log(3))
-    assert "entropy" not in paws(entropy_weight=0.0).losses(models(), batch())
-
-
 def test_corrections_of_the_labeled_loss_reach_the_classifier():
     drawn = batch()
     plain, adjusted = (

@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, Models, ReMixMatch
-from debiaspl.algorithms.mixing import sharpen
 from debiaspl.algorithms.remixmatch import turn
 from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
 from tests.algorithms.test_mixmatch import PRIOR, revealed
@@ -90,15 +88,6 @@ def test_the_rotation_loss_equals_its_slow_twin():
     assert loss.item() == pytest.approx(3 * twin.rotation_loss(logits, quarters), rel=1e-5)
 
 
-def test_turns_by_hand():
-    image = torch.arange(4.0).view(1, 1, 2, 2).expand(64, -1, -1, -1)
-    turned, quarters = turn(image, torch.Generator().manual_seed(0))
-    expected = {0: [0, 1, 2, 3], 1: [1, 3, 0, 2], 2: [3, 2, 1, 0], 3: [2, 0, 3, 1]}
-    for found, quarter in zip(turned.flatten(1).tolist(), quarters.tolist(), strict=True):
-        assert found == expected[quarter]
-    assert quarters.bincount(minlength=4).min() > 5
-
-
 def test_images_that_are_not_square_cannot_be_turned():
     with pytest.raises(ValueError, match=r"the images are 2 x 3, expected squares.*rotation_weight=0"):
         turn(torch.zeros(1, 1, 2, 3))
@@ -115,27 +104,6 @@ def test_without_weight_nothing_is_turned():
     assert list(losses) == ["labeled", "unlabeled", "unmixed"]
     whole = remixmatch().losses(used, at())
     assert all(torch.equal(value, whole[name]) for name, value in losses.items())
-
-
-def test_without_mixing_the_weak_view_is_the_anchor_of_every_view():
-    used, drawn = models(), at()
-    losses = remixmatch(alpha=0.0, ramp_up=0.0, unlabeled_weight=1.0, unmixed_weight=1.0).losses(used, drawn)
-    guess = sharpen(used.student(drawn.weak[0]).softmax(-1).detach(), 0.5)
-    each = [F.cross_entropy(used.student(view), guess) for view in (*drawn.strong, *drawn.weak)]
-    torch.testing.assert_close(losses["unlabeled"], torch.stack(each).mean())
-    torch.testing.assert_close(losses["unmixed"], each[0])
-    torch.testing.assert_close(losses["labeled"], F.cross_entropy(used.student(drawn.labeled), drawn.labels))
-
-
-def test_the_weights_of_guessed_labels_grow_and_that_of_turns_does_not():
-    used = models()
-    algorithm = remixmatch(ramp_up=0.5)
-    nothing, half, whole, later = (algorithm.losses(used, at(done)) for done in (0.0, 0.25, 0.5, 0.9))
-    for name in ("unlabeled", "unmixed"):
-        assert nothing[name] == 0
-        torch.testing.assert_close(2 * half[name], whole[name])
-        assert torch.equal(whole[name], later[name])
-    assert torch.equal(nothing["rotation"], later["rotation"])
 
 
 def test_gradients_reach_student_and_rotation_head_and_no_label():

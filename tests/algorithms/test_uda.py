@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import UDA, FixMatch
-from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser, models
+from debiaspl.algorithms import UDA
+from tests.algorithms.test_algorithms import CLASSES, LABELED, batch, biased_debiaser, models
 from tests.reference import paper
 from tests.reference import uda as twin
 
@@ -36,25 +36,8 @@ def test_losses_equal_the_slow_twin(strength, joint):
     assert 0 < algorithm.monitors["kept"].float().mean() < 1
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_with_a_temperature_near_0_it_is_fixmatch(joint):
-    drawn, used = batch(), models()
-    expected = FixMatch(biased_debiaser(), threshold=0.6, joint=joint).losses(used, drawn)
-    losses = UDA(biased_debiaser(), threshold=0.6, temperature=1e-3, joint=joint).losses(used, drawn)
-    torch.testing.assert_close(losses, expected)
-
-
-def test_the_mask_looks_at_the_label_before_it_is_sharpened():
-    drawn, used = batch(), models()
-    algorithm = UDA(threshold=0.6, temperature=0.01)
-    algorithm.losses(used, drawn)
-    confidence = used.student(drawn.weak[0]).softmax(-1).max(-1).values
-    assert torch.equal(algorithm.monitors["kept"], confidence >= 0.6)
-    assert 0 < algorithm.monitors["kept"].sum() < UNLABELED
-
-
 @pytest.mark.parametrize("schedule", ["linear", "log", "exp"])
-@pytest.mark.parametrize("done", [0.0, 0.3, 0.6, 0.99])
+@pytest.mark.parametrize("done", [0.0, 0.3, 0.6, 1.0])
 def test_annealing_equals_the_slow_twin(schedule, done):
     drawn, used = at(done), models()
     algorithm = UDA(annealing=schedule)
@@ -64,24 +47,8 @@ def test_annealing_equals_the_slow_twin(schedule, done):
     assert algorithm.losses(used, drawn)["labeled"].item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_annealing_leaves_out_what_is_known_too_well():
-    drawn, used = at(0.5), models()
-    right = used.student(drawn.labeled).softmax(-1).gather(1, drawn.labels[:, None])
-    used_share = (right <= twin.limit("linear", 0.5, CLASSES)).sum()
-    assert 0 < used_share < LABELED
-    images = drawn.labeled.requires_grad_()
-    UDA(annealing="linear").losses(used, drawn)["labeled"].backward()
-    assert (images.grad.flatten(1).abs().sum(1) > 0).sum() == used_share
-
-
 def test_annealing_that_leaves_nothing_gives_a_loss_of_0():
     used = models()
     best = used.student.weight.detach()[:1].expand(LABELED, -1).reshape(LABELED, 3, 2, 2) * 5
     drawn = at(0.0, labeled=best, labels=torch.zeros(LABELED, dtype=torch.int64))
     assert UDA(annealing="linear").losses(used, drawn)["labeled"] == 0
-
-
-def test_annealing_of_a_finished_training_and_off_use_every_label():
-    drawn, used = at(1.0), models()
-    plain = UDA().losses(used, drawn)["labeled"]
-    torch.testing.assert_close(UDA(annealing="linear").losses(used, drawn)["labeled"], plain)

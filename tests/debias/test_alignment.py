@@ -32,13 +32,6 @@ def test_three_steps_equal_the_paper(target, momentum):
         torch.testing.assert_close(alignment.prior, torch.tensor(running), atol=1e-6, rtol=1e-5)
 
 
-def test_numbers_by_hand():
-    alignment = DistributionAlignment((1, 1), momentum=0.0)
-    alignment.prior.copy_(torch.tensor([0.8, 0.2]))
-    # 0.8 * 0.5 / 0.8 = 0.5 and 0.2 * 0.5 / 0.2 = 0.5
-    torch.testing.assert_close(alignment.eval()(torch.tensor([[4.0, 1.0]]).log()), torch.tensor([[0.5, 0.5]]))
-
-
 def test_a_target_that_the_model_meets_changes_nothing_bit_for_bit():
     weak = logits()
     assert torch.equal(DistributionAlignment((5, 5, 5, 5)).probabilities(weak), Correction()(weak))

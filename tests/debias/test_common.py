@@ -88,40 +88,32 @@ def test_its_state_is_all_that_it_has_learned_and_in_eval_mode_it_learns_nothing
     assert all(torch.equal(value, before[key]) for key, value in one.state_dict().items())
 
 
+NAN = float("nan")
+WRONG: dict[str, dict[str, tuple[Any, ...]]] = {
+    "debiaser": {
+        "strength": (-0.1, NAN),
+        "labeled_strength": (-1.0,),
+        "margin_strength": (-1.0,),
+        "momentum": (1.0, -0.5, NAN),
+    },
+    "alignment": {"target": ("balanced", "0.5,0.5", (1, 1, 1, -1), (0, 0, 0, 0), (1, 1, 1, NAN)), "momentum": (1.0,)},
+    "logit-adjustment": {"tau": (-1.0, NAN)},
+    "logit-adjustment-posthoc": {"tau": (-1.0,)},
+    "ldam": {"max_margin": (-0.5,), "scale": (0.0,)},
+    "simpro": {"tau": (-1.0,), "count_threshold": (2.0,), "unlabeled_ratio": (-1.0,)},
+    "cdmad": {"begin": (2.0,), "colour": (3.0,)},
+    "tau-norm": {"tau": (-0.1, float("inf"))},
+    "causal-norm": {"alpha": (-1.0,)},
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("debiaser", {"strength": -0.1}),
-        ("debiaser", {"strength": float("nan")}),
-        ("debiaser", {"labeled_strength": -1.0}),
-        ("debiaser", {"margin_strength": -1.0}),
-        ("debiaser", {"momentum": 1.0}),
-        ("debiaser", {"momentum": -0.5}),
-        ("debiaser", {"momentum": float("nan")}),
-        ("alignment", {"target": "balanced"}),
-        ("alignment", {"target": "0.5,0.5"}),
-        ("alignment", {"target": (1, 1, 1, -1)}),
-        ("alignment", {"target": (0, 0, 0, 0)}),
-        ("alignment", {"target": (1, 1, 1, float("nan"))}),
-        ("alignment", {"momentum": 1.0}),
-        ("logit-adjustment", {"tau": -1.0}),
-        ("logit-adjustment", {"tau": float("nan")}),
-        ("logit-adjustment-posthoc", {"tau": -1.0}),
-        ("ldam", {"max_margin": -0.5}),
-        ("ldam", {"scale": 0.0}),
-        ("simpro", {"tau": -1.0}),
-        ("simpro", {"count_threshold": 2.0}),
-        ("simpro", {"unlabeled_ratio": -1.0}),
-        ("cdmad", {"begin": 2.0}),
-        ("cdmad", {"colour": 3.0}),
-        ("tau-norm", {"tau": -0.1}),
-        ("tau-norm", {"tau": float("inf")}),
-        ("causal-norm", {"alpha": -1.0}),
-    ],
+    ("name", "setting", "value"),
+    [(name, key, value) for name, wrong in WRONG.items() for key, values in wrong.items() for value in values],
 )
-def test_wrong_settings_are_refused_by_name(name, settings):
-    with pytest.raises(ValueError, match=rf"{next(iter(settings))} is "):
-        build("correction", name, settings, num_classes=CLASSES, class_counts=UNEVEN)
+def test_wrong_settings_are_refused_by_name(name, setting, value):
+    with pytest.raises(ValueError, match=rf"{setting} is "):
+        build("correction", name, {setting: value}, num_classes=CLASSES, class_counts=UNEVEN)
 
 
 @pytest.mark.parametrize("name", ["alignment", "logit-adjustment", "logit-adjustment-posthoc", "ldam", "simpro"])

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import Algorithm, FixMatch
 from debiaspl.debias import LDAM
 from tests.reference import corrections
 
@@ -28,22 +27,6 @@ def test_the_loss_equals_the_paper(largest, scale, method):
     ]
     loss = F.cross_entropy(margined.double(), LABELS, reduction="none")
     torch.testing.assert_close(loss, torch.tensor(expected, dtype=torch.float64), atol=1e-4, rtol=1e-4)
-
-
-def test_numbers_by_hand():
-    # Fourth roots are 3, 2, 2 and 1: the rarest has the whole margin, the others a third and a half of it.
-    torch.testing.assert_close(LDAM(COUNTS).margins, torch.tensor([0.5 / 3, 0.25, 0.25, 0.5]))
-    lowered = LDAM(COUNTS).margin(torch.ones(2, 4), torch.tensor([3, 1]))
-    torch.testing.assert_close(lowered, torch.tensor([[1, 1, 1, 0.5], [1, 0.75, 1, 1]]))
-
-
-def test_soft_targets_are_refused_when_the_pair_is_built():
-    class Soft(FixMatch):
-        hard_labels = False
-
-    with pytest.raises(ValueError, match=r"Soft learns from soft or mixed targets, but LDAM needs one class per image"):
-        Soft(LDAM(COUNTS))
-    assert isinstance(FixMatch(LDAM(COUNTS)), Algorithm)
 
 
 def test_logits_without_labels_teach():

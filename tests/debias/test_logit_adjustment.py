@@ -30,13 +30,6 @@ def test_the_loss_equals_the_paper(tau, method):
     torch.testing.assert_close(loss, torch.tensor(expected), atol=1e-5, rtol=1e-5)
 
 
-def test_numbers_by_hand():
-    # Of two classes, 3 to 1, undecided logits: the rare one costs log(4), the other log(4/3).
-    adjusted = LogitAdjustment((3, 1)).margin(torch.zeros(2, 2))
-    loss = F.cross_entropy(adjusted, torch.tensor([0, 1]), reduction="none")
-    torch.testing.assert_close(loss, torch.tensor([4 / 3, 4.0]).log())
-
-
 @pytest.mark.parametrize("tau", [0.0, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("bias", [True, False])
 def test_the_finished_classifier_equals_the_paper(tau, bias):
@@ -50,15 +43,6 @@ def test_the_finished_classifier_equals_the_paper(tau, bias):
     torch.testing.assert_close(difference, (-tau * torch.tensor(corrections.shares(COUNTS)).log()).expand(50, 4))
     final.weight.data.zero_()
     assert torch.equal(head.weight, weight)
-
-
-def test_equal_counts_change_no_loss_and_no_probability():
-    values = logits()
-    loss = F.cross_entropy(LogitAdjustment((7, 7, 7, 7)).margin(values), LABELS, reduction="none")
-    torch.testing.assert_close(loss, F.cross_entropy(values, LABELS, reduction="none"))
-    head = nn.Linear(4, 4)
-    final = PosthocLogitAdjustment((7, 7, 7, 7)).classifier(head, torch.zeros(4))
-    torch.testing.assert_close(final(values).softmax(-1), head(values).softmax(-1))
 
 
 def test_algorithms_adjust_both_losses():

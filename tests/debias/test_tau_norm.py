@@ -50,20 +50,6 @@ def test_the_bias_is_dropped_as_in_the_paper(tau):
     assert set(TauNorm(tau, keep_bias=True).classifier(head, torch.zeros(6))(features).argmax(-1).tolist()) == {0}
 
 
-def test_equal_norms_change_nothing():
-    head = nn.Linear(6, 4)
-    head.weight.data = 5 * nn.functional.normalize(head.weight.data, dim=1)
-    final = TauNorm(0.7, keep_bias=True).classifier(head, torch.zeros(6))
-    torch.testing.assert_close(final.weight, head.weight)
-    torch.testing.assert_close(final.bias, head.bias)
-
-
-def test_tau_1_makes_all_classes_equally_long_and_keeps_their_mean():
-    head = uneven()
-    norms = TauNorm(1).classifier(head, torch.zeros(6)).weight.norm(dim=1)
-    torch.testing.assert_close(norms, head.weight.norm(dim=1).mean().expand(4))
-
-
 def test_a_class_of_zeros_stays_and_gives_finite_numbers():
     head = uneven()
     head.weight.data[2] = 0
