@@ -89,9 +89,9 @@ class ConvNorm(nn.Module):
         # norm in eval mode is folded into the convolution.
         images = images if even == (bottom, right) else F.pad(images, (left, right, top, bottom))
         weight, bias = (self.conv.weight, None) if self.training else self._folded()
-        made = F.conv2d(images, weight, bias, self.stride, even, groups=self.conv.groups)
-        made = self.norm(made) if self.training else made
-        return F.relu6(made) if self.active else made
+        output = F.conv2d(images, weight, bias, self.stride, even, groups=self.conv.groups)
+        output = self.norm(output) if self.training else output
+        return F.relu6(output) if self.active else output
 
     def _folded(self) -> tuple[Tensor, Tensor]:
         """The convolution with the norm of eval mode folded in."""
@@ -120,8 +120,8 @@ class Block(nn.Module):
         self.shortcut = stride == 1 and incoming == outgoing
 
     def forward(self, images: Tensor) -> Tensor:
-        made: Tensor = self.project(self.depthwise(self.expand(images)))
-        return made + images if self.shortcut else made
+        output: Tensor = self.project(self.depthwise(self.expand(images)))
+        return output + images if self.shortcut else output
 
 
 @cache  # the encoder and its classifier are parts of one file

@@ -112,10 +112,10 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
     source = Pretrained(name_or_folder)
     config = _image_part(source.config())
     loader = getattr(source.transformers, TOWERS.get(config.model_type, "AutoModel"))
-    model, told = source.load(
+    model, loading = source.load(
         lambda: loader.from_pretrained(source.place, config=config, output_loading_info=True, trust_remote_code=False)
     )
-    absent = [*told["missing_keys"], *(key for key, *_ in told["mismatched_keys"])]
+    absent = [*loading["missing_keys"], *(key for key, *_ in loading["mismatched_keys"])]
     missing = sorted(key for key in absent if not key.startswith("pooler."))
     if missing:
         raise ValueError(

@@ -67,15 +67,15 @@ class NetworkFacts:
                 )
             # JSON has no tuples, and no setting of a network is a list.
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-            known = {"num_classes": len(self.classes), "channels": self.channels}
+            shape = {"num_classes": len(self.classes), "channels": self.channels}
             # Initial weights use torch's global generator, whose state must not change for the user.
             with torch.random.fork_rng(devices=[]):
-                return NETWORKS[name](**known, **settings).eval().requires_grad_(False)
+                return NETWORKS[name](**shape, **settings).eval().requires_grad_(False)
         except (ImportError, MemoryError):
             raise
         except Exception as error:  # the file may be damaged or untrusted: many things can go wrong
             raise DataError(
-                f"{source} names a network that this version of debiaspl cannot build: {_told(error)} "
+                f"{source} names a network that this version of debiaspl cannot build: {_sentence(error)} "
                 "Use the version that trained it, or train again."
             ) from error
 
@@ -134,7 +134,7 @@ def _damaged_facts(source: str, found: str) -> str:
     )
 
 
-def _told(error: Exception) -> str:
+def _sentence(error: Exception) -> str:
     """The error as a sentence: ours already are, a KeyError only has the key."""
     return str(error) if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {error}."
 

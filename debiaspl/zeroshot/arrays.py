@@ -102,11 +102,11 @@ class ArraysTeacher:
             return names, check_embeddings(f"the probabilities in {self.path}", held["probabilities"])
         if not {"image_embeddings", "class_embeddings"} <= set(held):
             raise DataError(f"{self.path} contains {', '.join(held) or 'nothing'}. {_EXPECTED}.")
-        known = check_embeddings(f"the class_embeddings in {self.path}", held["class_embeddings"])
-        width = known.shape[1]
+        class_embeddings = check_embeddings(f"the class_embeddings in {self.path}", held["class_embeddings"])
+        width = class_embeddings.shape[1]
         images = check_embeddings(f"the image_embeddings in {self.path}", held["image_embeddings"], width)
         temperature = float(held["temperature"]) if "temperature" in held else TEMPERATURE
-        return names, cosine_logits(images, known, temperature).softmax(-1)
+        return names, cosine_logits(images, class_embeddings, temperature).softmax(-1)
 
     def _csv(self, classes: Sequence[str]) -> tuple[list[str], Tensor]:
         raw = read_csv(self.path, Names())

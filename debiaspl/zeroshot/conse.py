@@ -83,9 +83,9 @@ class SentenceEncoder:
         tokenizer, model = self._loaded
         parts = []
         for start in range(0, len(texts), BATCH):
-            told = tokenizer(list(texts[start : start + BATCH]), padding=True, truncation=True, return_tensors="pt")
-            tokens = model(**told).last_hidden_state
-            real = told["attention_mask"][:, :, None].to(tokens.dtype)
+            inputs = tokenizer(list(texts[start : start + BATCH]), padding=True, truncation=True, return_tensors="pt")
+            tokens = model(**inputs).last_hidden_state
+            real = inputs["attention_mask"][:, :, None].to(tokens.dtype)
             parts.append(F.normalize((tokens * real).sum(1) / real.sum(1), dim=-1))
         return torch.cat(parts)
 
