@@ -140,6 +140,8 @@ def test_the_page_names_files_that_are_there_and_every_room():
     named = set(re.findall(r"`(\w+/\w+(?:/\w+)*\.py)`", page))
     assert len(named) > 30
     assert {path for path in named if not ((HOME / path).is_file() or (HOME.parent / path).is_file())} == set()
+    table = page.split("## Which file to open")[1].split("## ")[0]
+    assert all(re.search(r"`[\w/]+(\.py|/)`", row) for row in re.findall(r"^\| (?!for|---).*$", table, re.MULTILINE))
     rooms = {path.name for path in HOME.iterdir() if (path / "__init__.py").is_file()}
     assert set(re.findall(r"^\| `(\w+)/` \|", page, re.MULTILINE)) == rooms
 

@@ -29,11 +29,10 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def about(made: Any, with_module: bool) -> str:
-    """The first paragraph of the documentation; before it that of the module, which names the paper."""
+    """The first paragraph of the documentation; of the module's where that names the paper."""
     made = getattr(made, "func", made)
-    texts = [inspect.getdoc(made), inspect.getdoc(inspect.getmodule(made))] if with_module else [inspect.getdoc(made)]
-    first = [(text or "").partition("\n\n")[0].replace("\n", " ").replace("``", "`") for text in reversed(texts)]
-    return "\n\n".join(first)
+    text = inspect.getdoc(inspect.getmodule(made) if with_module else made)
+    return (text or "").partition("\n\n")[0].replace("\n", " ").replace("``", "`")
 
 
 def code(text: str) -> str:
