@@ -209,4 +209,4 @@ def _task(
 
 def enough_steps(rows: int) -> int:
     """Enough to see each row a few times, and few enough to take seconds."""
-    return min(max(rows // 25, 300), 1000)
+    return min(max(rows // 25, 250), 1000)

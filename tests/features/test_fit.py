@@ -174,7 +174,7 @@ def test_a_share_and_a_length(hidden, noise):
 
 
 def test_the_number_of_steps_is_bounded():
-    assert [enough_steps(rows) for rows in (2, 30_000, 10**9)] == [300, 1000, 1000]
+    assert [enough_steps(rows) for rows in (2, 30_000, 10**9)] == [250, 1000, 1000]
 
 
 def test_methods_share_a_table_and_what_is_remembered_changes_nothing():
