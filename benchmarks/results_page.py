@@ -9,12 +9,10 @@ from benchmarks.published import ELSEWHERE, FURTHER, NOTES, PROTOCOL_SOURCES, PU
 from benchmarks.results import FINEST, ROOT, Pair, Row, about, pairs, papers, points, rows
 from benchmarks.results_figure import minutes_figure
 from debiaspl.recipes.cells import CELLS, Cell
-from debiaspl.report.intervals import mean_interval, sign_flip
+from debiaspl.report.intervals import MIN_PAIRS, mean_interval, sign_flip
 from debiaspl.report.over_seeds import markdown
 
 MARK = "<!-- made by: python -m benchmarks.results_page -->\n"
-SIGNIFICANT_FROM = 6
-"""Paired folds. A sign test of five cannot go below 0.06."""
 READ = """Top-1 % on the test set, of the averaged weights after the last step; no epoch is selected. A fold is a seed:
 other labeled images and other initial weights; but all folds of CIFAR-10 with few labels share one start. Minutes are
 those of a fold's whole process, with its start; where several runs shared the GPU, each took longer. The paper trains
@@ -65,7 +63,7 @@ def text(found: Sequence[Row]) -> str:
         markdown([("cell", "method", "recipe", "mean %", "each fold", "minutes"), *measured]),
         "## With the Debiaser and without, fold by fold\n",
         "With the minutes recipe, the first half of a fold is the same for both, bit for bit: pseudo-labels are used "
-        f"only after it. With fewer than {SIGNIFICANT_FROM} folds nothing is tested: they show what they are.\n",
+        f"only after it. With fewer than {MIN_PAIRS} folds nothing is tested: they show what they are.\n",
         markdown([("cell", "recipe", "without", "with", "mean difference", "each fold"), *_pairs(found)]),
         "## Standard long-tail protocols\n",
         "The DebiasPL paper has no numbers for these. Our own are bold, with their folds. They are short runs from a "
@@ -112,7 +110,7 @@ def _pairs(found: Sequence[Row]) -> Iterator[tuple[str, ...]]:
 def difference(pair: Pair) -> str:
     """The mean difference; from six folds on with its interval and the p value of the sign-flip test."""
     shown = points(fmean(pair.differences))
-    if len(pair.differences) < SIGNIFICANT_FROM:
+    if len(pair.differences) < MIN_PAIRS:
         return shown
     low, high = mean_interval(pair.differences, FINEST) or (0.0, 0.0)
     return f"{shown} ({points(low)} to {points(high)}, p = {sign_flip(pair.differences):.2g})"

@@ -34,10 +34,9 @@ from debiaspl.cli.terminal import (
 )
 
 DEMO_CAPTION = (
-    "Mean ± standard deviation over seeds, on 500 balanced test images. 95 % t: interval of the paired difference over "
-    "seeds, by Student's t; n.s.: not significant, it contains 0. Worst class: recall of the one recognised least. "
-    "Off true shares: pseudo-labels of the second half of training that would have to change class to match the shares "
-    "of the images (total variation distance).{almost_none} All are means."
+    "Mean ± standard deviation over seeds, on 500 balanced test images. Worst class: recall of the one recognised "
+    "least. Off true shares: pseudo-labels of the second half of training that would have to change class to match "
+    "the shares of the images (total variation distance).{almost_none} All are means. {notes}"
 )
 ALMOST_NONE = " Almost none: classes with less than a tenth of theirs."
 VARIES = "Other processors round differently: one seed can change by ten points, the mean by one or two."
@@ -79,7 +78,8 @@ def demo_command(
             watch = partial(show, "training")
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
         shown = _print_tables(comparison, console, padding=1)
-        say(DEMO_CAPTION.format(almost_none=ALMOST_NONE if "almost none" in shown else ""))
+        almost_none = ALMOST_NONE if "almost none" in shown else ""
+        say(DEMO_CAPTION.format(almost_none=almost_none, notes=" ".join(comparison.notes())))
         say(f"{comparison.finding('DebiasPL')} {VARIES}")
         say(f"Runs, table, figure and results.json are in {out}")
         say(f"The report is {out / 'report.html'}")
@@ -156,7 +156,7 @@ def compare_command(
             print_json(numbers)
             return
         _print_tables(table, console)
-        for note in [*([CAPTION, *table.notes()] if isinstance(table, Matrix) else [LIST_CAPTION]), *planned.notes()]:
+        for note in [CAPTION if isinstance(table, Matrix) else LIST_CAPTION, *table.notes(), *planned.notes()]:
             say(note)
         say(f"Runs, table.md and results.json are in {folder}")
 

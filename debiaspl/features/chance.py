@@ -6,7 +6,7 @@ need a second more.
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,23 +97,6 @@ def wilson(right: int, total: int) -> tuple[float, float]:
     reach = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
     # At the ends exactly: rounding would leave 1e-18 there.
     return (0.0 if right == 0 else middle - reach), (1.0 if right == total else middle + reach)
-
-
-def paired(differences: Sequence[float], finest: float) -> float:
-    """The two-sided p-value of a paired t test.
-
-    ``finest`` is the resolution of the differences: equal values do not show a smaller spread.
-    """
-    count = len(differences)
-    spread = max(statistics.stdev(differences), finest)
-    return student(statistics.fmean(differences) / (spread / math.sqrt(count)), count - 1)
-
-
-def student(t: float, freedom: int) -> float:
-    """The two-sided p-value of Student's t."""
-    from scipy.special import stdtr
-
-    return float(2 * stdtr(freedom, -abs(t)))
 
 
 def _odds(chance: float) -> str:

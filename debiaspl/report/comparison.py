@@ -1,23 +1,24 @@
 """Several methods on one task, over the same seeds: a list of them, or algorithms by corrections."""
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from debiaspl._shares import EVEN, TRUE, pseudo_measures
 from debiaspl.report.over_seeds import (
-    INTERVAL,
-    INTERVAL_NOTE,
     Results,
+    difference_heading,
+    difference_note,
+    in_brackets,
     markdown,
     measured,
     summary,
-    with_interval,
+    with_pairs,
     with_spread,
 )
 
-MethodRow = tuple[str, ...]
+Table = list[tuple[str, ...]]
+"""A header and rows."""
 BASELINE, COMPARED, OWN = "none", "debiaser", "own"
 WIDEST = 3
 """With more corrections than this, each pair has a row of its own."""
@@ -33,8 +34,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         for name, runs in self.results.items():
-            if len(runs) != len(self.seeds):
-                raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(self.seeds)} seeds.")
+            _check(name, runs, self.seeds)
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
@@ -48,67 +48,66 @@ class Comparison:
             for name, runs in self.results.items()
         }
 
-    def header(self) -> MethodRow:
-        against = f"- {self.baseline} ({INTERVAL})", "worst seed", "better on"
-        return "method", "seeds", "accuracy %", *against, "worst class %", f"off {self._reference()} %", "almost none"
+    def tables(self) -> list[Table]:
+        """The table in two forms: complete, and for a terminal of 80 columns."""
+        whole = self.whole()
+        return [whole, [(row[0], *row[2:4], *row[6:8]) for row in whole]]
 
-    def tables(self) -> list[list[tuple[str, ...]]]:
-        """The table in two forms, each with its header: complete, and for a terminal of 80 columns."""
-        whole = [self.header(), *self.rows()]
-        return [[*whole], [(row[0], *row[2:4], *row[5:8]) for row in whole]]
+    def narrow(self) -> list[Table]:
+        """Two tables, for where both are too wide: the methods, and their differences."""
+        whole = self.whole()
+        return [[(row[0], row[2], *row[6:8]) for row in whole], [(row[0], row[3]) for row in whole if row[3]]]
 
-    def narrow(self) -> list[list[tuple[str, ...]]]:
-        """The form for a terminal of 80 columns, for one that is narrower too."""
-        return self.tables()[-1:]
-
-    def rows(self) -> list[MethodRow]:
-        """The table, cell by cell: means over seeds, with the standard deviation where useful."""
-        rows: list[MethodRow] = []
+    def whole(self) -> Table:
+        """Means over seeds, with the standard deviation where useful."""
+        against = f"- {difference_heading(self.baseline, len(self.seeds))}", "worst seed", "better on"
+        measures = "worst class %", f"off {self._reference()} %", "almost none"
+        lines: Table = [("method", "seeds", "accuracy %", *against, *measures)]
         for name, numbers in self._methods().items():
             difference, off = numbers["difference"], numbers["pseudo_distance"]
-            own = name == self.baseline
-            rows.append(
+            paired = "", "", ""
+            if name != self.baseline:
+                text, better = _paired(difference)
+                paired = text, f"{100 * min(difference['per_seed']):+.1f}", better
+            lines.append(
                 (
                     name,
                     str(len(self.seeds)),
-                    with_spread(numbers["accuracy"], ".1f"),
-                    "" if own else with_interval(difference),
-                    "" if own else f"{100 * min(difference['per_seed']):+.1f}",
-                    "" if own else f"{difference['better_on']} of {len(self.seeds)}",
+                    with_spread(numbers["accuracy"]),
+                    *paired,
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{100 * off['mean']:.0f}" if off else "-",
                     f"{numbers['pseudo_almost_none']['mean']:.1f}" if off else "-",
                 )
             )
-        return rows
+        return lines
 
     def _reference(self) -> str:
         """The shares that pseudo-labels are compared with: even ones, if some run does not record the true ones."""
-        found = [pseudo_measures(run) for runs in self.results.values() for run in runs]
-        return EVEN if any(one and one["reference"] == EVEN for one in found) else TRUE
+        measures = [pseudo_measures(run) for runs in self.results.values() for run in runs]
+        return EVEN if any(one and one["reference"] == EVEN for one in measures) else TRUE
+
+    def notes(self) -> list[str]:
+        """What is in the brackets."""
+        return [difference_note(len(self.seeds))] if len(self.seeds) > 1 else []
 
     def finding(self, method: str) -> str:
         """One sentence that compares a method with the baseline over the seeds."""
         difference = self._methods()[method]["difference"]
-        each = [100 * value for value in difference["per_seed"]]
-        mean, better, count = statistics.fmean(each), difference["better_on"], len(each)
+        mean, better, count = 100 * difference["mean"], difference["better_on"], len(self.seeds)
         if count == 1:
             return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed is not enough; try more."
-        low, high = (100 * value for value in difference["interval"])
-        sure = "" if difference["significant"] else ", not significant"
-        average = f"points on average (95 % interval {low:+.1f} to {high:+.1f}{sure})"
+        interval = "" if difference["interval"] is None else "95 % interval "
+        average = f"{mean:+.1f} points on average ({interval}{in_brackets(difference)})"
         if better == count:
-            return (
-                f"{method} was better than {self.baseline} on all {count} seeds: by {mean:.1f} {average}, "
-                f"{min(each):.1f} at least."
-            )
-        said = f"better than {self.baseline} on {better} of {count} seeds, equal on {each.count(0)}"
+            return f"{method} was better than {self.baseline} on all {count} seeds: {average}."
+        counts = f"better than {self.baseline} on {better} of {count} seeds, equal on {difference['per_seed'].count(0)}"
         if mean > 0:
-            return f"{method} was {said}: by {mean:.1f} {average}, {min(each):+.1f} at least."
-        return f"{method} was not better than {self.baseline} here: {mean:+.1f} {average}; {said}."
+            return f"{method} was {counts}: {average}."
+        return f"{method} was not better than {self.baseline} here: {average}; {counts}."
 
     def to_markdown(self) -> str:
-        return markdown([self.header(), *self.rows()])
+        return _text(self.whole(), self.notes())
 
 
 @dataclass(frozen=True)
@@ -127,11 +126,8 @@ class Matrix:
     def __post_init__(self) -> None:
         for algorithm, runs in self.results.items():
             for correction in self.corrections:
-                count = len(runs.get(correction, ()))
-                if correction not in self.refused.get(algorithm, {}) and count != len(self.seeds):
-                    raise ValueError(
-                        f"{algorithm} with {correction} has {count} results, expected {len(self.seeds)}, one per seed."
-                    )
+                if correction not in self.refused.get(algorithm, {}):
+                    _check(f"{algorithm} with {correction}", runs.get(correction, ()), self.seeds)
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
@@ -149,38 +145,38 @@ class Matrix:
             for correction, ended in runs.items()
         }
 
-    def tables(self) -> list[list[tuple[str, ...]]]:
-        """Header and rows, first in the form that is read best: means over seeds, with the standard deviation where a
-        spread is meant."""
+    def tables(self) -> list[Table]:
+        """First the form that is read best: means over seeds, with the standard deviation where a spread is meant."""
         return [self.wide(), self.long()] if len(self.corrections) <= WIDEST else [self.long()]
 
-    def wide(self) -> list[tuple[str, ...]]:
+    def wide(self) -> Table:
         """A row for each algorithm."""
         compares = {BASELINE, COMPARED} <= set(self.corrections)
         columns = [text for name in self.corrections for text in (f"{name} %", "worst %")]
-        ending = (f"{COMPARED} - {BASELINE} ({INTERVAL})", "better on") if compares else ()
-        lines = [("algorithm", *columns, *ending, "s a run")]
+        ending = self._ending(f"{COMPARED} - ") if compares else ()
+        lines: Table = [("algorithm", *columns, *ending, "s a run")]
         for algorithm in self.results:
             cells = self._cells(algorithm)
             shown = [text for name in self.corrections for text in self._shown(algorithm, name, cells)]
-            ending = self._shown_difference(cells.get(COMPARED)) if compares else ()
+            ending = _paired(cells.get(COMPARED, {}).get("difference")) if compares else ()
             lines.append((algorithm, *shown, *ending, self._seconds(cells)))
         return lines
 
-    def long(self) -> list[tuple[str, ...]]:
+    def long(self) -> Table:
         """A row for each pair."""
         compares = BASELINE in self.corrections
-        ending = (f"- {BASELINE} ({INTERVAL})", "better on") if compares else ()
-        lines = [("algorithm", "correction", "accuracy %", "worst %", *ending, "s a run")]
+        ending = self._ending("- ") if compares else ()
+        lines: Table = [("algorithm", "correction", "accuracy %", "worst %", *ending, "s a run")]
         for algorithm in self.results:
             cells = self._cells(algorithm)
             for name in self.corrections:
                 alone = {} if self._same(algorithm, name) else {key: cells[key] for key in cells if key == name}
-                ending = self._shown_difference(None if name == BASELINE else alone.get(name)) if compares else ()
+                difference = None if name == BASELINE else alone.get(name, {}).get("difference")
+                ending = _paired(difference) if compares else ()
                 lines.append((algorithm, name, *self._shown(algorithm, name, cells), *ending, self._seconds(alone)))
         return lines
 
-    def narrow(self) -> list[list[tuple[str, ...]]]:
+    def narrow(self) -> list[Table]:
         """``long`` in two tables, for where it is too wide: accuracy, and differences to no correction if there are
         some."""
         whole = self.long()
@@ -190,23 +186,20 @@ class Matrix:
         second = [(*row[:2], *row[4:6]) for row in whole if row[4]]
         return [first, second] if len(second) > 1 else [first]
 
+    def _ending(self, minus: str) -> tuple[str, str]:
+        return minus + difference_heading(BASELINE, len(self.seeds)), "better on"
+
     def _shown(self, algorithm: str, correction: str, cells: Mapping[str, Any]) -> tuple[str, str]:
         if correction not in cells:
             return "-", "-"
         if self._same(algorithm, correction):
             return f"= {self.own[algorithm]}", ""
         cell = cells[correction]
-        return with_spread(cell["accuracy"], ".1f"), f"{100 * cell['worst_recall']['mean']:.0f}"
+        return with_spread(cell["accuracy"]), f"{100 * cell['worst_recall']['mean']:.0f}"
 
     def _same(self, algorithm: str, correction: str) -> bool:
         """The algorithm's own correction has a column of its own: the same runs."""
         return correction == OWN and self.own[algorithm] in self.corrections
-
-    def _shown_difference(self, cell: Mapping[str, Any] | None) -> tuple[str, str]:
-        if cell is None or cell["difference"] is None:
-            return "", ""
-        difference = cell["difference"]
-        return with_interval(difference), f"{difference['better_on']} of {len(self.seeds)}"
 
     def _seconds(self, cells: Mapping[str, Any]) -> str:
         each = [value for cell in cells.values() for value in cell["seconds"]["per_seed"]]
@@ -214,8 +207,9 @@ class Matrix:
 
     def notes(self) -> list[str]:
         """Notes below the table: every reason once, and what ``own`` means."""
-        reasons = list(dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values()))
-        notes = [f"{len(self.seeds)} seeds. ±: standard deviation. {INTERVAL_NOTE}"] if len(self.seeds) > 1 else []
+        count = len(self.seeds)
+        notes = [f"{count} seeds. ±: standard deviation. {difference_note(count)}"] if count > 1 else []
+        reasons = dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values())
         notes += [f"-: {reason}" for reason in reasons]
         if OWN in self.corrections:
             built_in: dict[str, list[str]] = {}
@@ -226,4 +220,20 @@ class Matrix:
         return notes
 
     def to_markdown(self) -> str:
-        return markdown(self.tables()[0]) + "".join(f"\n{note}\n" for note in self.notes())
+        return _text(self.tables()[0], self.notes())
+
+
+def _check(name: str, runs: Results, seeds: Sequence[int]) -> None:
+    if len(runs) != len(seeds):
+        raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(seeds)} seeds.")
+
+
+def _paired(difference: Mapping[str, Any] | None) -> tuple[str, str]:
+    """A paired difference, and on how many seeds it is above 0."""
+    if difference is None:
+        return "", ""
+    return with_pairs(difference), f"{difference['better_on']} of {len(difference['per_seed'])}"
+
+
+def _text(table: Table, notes: Sequence[str]) -> str:
+    return markdown(table) + "".join(f"\n{note}\n" for note in notes)

@@ -5,7 +5,7 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from debiaspl.report.intervals import mean_interval, next_interval
+from debiaspl.report.intervals import mean_interval, next_interval, sign_flip
 
 # Two-sided 95 %, by degrees of freedom.
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262}
@@ -33,3 +33,8 @@ def test_a_further_run_lies_within_as_often_as_said():
     drawn = np.random.default_rng(0).normal(80, 2, (2000, 4))
     inside = [low <= last <= high for *three, last in drawn.tolist() for low, high in [next_interval(three)]]
     assert fmean(inside) == pytest.approx(0.95, abs=0.015)
+
+
+def test_the_sign_flip_test_counts_equal_sums_so_that_many_seeds_are_quick():
+    assert sign_flip([0.002] * 40) == 2 / 2**40
+    assert sign_flip([0.01, -0.01, 0.03, 0.0]) == 0.75

@@ -56,20 +56,21 @@ def methods(*accuracies: list[float]) -> list[Method]:
 
 
 def test_a_difference_over_seeds_is_told_with_chance():
-    base = [0.50, 0.52, 0.48, 0.51, 0.49]
-    clear = methods(base, [one + gap for one, gap in zip(base, (0.1, 0.11, 0.1, 0.09, 0.1), strict=True)])
-    first = run_findings(clear, ["a", "b"])[0]
-    assert first.fact.startswith("m1 recognises 60.0 % of 1,000 test images")
-    assert "10.0 points above m0 (significant, 1 in " in first.fact
+    base = [0.50, 0.52, 0.48, 0.51, 0.49, 0.5, 0.53, 0.47, 0.5, 0.5]
+    better = [one + 0.1 + 0.01 * (place % 3 - 1) for place, one in enumerate(base)]
+    first = run_findings(methods(base, better), ["a", "b"])[0]
+    assert first.fact.startswith("m1 recognises 59.9 % of 1,000 test images")
+    assert "9.9 points above m0 (significant, 1 in 510 by chance)" in first.fact  # 2 of 2**10 signs
     assert first.todo == "Use m1."
-    vague = methods(base, [one + gap for one, gap in zip(base, (0.1, -0.08, 0.03, -0.02, 0.0), strict=True)])
-    first = run_findings(vague, ["a", "b"])[0]
-    assert "not significant with 5 seeds" in first.fact
+    vague = [one + 0.04 * (-1) ** place + 0.01 for place, one in enumerate(base)]
+    assert "(not significant" in run_findings(methods(base, vague), ["a", "b"])[0].fact
     # The more methods there are, the more often the best of them is best by chance.
-    two, five = (
-        run_findings(methods(*[base] * count, [one["accuracy"] for one in clear[1].ended()]), ["a", "b"])
-        for count in (1, 4)
-    )
-    odds = [int(found[0].fact.partition("1 in ")[2].partition(" by")[0].replace(",", "")) for found in (two, five)]
-    assert odds[1] * 9 < odds[0] < odds[1] * 11
+    assert "1 in 51 by chance" in run_findings(methods(*[base] * 4, better), ["a", "b"])[0].fact
+
+
+def test_few_seeds_are_shown_and_not_tested():
+    first = run_findings(methods([0.5] * 5, [0.6, 0.61, 0.62, 0.59, 0.6]), ["a", "b"])[0]
+    assert "10.4 points above m0 (+10.0, +11.0, +12.0, +9.0, +10.0)" in first.fact
+    assert "significant" not in first.fact + first.todo
+    assert "6 seeds" in first.todo
     assert "significant" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact

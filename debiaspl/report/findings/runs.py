@@ -7,6 +7,8 @@ import numpy as np
 from debiaspl._shares import EVEN
 from debiaspl.features.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
+from debiaspl.report.intervals import MIN_PAIRS
+from debiaspl.report.over_seeds import in_brackets
 from debiaspl.report.runs.fairness import differences
 from debiaspl.report.runs.methods import Method, what_was_tested
 
@@ -80,11 +82,11 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
         if difference is not None:
             side = "above" if difference["mean"] >= 0 else "below"
             fact += f"; {abs(100 * difference['mean']):.1f} points {side} {other.title}"
-            if difference["chance"] is not None:
-                chances.append(min(1.0, pairs * difference["chance"]))
-                # With few seeds, even a large effect may not be significant; that does not mean that there is none.
-                sure = chances[-1] <= LEVEL
-                fact += f" ({told(chances[-1])})" if sure else f" (not significant with {difference['seeds']} seeds)"
+            if difference["p"] is not None:
+                chances.append(min(1.0, pairs * difference["p"]))
+                fact += f" ({told(chances[-1])})"
+            elif len(difference["per_seed"]) > 1:
+                fact += f" ({in_brackets(difference)})"
     alone = (
         "To compare, train the same recipe with --set correction=none, and again with --set algorithm=supervised added."
     )
@@ -92,8 +94,10 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
         alone = f"Start a run with labels from it: --set start={best.runs[0].folder}"
     more = "One seed each: where the intervals overlap, the difference may be chance."
     if found["seeds"] > 1:
-        all_sure = chances and max(chances) <= LEVEL
-        more = f"Use {best.title}." if all_sure else "More seeds may make the other differences significant."
+        more = f"A test of the differences needs {MIN_PAIRS} seeds or more."
+        if chances:
+            all_sure = max(chances) <= LEVEL
+            more = f"Use {best.title}." if all_sure else "More seeds may make the other differences significant."
     if unfair:
         more = "The difference may come from these other settings, not from the method."
     return Finding(f"{fact}.", more if others else alone, "accuracy")

@@ -60,9 +60,10 @@ function runFacts(run, method) {
 function points(value) {
   if (value === null) return "-";
   const signed = (one) => `${one < 0 ? "−" : "+"}${Math.abs(100 * one).toFixed(1)}`;
-  if (!value.interval) return signed(value.mean);
+  if (value.per_seed.length === 1) return signed(value.mean);
+  if (!value.interval) return `${signed(value.mean)} (${value.per_seed.map(signed).join(", ")})`;
   const [low, high] = value.interval;
-  return `${signed(value.mean)} (${signed(low)} to ${signed(high)})${low <= 0 && high >= 0 ? " not significant" : ""}`;
+  return `${signed(value.mean)} (${signed(low)} to ${signed(high)}, p = ${write.number(value.p)})`;
 }
 
 // At the numbers that would be compared, not only at the top of the page.
@@ -97,7 +98,7 @@ function accuracySection({ methods, runs, tints, unfair }) {
     "accuracy",
     "Accuracy",
     unfairNote(unfair),
-    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, with its 95 % interval by Student’s t. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would have to change class to match the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
+    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, of each seed; of six seeds or more with its 95 % interval by Student’s t and the p value of the exact sign-flip test. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would have to change class to match the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
     dots.some((row) => row.dots.length) ? chart("Accuracy on the test images; a dot for each seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );
 }

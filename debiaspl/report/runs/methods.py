@@ -9,9 +9,8 @@ from typing import Any, Protocol
 
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.features.chance import paired, wilson
-from debiaspl.report.intervals import mean_interval
-from debiaspl.report.over_seeds import summary
+from debiaspl.features.chance import wilson
+from debiaspl.report.over_seeds import paired_test, summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
 from debiaspl.training.settings import as_text, parse_settings
@@ -61,21 +60,11 @@ class Method:
         return {"mean": found["mean"], "deviation": found["deviation"], "interval": interval, "seeds": len(results)}
 
     def difference(self, other: "Method") -> dict[str, Any] | None:
-        """Accuracy minus the other's, seed by seed; None without a common seed."""
+        """Accuracy minus the other's, seed by seed, and its test; None without a common seed."""
         mine, theirs = self._by_seed(), other._by_seed()
         both = [mine[seed] - theirs[seed] for seed in mine if seed in theirs]
-        found = summary(both)
-        if found is None:
-            return None
-        finest = 1 / self.ended()[0]["test"]
-        return {
-            "mean": found["mean"],
-            "deviation": found["deviation"],
-            "better": sum(one > 0 for one in both),
-            "seeds": len(both),
-            "chance": paired(both, finest) if len(both) > 1 else None,
-            "interval": mean_interval(both, finest),
-        }
+        numbers = summary(both)
+        return None if numbers is None else numbers | paired_test(both, finest=1 / self.ended()[0]["test"])
 
     def over_seeds(self, name: str) -> float | None:
         """Mean over seeds of a number of the results; None if no run has it."""
