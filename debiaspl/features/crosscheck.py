@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from debiaspl._chance import mcnemar
 from debiaspl.data import UNLABELED
 from debiaspl.data.given import fold_of
-from debiaspl.features.chance import mcnemar
 from debiaspl.features.fit import FeatureTable, fit_recipe
 from debiaspl.training.recipe import Recipe
 

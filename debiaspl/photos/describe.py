@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from debiaspl.features.chance import wilson
+from debiaspl._chance import wilson
 from debiaspl.features.crosscheck import Candidate, paired
 from debiaspl.photos.outcome import Outcome
 

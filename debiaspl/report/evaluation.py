@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl._chance import wilson
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.features.chance import wilson
 from debiaspl.report.confusion import Cells
 
 HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")

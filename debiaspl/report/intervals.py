@@ -6,7 +6,8 @@ is imported where it is used: not every command needs it.
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 LEVEL = 0.95
 MIN_PAIRS = 6
@@ -40,11 +41,14 @@ def _interval(values: Sequence[float], finest: float, variance: float) -> tuple[
 def sign_flip(differences: Sequence[float]) -> float:
     """The p value of the exact sign-flip permutation test, two-sided: the share of all signs of the paired differences
     whose sum is at least as far from 0 as theirs."""
-    import numpy as np
-
-    sums, ways = np.zeros(1), np.ones(1)
-    for value in differences:  # equal sums are counted, not listed: accuracies are multiples of one image
-        both = np.round(np.concatenate([sums + value, sums - value]), 12)
-        sums, places = np.unique(both, return_inverse=True)
-        ways = np.bincount(places, np.concatenate([ways, ways]))
-    return float(ways[np.abs(sums) >= abs(sum(differences)) - 1e-9].sum() / ways.sum())
+    ways: Mapping[float, int] = {
+        0.0: 1
+    }  # of each sum; equal ones are counted, not listed: accuracies are multiples of one image
+    for value in differences:
+        more: Counter[float] = Counter()
+        for total, count in ways.items():
+            more[round(total + value, 12)] += count
+            more[round(total - value, 12)] += count
+        ways = more
+    far = sum(count for total, count in ways.items() if abs(total) >= abs(sum(differences)) - 1e-9)
+    return far / 2 ** len(differences)

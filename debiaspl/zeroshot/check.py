@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl._chance import LEVEL, at_least, wilson
 from debiaspl.data import UNLABELED
 from debiaspl.data.given import fold_of
-from debiaspl.features.chance import LEVEL, at_least, wilson
 from debiaspl.features.crosscheck import Candidate, choose, compared
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.table import markdown

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import debiaspl
-from debiaspl.features.chance import (
+from debiaspl._chance import (
     any_at_least,
     at_least,
     at_most,

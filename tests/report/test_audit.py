@@ -7,7 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from debiaspl.features.chance import wilson
+from debiaspl._chance import wilson
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
 from debiaspl.report.audit.page import audit_values

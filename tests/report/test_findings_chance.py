@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from debiaspl.features.chance import LEVEL
+from debiaspl._chance import LEVEL
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.measures import Shares

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl._chance import wilson
 from debiaspl._shares import almost_none, distance, ratio, reference_name
-from debiaspl.features.chance import wilson
 from debiaspl.report.confusion import Cells
 
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)

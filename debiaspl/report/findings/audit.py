@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl.features.chance import (
+from debiaspl._chance import (
     LEVEL,
     Finding,
     any_at_least,

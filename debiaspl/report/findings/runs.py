@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl._chance import LEVEL, Finding, told
 from debiaspl._shares import EVEN
-from debiaspl.features.chance import LEVEL, Finding, told
 from debiaspl.report.confusion import Cells
 from debiaspl.report.intervals import MIN_PAIRS
 from debiaspl.report.over_seeds import in_brackets

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from debiaspl._chance import wilson
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import ALGORITHMS, STARTS
-from debiaspl.features.chance import wilson
 from debiaspl.report.over_seeds import paired_test, summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl._chance import wilson
 from debiaspl.data import DataError
 from debiaspl.data.csv_text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
-from debiaspl.features.chance import wilson
 from debiaspl.files import unguarded
 from debiaspl.report.confusion import Cells
 from debiaspl.report.pages import rounded, short_name
