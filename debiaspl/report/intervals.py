@@ -51,4 +51,4 @@ def sign_flip(differences: Sequence[float]) -> float:
             more[round(total - value, 12)] += count
         ways = more
     far = sum(count for total, count in ways.items() if abs(total) >= abs(sum(differences)) - 1e-9)
-    return far / 2 ** len(differences)
+    return far / sum(ways.values())
