@@ -139,12 +139,12 @@ def next_command(
     overwrite: OverwriteFiles = False,
     device: Device = None,
 ) -> None:
-    """Pick the photos to label next: those that the model is least sure of, and that differ from each other."""
+    """Pick the photos to label next: those that cover most of what the model is unsure of."""
     with plain_errors():
         from debiaspl.data.listing import list_images
         from debiaspl.data.table_form import Columns
         from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-        from debiaspl.deploy.next import suggest
+        from debiaspl.deploy.next import checked_accuracy, suggest
         from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.files import write_text
         from debiaspl.training.device import find_device
@@ -156,7 +156,7 @@ def next_command(
         known = labeled_files(run, photos, list_images(photos).files, table, columns)
         model = load_model(run, find_device(device))
         with progress_bar("images") as show:
-            found = suggest(model, photos, count, known, partial(show, "looking"))
+            found = suggest(model, photos, count, known, partial(show, "looking"), checked_accuracy(run))
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
@@ -169,7 +169,7 @@ def next_command(
         if page is not None:
             from debiaspl.report.photo_pages import next_page
 
-            write_text(page, next_page(found, run, photos, out, None if known is None else len(known)))
+            write_text(page, next_page(found, str(run), photos, out, None if known is None else len(known)))
             say(f"The page is {page}")
         _warn_of_bad(found.bad)
 

@@ -1,6 +1,5 @@
 """Use the model of a run: predict a folder, choose images to label next, and export files for other programs."""
 
-from debiaspl.deploy.next import pick_next
 from debiaspl.deploy.saved import SavedModel, load_model
 
-__all__ = ["SavedModel", "load_model", "pick_next"]
+__all__ = ["SavedModel", "load_model"]

@@ -1,71 +1,94 @@
-"""Which images to label next: uncertain ones, spread over the predicted classes and over the feature space."""
+"""Which photos to label next: those that cover most of the photos that the model is unsure of (uncertainty herding,
+arXiv 2412.20644). Without a model, those that cover most of all photos: the first ones to label."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.csv_text import csv_line
 from debiaspl.data.listing import list_images
+from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.deploy.saved import SavedModel
+from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
+from debiaspl.training import Run, RunError
 
 STRENGTH = 0.5
-CANDIDATES = 4
-"""Number of uncertain images that are considered for each pick."""
+MOST_SURE = 0.98
+"""Mean confidence at most: few checked labels may all be right by luck."""
 TINY = 1e-12
 """Replaces a probability of 0, whose logarithm would be infinite."""
+UNSURE = 0.5
+"""A photo is called unsure from this uncertainty on."""
+COVERAGE, UNCERTAINTY, RANDOM = "coverage", "uncertainty", "random"
+"""How a photo was chosen to be labeled: the values of the column ``asked`` of a table of labels."""
 
-COLUMNS = ("file_name", "label", "predicted", "confidence", "why")
+COLUMNS = ("file_name", "label", "asked", "predicted", "confidence", "why")
 """``label`` is empty, to be filled in."""
 
 
-def pick_next(
-    features: Tensor, probabilities: Tensor, count: int, taken: Iterable[int] = (), strength: float = STRENGTH
-) -> list[int]:
-    """Positions of ``count`` images to label next, the most useful first; fewer, if there are fewer.
+class Choice(NamedTuple):
+    """A photo to label."""
 
-    First the probabilities are debiased, with their own mean as the prior: otherwise images of a neglected class look
-    like confident images of another. Each pick then goes to the class with the fewest picks so far. Among its most
-    uncertain images (smallest margin between the two best classes), it is the one farthest from all that were picked
-    or ``taken``. The same input gives the same picks.
+    place: int
+    asked: str
+    why: str
 
-    Args:
-        features: features of every image, (N, D).
-        probabilities: the model's class probabilities, (N, C).
-        count: number of picks.
-        taken: positions that already have a label: never picked, and avoided in feature space.
-        strength: how much of the bias is removed, as in ``Debiaser``.
-    """
-    _check(features, probabilities, count)
-    best = uncertainty(probabilities, strength)
-    margin, label = best.margin, best.classes[:, 0]
-    away = torch.tensor(sorted(set(taken)), dtype=torch.int64)
-    left = torch.ones(len(margin), dtype=torch.bool)
-    left[away] = False
-    queues = _queues(margin, label, left, count)
-    if not queues:
-        return []
-    places = torch.cat(queues)
-    points = _directions(features[places])
-    distance = _to_nearest(points, _directions(features[away]))
-    ends = torch.tensor([len(queue) for queue in queues]).cumsum(0).tolist()
-    waiting = [slice(end - len(queue), end) for queue, end in zip(queues, ends, strict=True)]
-    had = [0] * len(queues)
-    picked: list[int] = []
-    while len(picked) < min(count, len(places)):
-        # Queues are sorted by their least certain image, so that of equal classes the neediest comes first.
-        turn = min((n for n in range(len(queues)) if had[n] < len(queues[n])), key=had.__getitem__)
-        chosen = waiting[turn].start + int(distance[waiting[turn]].argmax())
-        picked.append(int(places[chosen]))
-        had[turn] += 1
-        distance = torch.minimum(distance, (points - points[chosen]).norm(dim=-1))
-        distance[chosen] = -torch.inf
-    return picked
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Photos of which some are to be labeled: their features, (N, D), and what a model predicts, if there is one."""
+
+    features: Tensor
+    probabilities: Tensor | None = None
+    """Class probabilities, (N, C)."""
+    classes: Sequence[str] = ()
+    accuracy: float | None = None
+    """How often the model is right, if that was measured; its confidence is made to agree with it."""
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph.of(self.features, search=NEIGHBOURS)
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        return Coverage.of(self.graph.near)
+
+    def choose(self, count: int, labels: Mapping[int, str | None]) -> list[Choice]:
+        """``count`` photos, the most useful first; fewer, if there are fewer. ``labels`` are the positions of those
+        that are not asked for, with their class, if it is known: similar photos are then less uncertain."""
+        left = [place for place in range(len(self.features)) if place not in labels]
+        if len(left) < 2:
+            return [Choice(place, COVERAGE, "the only photo without a label") for place in left]
+        best = self._uncertainty({place: label for place, label in labels.items() if label is not None})
+        unsure = None if best is None else 1 - best.margin.numpy()
+        order = self.coverage.order(count, list(labels), unsure).tolist()
+        unlike = ~self.coverage.reached(list(labels)) if labels else np.zeros(len(self.features), bool)
+        chosen = []
+        for place in order:
+            why = "unlike every labelled photo" if unlike[place] else "typical of similar photos"
+            if best is not None and unsure is not None and unsure[place] >= UNSURE:
+                pairs = zip(best.classes[place].tolist(), best.values[place].tolist(), strict=True)
+                why = "unsure: " + ", ".join(f"{self.classes[label]} {100 * share:.0f} %" for label, share in pairs)
+            elif best is not None and not unlike[place]:
+                why = "typical of photos that the model is unsure of"
+            chosen.append(Choice(place, COVERAGE if best is None else UNCERTAINTY, why))
+        return chosen
+
+    def _uncertainty(self, labels: Mapping[int, str]) -> "TwoBest | None":
+        if self.probabilities is None:
+            return None
+        told = self.probabilities
+        if labels:
+            told = with_given_labels(self.graph, told, labels, self.classes)
+        return two_best(told, self.accuracy)
 
 
 def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]) -> Tensor:
@@ -96,7 +119,7 @@ def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, 
 
 
 class TwoBest(NamedTuple):
-    """The two most likely classes of every image, after debiasing."""
+    """The two most likely classes of every image, after debiasing and calibration."""
 
     values: Tensor
     """Their probabilities, (N, 2)."""
@@ -109,50 +132,30 @@ class TwoBest(NamedTuple):
         return self.values[:, 0] - self.values[:, 1]
 
 
-def uncertainty(probabilities: Tensor, strength: float = STRENGTH) -> TwoBest:
-    """Eq. 3 of the paper for all images at once; the prior is the mean of the probabilities themselves."""
-    own = probabilities.detach().double().cpu()
-    debiased = own.clamp_min(TINY).log() - strength * own.mean(0).clamp_min(TINY).log()
-    best = debiased.softmax(-1).topk(2, dim=-1)
+def two_best(probabilities: Tensor, accuracy: float | None = None, strength: float = STRENGTH) -> TwoBest:
+    """Eq. 3 of the paper for all images at once; the prior is the mean of the probabilities themselves: otherwise
+    images of a neglected class look like confident images of another. With ``accuracy``, a temperature makes the mean
+    confidence equal to it."""
+    own = probabilities.detach().double().cpu().clamp_min(TINY)
+    scores = own.log() - strength * own.mean(0).log()
+    low, high = (-3.0, 3.0) if accuracy is not None else (0.0, 0.0)
+    for _ in range(30 if accuracy is not None else 0):
+        middle = (low + high) / 2
+        sure = float((scores / 2**middle).softmax(-1).amax(-1).mean()) > min(accuracy or 0, MOST_SURE)
+        low, high = (middle, high) if sure else (low, middle)
+    best = (scores / 2 ** ((low + high) / 2)).softmax(-1).topk(2, dim=-1)
     return TwoBest(best.values, best.indices)
 
 
-def _check(features: Tensor, probabilities: Tensor, count: int) -> None:
-    if features.ndim != 2 or probabilities.ndim != 2 or len(features) != len(probabilities):
-        raise ValueError(
-            f"features have shape {tuple(features.shape)} and probabilities {tuple(probabilities.shape)}, expected "
-            "(N, D) and (N, C): one row per image."
-        )
-    if probabilities.shape[1] < 2:
-        raise ValueError(f"probabilities are for {probabilities.shape[1]} classes, expected two or more.")
-    if count < 1:
-        raise ValueError(f"count is {count}, expected at least 1.")
-
-
-def _queues(margin: Tensor, label: Tensor, left: Tensor, count: int) -> list[Tensor]:
-    """The most uncertain images of every predicted class, the least certain first; classes in the same order."""
-    order = margin.argsort(stable=True)
-    order = order[left[order]]
-    classes = sorted(set(label[order].tolist()))
-    whole = [order[label[order] == number] for number in classes]
-    each = CANDIDATES * -(-count // max(len(whole), 1))
-    short = [queue[:each] for queue in whole]
-    # If small classes leave too few candidates, the others give all they have.
-    queues = short if sum(map(len, short)) >= min(count, len(order)) else whole
-    return sorted(queues, key=lambda queue: float(margin[queue[0]]))
-
-
-def _directions(features: Tensor) -> Tensor:
-    """Features as unit vectors: images differ by their direction."""
-    return torch.nn.functional.normalize(features.detach().cpu().float(), dim=-1)
-
-
-def _to_nearest(points: Tensor, others: Tensor) -> Tensor:
-    """Distance from every point to the nearest of the others; infinite if there are none."""
-    nearest = torch.full((len(points),), torch.inf)
-    for part in torch.split(others, 1024) if len(others) else ():
-        nearest = torch.minimum(nearest, torch.cdist(points, part).amin(-1))
-    return nearest
+def checked_accuracy(run: Path) -> float | None:
+    """How often the model of a run was right where it was checked; None if it was not."""
+    try:
+        results = Run(chosen_folder(run)).results() or {}
+    except RunError:
+        return None
+    checked = results.get("accuracy")
+    unseen = (results.get("check") or {}).get("kind") != "none"
+    return float(checked) if isinstance(checked, float) and unseen else None
 
 
 @dataclass(frozen=True)
@@ -160,10 +163,11 @@ class Suggestion:
     """A photo to label."""
 
     file_name: str
-    predicted: str
-    """The prediction of ``debiaspl predict``."""
-    confidence: float
+    asked: str
     why: str
+    predicted: str = ""
+    """The prediction of ``debiaspl predict``; empty without a model."""
+    confidence: float | None = None
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,11 @@ class Suggestions:
     """Photos that could not be read -> reason."""
 
     def to_csv(self) -> str:
-        rows = [(one.file_name, "", one.predicted, f"{one.confidence:.6f}", one.why) for one in self.picked]
+        sure = ["" if one.confidence is None else f"{one.confidence:.6f}" for one in self.picked]
+        rows = [
+            (one.file_name, "", one.asked, one.predicted, confidence, one.why)
+            for one, confidence in zip(self.picked, sure, strict=True)
+        ]
         return "".join(map(csv_line, (COLUMNS, *rows)))
 
 
@@ -187,11 +195,11 @@ def suggest(
     count: int,
     labeled: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    accuracy: float | None = None,
 ) -> Suggestions:
     """The ``count`` photos whose labels would help the model most; ``labeled`` ones, files with their class, are left
-    out, and their labels are used for similar photos."""
+    out, and their labels are used for similar photos. ``accuracy`` is that of the model, if it was measured."""
     found = list_images(Path(photos))
-    taken = labeled or {}
     files: list[str] = []
     features: list[Tensor] = []
     probabilities: list[Tensor] = []
@@ -203,27 +211,24 @@ def suggest(
         files += [found.files[position] for position in seen.positions.tolist()]
         bad |= {found.files[position]: reason for position, reason in seen.skipped.items()}
         progress(len(files) + len(bad), len(found.files))
-    if not set(files) - set(taken):
-        what = "can be read" if bad and not files else "is without a label"
-        raise DataError(f"no image of {found.root} {what}, so there is nothing to pick.")
     every = torch.cat(probabilities)
-    away = {place: taken[file] for place, file in enumerate(files) if file in taken}
-    seen_features = torch.cat(features)
-    told = every
-    if away:
-        told = with_given_labels(Graph.of(seen_features.float()), every, away, model.classes)
-    places = pick_next(seen_features, told, count, away)
-    return Suggestions(_told(model, files, every, told, places), len(files) - len(away), bad)
+    pool = Pool(torch.cat(features), every, model.classes, accuracy)
+    return suggestions(found.root, pool, files, count, labeled or {}, bad)
 
 
-def _told(model: SavedModel, files: list[str], own: Tensor, told: Tensor, places: list[int]) -> list[Suggestion]:
-    """``own`` are the model's probabilities, ``told`` those that the choice was based on."""
-    confidence, label = own.max(-1)
-    best = uncertainty(told, STRENGTH)
-    made = []
-    for place in places:
-        first, second = (model.classes[int(number)] for number in best.classes[place])
-        share, rival = (float(value) for value in best.values[place])
-        why = f"{first} ({share:.0%}) or {second} ({rival:.0%}), after debiasing"
-        made.append(Suggestion(files[place], model.classes[int(label[place])], float(confidence[place]), why))
-    return made
+def suggestions(
+    root: Path, pool: Pool, files: Sequence[str], count: int, labeled: Mapping[str, str], bad: dict[str, str]
+) -> Suggestions:
+    """The choice from a pool of these files of a folder."""
+    taken = {place: labeled[file] for place, file in enumerate(files) if file in labeled}
+    if len(taken) == len(files):
+        what = "can be read" if bad and not files else "is without a label"
+        raise DataError(f"no image of {root} {what}, so there is nothing to pick.")
+    picked = []
+    for place, asked, why in pool.choose(count, taken):
+        if pool.probabilities is None:
+            picked.append(Suggestion(files[place], asked, why))
+        else:
+            sure, label = pool.probabilities[place].max(-1)
+            picked.append(Suggestion(files[place], asked, why, pool.classes[int(label)], float(sure)))
+    return Suggestions(picked, len(files) - len(taken), bad)

@@ -92,6 +92,13 @@ class Coverage:
                 heapq.heapreplace(queue, (-value, place, len(chosen)))
         return np.array(chosen, np.int64)
 
+    def reached(self, labeled: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each photo is covered by one of these at all."""
+        found = np.zeros(len(self._weight), bool)
+        part = self._covers[np.asarray(labeled, np.int64)]
+        found[part.indices[part.data > 0]] = True
+        return found
+
     def _add(self, best: NDArray[Any], taken: NDArray[np.bool_], place: int) -> None:
         part = slice(self._covers.indptr[place], self._covers.indptr[place + 1])
         own = self._covers.indices[part]

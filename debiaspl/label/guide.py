@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from debiaspl.deploy import SavedModel
-    from debiaspl.graph import Graph
+    from debiaspl.deploy.next import Pool
 
 COUNT = 200
 """Images that are chosen at a time."""
@@ -21,14 +19,20 @@ class RunGuide:
     call uses the answers so far."""
 
     def __init__(
-        self, model: "SavedModel", root: Path, files: Sequence[str], answers: Mapping[str, str | None] | None = None
+        self,
+        model: "SavedModel",
+        root: Path,
+        files: Sequence[str],
+        answers: Mapping[str, str | None] | None = None,
+        accuracy: float | None = None,
     ) -> None:
-        """``answers`` are the classes of files, and grow during labelling; None: no class."""
+        """``answers`` are the classes of files, and grow during labelling; None: no class. ``accuracy`` is that of the
+        model, if it was measured."""
+        self._accuracy = accuracy
         self._model, self._root, self._files = model, root, files
         self._answers = {} if answers is None else answers
-        self._graph: Graph | None = None
         self._places = [place * len(files) // min(MOST, len(files)) for place in range(min(MOST, len(files)))]
-        self._seen: tuple[list[int], Tensor, Tensor] | None = None
+        self._keys, self._pool = list[int](), cast("Pool | None", None)
         self.looked = 0
         self.total = len(self._places)
         self._stopped = False
@@ -38,26 +42,19 @@ class RunGuide:
         self._stopped = True
 
     def __call__(self, answered: Iterable[int]) -> list[int]:
-        from debiaspl.deploy import pick_next
-        from debiaspl.deploy.next import with_given_labels
-        from debiaspl.graph import Graph
-
-        if self._seen is None:
-            self._seen = self._look()
-        keys, features, probabilities = self._seen
+        if self._pool is None:
+            self._keys, self._pool = self._look()
         done = set(answered)
-        taken = [place for place, key in enumerate(keys) if key in done]
-        if self._stopped or len(taken) == len(keys):
+        if self._stopped or done.issuperset(self._keys):
             return []
-        said = dict(self._answers)  # another thread adds to it
-        labels = {place: label for place in taken if (label := said.get(self._files[keys[place]])) is not None}
-        if labels:
-            self._graph = self._graph or Graph.of(features)
-            probabilities = with_given_labels(self._graph, probabilities, labels, self._model.classes)
-        return [keys[place] for place in pick_next(features, probabilities, COUNT, taken)]
+        answers = dict(self._answers)  # another thread adds to it
+        labels = {place: answers.get(self._files[key]) for place, key in enumerate(self._keys) if key in done}
+        return [self._keys[one.place] for one in self._pool.choose(COUNT, labels)]
 
-    def _look(self) -> "tuple[list[int], Tensor, Tensor]":
+    def _look(self) -> "tuple[list[int], Pool]":
         import torch
+
+        from debiaspl.deploy.next import Pool
 
         keys, features, probabilities = list[int](), [], []
         images = self._model.photos(self._root, [self._files[place] for place in self._places])
@@ -68,4 +65,4 @@ class RunGuide:
             self.looked += len(seen.positions) + len(seen.skipped)
             if self._stopped:
                 break
-        return keys, torch.cat(features), torch.cat(probabilities)
+        return keys, Pool(torch.cat(features), torch.cat(probabilities), self._model.classes, self._accuracy)

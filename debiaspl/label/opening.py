@@ -32,11 +32,12 @@ def open_session(
     """
     files = list_images(photos).files
     path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
-    model = None
+    model, accuracy = None, None
     if run is not None:
         from debiaspl.deploy import load_model
+        from debiaspl.deploy.next import checked_accuracy
 
-        model = load_model(run)
+        model, accuracy = load_model(run), checked_accuracy(run)
         classes = model.classes if classes is None else classes
     with locked(path):
         remove_leftovers(path)  # of a session that was killed while it wrote
@@ -48,7 +49,7 @@ def open_session(
         files += tuple(sorted(set(table.answers) - set(files)))
         if not path.exists():
             _take_over_class_folders(table, files, classes)
-        guide = RunGuide(model, photos, files, table.answers) if model else None
+        guide = RunGuide(model, photos, files, table.answers, accuracy) if model else None
         encoder = getattr(model.network, "source", None) if model else None
         session = Session(photos, files, classes, table, guide, encoder)
         session.start()

@@ -19,11 +19,12 @@ MOST_BYTES = 5_000_000
 """Of all pictures of a sheet together, as text."""
 
 
-def next_page(found: Suggestions, run: Path, photos: Path, table: Path, labeled: int | None) -> str:
-    """One self-contained HTML page; ``labeled`` is how many photos were left out, None where that is not known."""
+def next_page(found: Suggestions, model: str, photos: Path, table: Path, labeled: int | None) -> str:
+    """One self-contained HTML page; ``model`` is the run or the encoder that chose the photos, ``labeled`` how many
+    were left out, None where that is not known."""
     values = {
         "kind": "next",
-        "run": printable(run),
+        "model": printable(model),
         "folder": printable(photos),
         "table": printable(table),
         "unlabeled": found.unlabeled,

@@ -7,15 +7,13 @@ import shutil
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.data.table_form import Columns
-from debiaspl.deploy import pick_next
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-from debiaspl.deploy.next import suggest, uncertainty, with_given_labels
+from debiaspl.deploy.next import Pool, checked_accuracy, suggest, two_best, with_given_labels
+from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
 from debiaspl.training import Choice, Recipe, Run
 
@@ -28,7 +26,7 @@ def random_images(seed: int, images: int = 60, classes: int = 4):
 
 def test_margins_are_those_of_equation_3_with_the_mean_as_prior():
     _, probabilities = random_images(0)
-    best = uncertainty(probabilities, strength=0.5)
+    best = two_best(probabilities, strength=0.5)
     rows = probabilities.tolist()
     prior = [sum(row[c] for row in rows) / len(rows) for c in range(4)]
     for row, values, classes in zip(rows, best.values.tolist(), best.classes.tolist(), strict=True):
@@ -38,58 +36,58 @@ def test_margins_are_those_of_equation_3_with_the_mean_as_prior():
         assert classes == [c for _, c in shares]
 
 
-def slow_pick(features, probabilities, count, taken):
-    """By hand: turns of the classes, candidates by margin, the farthest of them."""
-    best = uncertainty(probabilities)
-    margin, label = best.margin.tolist(), best.classes[:, 0].tolist()
-    left = sorted((place for place in range(len(margin)) if place not in taken), key=lambda place: margin[place])
-    classes = list(dict.fromkeys(label[place] for place in left))
-    each = 4 * math.ceil(count / len(classes))
-    queues = {c: [place for place in left if label[place] == c][:each] for c in classes}
-    if sum(map(len, queues.values())) < min(count, len(left)):
-        queues = {c: [place for place in left if label[place] == c] for c in classes}
-    unit = [[x / math.dist(row, [0] * len(row)) for x in row] for row in features.tolist()]
-    picked, had = [], dict.fromkeys(classes, 0)
-    while len(picked) < count and any(queues.values()):
-        turn = min((c for c in classes if queues[c]), key=lambda c: had[c])
-        near = [*taken, *picked]
-        far = [min((math.dist(unit[place], unit[other]) for other in near), default=9.0) for place in queues[turn]]
-        picked.append(queues[turn].pop(far.index(max(far))))
-        had[turn] += 1
-    return picked
+@pytest.mark.parametrize("accuracy", [0.5, 0.7, 0.9])
+def test_confidence_is_made_to_agree_with_the_checked_accuracy(accuracy):
+    _, probabilities = random_images(1)
+    best = two_best(probabilities, accuracy)
+    assert float(best.values[:, 0].mean()) == pytest.approx(accuracy, abs=1e-4)
+    assert best.classes.tolist() == two_best(probabilities).classes.tolist()
 
 
-@settings(deadline=None, max_examples=50)
-@given(st.integers(0, 1000), st.integers(1, 70), st.sets(st.integers(0, 59), max_size=20))
-def test_picks_are_those_of_the_slow_twin(seed, count, taken):
-    features, probabilities = random_images(seed)
-    assert pick_next(features, probabilities, count, taken) == slow_pick(features, probabilities, count, sorted(taken))
+def test_picks_are_those_of_coverage_times_uncertainty():
+    features, probabilities = random_images(2)
+    chosen = Pool(features, probabilities, tuple("abcd"), 0.7).choose(8, {3: None, 5: "a"})
+    coverage = Coverage.of(Graph.of(features, search=NEIGHBOURS).near)
+    doubt = 1 - two_best(probabilities, 0.7).margin.numpy()
+    assert [one.place for one in chosen] == coverage.order(8, [3, 5], doubt).tolist()
+    assert {one.asked for one in chosen} == {"uncertainty"}
 
 
-def test_uncertain_images_come_before_certain_ones_and_copies_do_not_come_twice():
-    probabilities = torch.tensor([[0.51, 0.49]] * 8 + [[0.49, 0.51]] * 8 + [[0.99, 0.01], [0.01, 0.99]] * 50)
-    features = torch.randn(116, 3, generator=torch.Generator().manual_seed(0))
-    features[:7], features[8:15] = features[0].clone(), features[8].clone()  # seven copies, and one other
-    picked = pick_next(features, probabilities, 4)
-    assert set(picked) == {0, 7, 8, 15}
+def groups(images: int = 60) -> torch.Tensor:
+    """Three far groups."""
+    generator = torch.Generator().manual_seed(0)
+    return 9 * torch.eye(3, 8)[torch.arange(images) % 3] + 0.1 * torch.randn(images, 8, generator=generator)
 
 
-def test_every_predicted_class_gets_its_turn():
-    features, probabilities = random_images(3, images=200)
-    label = uncertainty(probabilities).classes[:, 0]
-    picked = label[pick_next(features, probabilities, 12)]
-    assert torch.bincount(picked, minlength=4).tolist() == [3, 3, 3, 3]
+def test_without_a_model_every_group_comes_before_a_second_of_one():
+    first = Pool(groups()).choose(3, {})
+    assert {one.place % 3 for one in first} == {0, 1, 2}
+    assert {(one.asked, one.why) for one in first} == {("coverage", "typical of similar photos")}
+    assert Pool(groups()[:1]).choose(5, {})[0].place == 0
+    assert Pool(groups()[:1]).choose(5, {0: "a"}) == []
 
 
-def test_a_biased_model_is_asked_about_the_neglected_class():
-    """All images lean to class 0; those that lean least are of class 1 once the bias is taken out."""
-    lean = torch.linspace(0.55, 0.95, 100)
-    probabilities = torch.stack([lean, 1 - lean], -1)
-    features = torch.randn(100, 4, generator=torch.Generator().manual_seed(1))
-    plain = pick_next(features, probabilities, 10, strength=0.0)
-    debiased = pick_next(features, probabilities, 10, strength=1.0)
-    assert max(plain) < 60
-    assert torch.tensor(debiased).float().mean() > torch.tensor(plain).float().mean() + 10
+def test_the_reason_is_the_doubt_or_the_distance():
+    features = torch.cat([groups(), torch.full((1, 8), -9.0)])
+    probabilities = torch.tensor([[0.97, 0.03, 0.0], [0.03, 0.97, 0.0], [0.0, 0.49, 0.51]])[torch.arange(61) % 3]
+    pool = Pool(features, probabilities, ("owl", "heron", "other"))
+    reasons = {one.place: one.why for one in pool.choose(60, {0: None, 1: None})}
+    assert all(reasons[place].startswith("unsure: ") for place in range(2, 60, 3))
+    assert "heron " in reasons[2]
+    assert reasons[60] == "unlike every labelled photo"
+    assert reasons[3] == "typical of photos that the model is unsure of"
+
+
+def test_only_what_was_checked_on_other_labels_counts_as_accuracy(run, tmp_path):
+    results = Run(run).results()
+
+    def accuracy(**check):
+        (tmp_path / "results.json").write_text(json.dumps(results | check))
+        return checked_accuracy(tmp_path)
+
+    assert accuracy() == accuracy(check={"kind": "cross-check"}) == results["accuracy"]
+    assert accuracy(check={"kind": "none"}) is None
+    assert checked_accuracy(tmp_path / "missing") is None
 
 
 def command(*arguments):
@@ -107,7 +105,7 @@ def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
     assert "6 of 24 images; they are in" in first.output
     assert "Give their table: --labels FILE" in first.stderr
     picked = table(tmp_path / "1.csv")
-    assert list(picked[0]) == ["file_name", "label", "predicted", "confidence", "why"]
+    assert list(picked[0]) == ["file_name", "label", "asked", "predicted", "confidence", "why"]
     assert all(row["label"] == "" for row in picked)
     assert picked[0]["predicted"] in model.classes
     page = (tmp_path / "1.html").read_text()
@@ -176,11 +174,12 @@ def test_tables_of_all_kinds_tell_which_photos_have_a_label(run, photos, tmp_pat
 
 
 def test_reasons_name_the_two_best_classes(model, photos):
-    found = suggest(model, photos, 3, {"china/0000.jpg": "china"})
+    found = suggest(model, photos, 3, {"china/0000.jpg": "china"}, accuracy=0.5)
     assert found.unlabeled == 23
     for one in found.picked:
-        assert "china (" in one.why
-        assert "flower (" in one.why
+        assert one.why.startswith("unsure: ")
+        assert "china " in one.why
+        assert "flower " in one.why
 
 
 def zeroshot_run(folder, photos, mark, student="debiaspl"):
