@@ -34,7 +34,7 @@ COLUMNS = ("file_name", "label", "asked", "predicted", "confidence", "why")
 """``label`` is empty, to be filled in."""
 
 
-class Choice(NamedTuple):
+class Pick(NamedTuple):
     """A photo to label."""
 
     place: int
@@ -61,12 +61,12 @@ class Pool:
     def coverage(self) -> Coverage:
         return Coverage.of(self.graph.near)
 
-    def choose(self, count: int, labels: Mapping[int, str | None]) -> list[Choice]:
+    def choose(self, count: int, labels: Mapping[int, str | None]) -> list[Pick]:
         """``count`` photos, the most useful first; fewer, if there are fewer. ``labels`` are the positions of those
         that are not asked for, with their class, if it is known: similar photos are then less uncertain."""
         left = [place for place in range(len(self.features)) if place not in labels]
         if len(left) < 2:
-            return [Choice(place, COVERAGE, "the only photo without a label") for place in left]
+            return [Pick(place, COVERAGE, "the only photo without a label") for place in left]
         best = self._uncertainty({place: label for place, label in labels.items() if label is not None})
         unsure = None if best is None else 1 - best.margin.numpy()
         order = self.coverage.order(count, list(labels), unsure).tolist()
@@ -79,7 +79,7 @@ class Pool:
                 why = "unsure: " + ", ".join(f"{self.classes[label]} {100 * share:.0f} %" for label, share in pairs)
             elif best is not None and not unlike[place]:
                 why = "typical of photos that the model is unsure of"
-            chosen.append(Choice(place, COVERAGE if best is None else UNCERTAINTY, why))
+            chosen.append(Pick(place, COVERAGE if best is None else UNCERTAINTY, why))
         return chosen
 
     def _uncertainty(self, labels: Mapping[int, str]) -> "TwoBest | None":
