@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import repeat
-from benchmarks.published import ELSEWHERE, FURTHER, PROTOCOL_SOURCES, PUBLISHED, SOURCES, VOID
+from benchmarks.published import ELSEWHERE, PROTOCOL_SOURCES, PUBLISHED, SOURCES, VOID
 from benchmarks.results import (
     FOLDERS,
     RESULTS,
@@ -163,18 +163,11 @@ def test_the_sign_flip_test_is_exact():
     assert sign_flip(differences) == sum(one >= abs(sum(differences)) - 1e-9 for one in sums) / len(sums)
 
 
-def test_published_numbers_have_a_source_and_quoted_ones_are_right():
+def test_published_numbers_have_a_source():
     assert {row.cell for row in PUBLISHED} | {one.cell for one in ELSEWHERE} <= set(RECIPES)
     assert {row.source for row in PUBLISHED} == set(PROTOCOL_SOURCES)
     assert {one.source for one in ELSEWHERE} == set(SOURCES)
     assert len({(row.cell, row.method, row.source) for row in PUBLISHED}) == len(PUBLISHED), "none twice"
-    quoted = {(row.method, row.source, row.cell.removeprefix("cifar10-lt-500-4000-g100")): row for row in PUBLISHED}
-    assert quoted["FixMatch", "DASO", ""].accuracy == 67.8
-    assert quoted["ACR", "CCL", "-reversed"].accuracy == 85.0
-    assert [quoted["SimPro", "SimPro", kind].accuracy for kind in ("", "-uniform", "-reversed")] == [80.7, 93.8, 85.8]
-    uda = {(one.method, one.source): one.accuracy for one in ELSEWHERE if "UDA" in one.method}
-    assert uda == {("UDA", "USB"): 92.0, ("UDA", "TorchSSL"): 89.4, ("UDA_Flex", "TorchSSL"): 94.6}
-    assert len(FURTHER) == 11
 
 
 def test_no_row_with_a_uniform_prior_is_called_debiaspl(found):
@@ -184,7 +177,6 @@ def test_no_row_with_a_uniform_prior_is_called_debiaspl(found):
     assert not [row for row in PUBLISHED if row.method == "DebiasPL"], "the suite alone printed such rows"
     page = text(found)
     assert page.count(" USB (void)") == 8
-    assert "delta_p = probs.mean()" in page
 
 
 def test_a_file_is_repeated_with_its_start_and_compared(tmp_path, monkeypatch):

@@ -52,13 +52,6 @@ def test_the_page_shows_what_is_computed():
     assert model.filled(PAGE) == PAGE, "run python benchmarks/scaling_model.py --write"
 
 
-def test_resnet_50_is_the_known_one():
-    network = count.resnet50()
-    assert network.parameters == 25_557_032
-    assert network.macs / 1e9 == pytest.approx(4.1, abs=0.02)
-    assert len(network.norms) == 53
-
-
 def slow_resnet_macs() -> int:
     """Blocks, inner width, and the side of their 3x3 convolution, written out."""
     macs, incoming, side = 112 * 112 * 49 * 3 * 64, 64, 56
@@ -73,10 +66,6 @@ def slow_resnet_macs() -> int:
 
 def test_resnet_multiply_adds_have_a_slow_twin():
     assert count.resnet50().macs == slow_resnet_macs()
-
-
-def test_wrn_has_25_norms():
-    assert len(count.wide_resnet().norms) == 25
 
 
 def slow_wrn_macs() -> int:
@@ -198,13 +187,6 @@ def test_bytes_for_each_image_are_those_of_index_and_order():
     assert IndexStream(1_000, 10, 0)._shuffled(0).nbytes == feeding.ORDER * 1_000
 
 
-def test_a_step_in_operations():
-    work = WORKS["separate"]
-    macs, stem = work.network.macs, work.network.layers[0].macs
-    assert work.flop == 2 * (448 * macs + 512 * (3 * macs - stem))
-    assert WORKS["joint"].flop > work.flop > WORKS["fast"].flop
-
-
 def slow_ring(size: int, gpus: int) -> float:
     """Parts go round twice: until each is summed somewhere, and until all have all."""
     sent = 0.0
@@ -217,24 +199,3 @@ def slow_ring(size: int, gpus: int) -> float:
 @pytest.mark.parametrize("gpus", [1, 2, 3, 8, 1024])
 def test_a_ring_sends_two_times_n_minus_1_over_n(gpus):
     assert links.on_the_wire(1000, gpus) == pytest.approx(slow_ring(1000, gpus))
-
-
-@pytest.mark.parametrize("gpus", [2, 8, 16, 1024])
-def test_gathering_once_round_and_scattering_once_round_is_a_ring(gpus):
-    """Of parts that are summed, each GPU holds one n-th: gathering these is half of a flat ring's all-reduce."""
-    size, rate = 1e6, 370e9 if gpus <= 8 else 11e9
-    half = (links.on_the_wire(size, gpus) / rate + links.latency(gpus, SLOWEST, tree=False) - 15e-6) / 2
-    assert links.all_gather(size / gpus, gpus, SLOWEST) == pytest.approx(half + 15e-6)
-    assert links.all_gather(size, 1, SLOWEST) == 0
-
-
-def test_one_gpu_sends_nothing_and_is_fully_efficient():
-    for work in WORKS.values():
-        for overlap in (False, True):
-            assert together.efficiency(work, 1, SLOWEST, overlap) == pytest.approx(1)
-            assert together.efficiency(work, 1, SLOWEST, overlap, synchronised=True) == pytest.approx(1)
-
-
-def test_steps_of_the_papers_runs():
-    assert runs.run_steps(0.0, 50, 1) == -(-50 * 1_281_167 // 320)
-    assert runs.run_steps(0.0, 50, 2) == -(-50 * 1_281_167 // 640)

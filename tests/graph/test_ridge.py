@@ -52,4 +52,3 @@ def test_it_mends_mistakes_of_the_graph():
         linear = (graph.units @ ridge_weights(graph.units, spread, 10).T).argmax(-1)
         gains.append(float((linear == truth).double().mean() - (spread == truth).double().mean()))
     assert sum(gains) / len(gains) > -0.02
-    print(gains)

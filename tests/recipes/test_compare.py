@@ -261,14 +261,11 @@ def test_the_base_is_a_recipe_on_data():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ("cifar99", r"there is no image set named 'cifar99'\. Did you mean cifar10\? Known image sets are cifar10, "),
-        ("owl", r"there is no image set named 'owl'\. Known image sets are"),
-        (
-            "eurosat",
-            r"of all runs, such as eurosat-40\. For a list: debiaspl list recipes eurosat\.$",
-        ),
-        ("mnist", r"--data mnist needs a --recipe.*, such as digits-10, .*\. For a list: debiaspl list recipes\.$"),
-        (".", r"--data \. needs a --recipe.* For a folder of photos: debiaspl compare \.\.$"),
+        ("cifar99", "mean cifar10"),
+        ("owl", "image set"),
+        ("eurosat", "eurosat-40"),
+        ("mnist", "digits-10"),
+        (".", "folder of photos"),
     ],
 )
 def test_data_without_a_recipe_get_a_few_that_fit(data, said):
@@ -291,9 +288,7 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
     last.out.mkdir(parents=True)
     (out / ".compare").touch()
     (last.out / "config.json").write_text(json.dumps({"recipe": last.recipe.changed(steps=9).to_json()}))
-    with pytest.raises(
-        RunError, match=r"already contains a compare\. Use --resume to resume it, --overwrite to replace it"
-    ):
+    with pytest.raises(RunError, match="already contains a compare"):
         compare(made, out)
     with pytest.raises(RunError, match=r"contains a run of another recipe \(steps: 9 then, 600 now\)"):
         compare(made, out, resume=True)
