@@ -75,18 +75,6 @@ def test_a_teacher_labels_with_the_average_of_the_auxiliary_classifier():
     assert loss.item() == pytest.approx(twin.unlabeled_loss(weak, [strong], COUNTS, uniform()[1], 0.5, 1.0), rel=1e-5)
 
 
-def test_gradients_of_the_auxiliary_losses_reach_the_features_and_no_weak_view():
-    student, step = Features(), drawn()
-    weak = step.weak[0].requires_grad_()
-    algorithm = made(auxiliary_threshold=0.0)
-    losses = algorithm.losses(Models(student, student), step)
-    (losses["auxiliary_labeled"] + losses["auxiliary_unlabeled"]).backward()
-    assert student.body.weight.grad.abs().sum() > 0
-    assert student.head.weight.grad is None
-    assert algorithm.auxiliary.head.weight.grad.abs().sum() > 0
-    assert weak.grad is None or not weak.grad.any()
-
-
 def test_masks_choose_each_class_equally_often():
     labels = torch.tensor([number for number, count in enumerate(COUNTS) for _ in range(count * 100)])
     chosen = chosen_with(made().balance[labels], torch.Generator().manual_seed(0))

@@ -11,7 +11,7 @@ from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.debias import Composite, Correction, Debiaser, DistributionAlignment, TauNorm
 from debiaspl.models import SmallNet
-from tests.algorithms.test_algorithms import Linear
+from tests.algorithms.test_algorithms import PRIOR, Linear
 from tests.reference import adamatch as twin
 from tests.reference import paper
 
@@ -89,7 +89,7 @@ def test_a_strong_view_of_the_labeled_images_is_learned_as_well():
 
 
 def test_it_aligns_to_its_predictions_on_labeled_images():
-    student, target, prior = Linear2(), [0.25] * 4, [0.4, 0.3, 0.2, 0.1]
+    student, target, prior = Linear2(), [0.25] * 4, PRIOR
     alignment = DistributionAlignment((8, 2, 1, 1), momentum=0.9)
     alignment.prior.copy_(torch.tensor(prior))
     algorithm = AdaMatch(alignment, threshold=0.9, align_to_predictions=True, target_decay=0.5)
@@ -111,7 +111,7 @@ def test_it_aligns_to_its_predictions_on_labeled_images():
 
 
 def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new():
-    drawn, student, old = batch(progress=0.6), Linear2(), [0.4, 0.3, 0.2, 0.1]
+    drawn, student, old = batch(progress=0.6), Linear2(), PRIOR
     debiaser = Debiaser(CLASSES, strength=0.5, momentum=0.9)
     debiaser.prior.copy_(torch.tensor(old))
     algorithm = AdaMatch(debiaser, threshold=0.9)

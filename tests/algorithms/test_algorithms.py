@@ -12,6 +12,7 @@ from debiaspl.models import Network
 from tests.reference import paper
 
 CLASSES, FEATURES, LABELED, UNLABELED = 4, 6, 5, 16
+PRIOR = [0.4, 0.3, 0.2, 0.1]
 
 
 class Linear(nn.Module):
@@ -60,7 +61,7 @@ def models(seed: int = 0) -> Models:
 
 def biased_debiaser(strength: float = 0.5, momentum: float = 0.9) -> Debiaser:
     debiaser = Debiaser(CLASSES, strength, momentum)
-    debiaser.prior.copy_(torch.tensor([0.4, 0.3, 0.2, 0.1]))
+    debiaser.prior.copy_(torch.tensor(PRIOR))
     return debiaser
 
 
@@ -71,9 +72,8 @@ def test_debiaspl_equals_the_paper(strength, joint):
     algorithm = FixMatch(biased_debiaser(strength), threshold=0.6, unlabeled_weight=2.0, joint=joint)
     losses = algorithm.losses(used, drawn)
     weak, strong = used.student(drawn.weak[0]).tolist(), used.student(drawn.strong[0]).tolist()
-    old = [0.4, 0.3, 0.2, 0.1]
-    new = paper.moved_prior(old, weak, 0.9)
-    expected = 2 * paper.unlabeled_loss(weak, strong, old, new, strength, 0.6)
+    new = paper.moved_prior(PRIOR, weak, 0.9)
+    expected = 2 * paper.unlabeled_loss(weak, strong, PRIOR, new, strength, 0.6)
     assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
     assert 0 < algorithm.monitors["kept"].float().mean() < 1
     labeled = [
@@ -92,7 +92,7 @@ def test_multi_view_equals_the_released_code_and_the_paper(view_labels, twin):
     algorithm = FixMatch(biased_debiaser(), threshold=0.6, views=2, view_labels=view_labels)
     losses = algorithm.losses(used, drawn)
     weak, strong = [[used.student(view).tolist() for view in views] for views in (drawn.weak, drawn.strong)]
-    expected, new = twin(weak, strong, [0.4, 0.3, 0.2, 0.1], 0.9, 0.5, 0.6)
+    expected, new = twin(weak, strong, PRIOR, 0.9, 0.5, 0.6)
     assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-5)
     torch.testing.assert_close(algorithm.correction.prior, torch.tensor(new))
 
@@ -128,8 +128,8 @@ def test_pseudolabel_equals_its_slow_twin():
     algorithm = PseudoLabel(biased_debiaser(), threshold=0.6)
     loss = algorithm.losses(used, drawn)["unlabeled"]
     weak = used.student(drawn.weak[0]).tolist()
-    new = paper.moved_prior([0.4, 0.3, 0.2, 0.1], weak, 0.9)
-    assert loss.item() == pytest.approx(paper.unlabeled_loss(weak, weak, [0.4, 0.3, 0.2, 0.1], new, 0.5, 0.6), rel=1e-5)
+    new = paper.moved_prior(PRIOR, weak, 0.9)
+    assert loss.item() == pytest.approx(paper.unlabeled_loss(weak, weak, PRIOR, new, 0.5, 0.6), rel=1e-5)
 
 
 def test_supervised_is_cross_entropy_and_looks_at_labeled_images_alone():

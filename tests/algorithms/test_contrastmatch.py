@@ -102,11 +102,3 @@ def test_without_contrast_it_is_fixmatch_bit_for_bit(strength):
     assert own["contrast"].item() == 0
     assert fixmatch["unlabeled"].item() > 0
     assert all(torch.equal(own[name], value) for name, value in fixmatch.items())
-
-
-def test_gradients_reach_the_student_and_the_projector_alone():
-    models, algorithm = Models(Features(0), Features(1)), made()
-    algorithm.losses(models, batch())["contrast"].backward()
-    assert models.student.body.weight.grad.abs().sum() > 0
-    assert all(parameter.grad.abs().sum() > 0 for parameter in algorithm.contrast.projector.parameters())
-    assert all(parameter.grad is None for parameter in models.teacher.parameters())

@@ -8,12 +8,10 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import MeanTeacher, Models
 from debiaspl.training import Choice
-from tests.algorithms.test_algorithms import Linear, batch, biased_debiaser
+from tests.algorithms.test_algorithms import PRIOR, Linear, batch, biased_debiaser
 from tests.reference import meanteacher as twin
 from tests.reference import paper
 from tests.training.tiny import TINY
-
-PRIOR = [0.4, 0.3, 0.2, 0.1]
 
 
 def at(done, seed=1):

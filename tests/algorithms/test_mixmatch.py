@@ -7,10 +7,8 @@ import torch
 
 from debiaspl.algorithms import MixMatch, Models
 from debiaspl.algorithms.mixing import mixup
-from tests.algorithms.test_algorithms import LABELED, UNLABELED, Linear, batch, biased_debiaser, models
+from tests.algorithms.test_algorithms import LABELED, PRIOR, UNLABELED, Linear, batch, biased_debiaser, models
 from tests.reference import mixmatch as twin
-
-PRIOR = [0.4, 0.3, 0.2, 0.1]
 
 
 def at(done=0.5, views=2, seed=1):

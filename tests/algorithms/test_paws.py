@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import PAWS, Batch, Models
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
-from tests.algorithms.test_starts import IMAGES, Plain, made
+from tests.algorithms.test_starts import IMAGES, Plain, batch_normed, made
 from tests.reference import paws as slow
 from tests.reference.paper import debiased, moved_prior, softmax
 
@@ -37,20 +37,10 @@ def models() -> Models:
     return Models(Plain(0), Plain(0))
 
 
-def projected(algorithm: PAWS, drawn: Batch) -> list[list[float]]:
-    """Support, first and second views, written out: a head of three layers whose norms see all of them together."""
-    rows = models().student.embed(torch.cat([drawn.labeled, *drawn.strong]))
-    first, _, second, _, last = algorithm.projector
-    for layer in (first, second):
-        rows = rows @ layer.weight.T
-        rows = ((rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()).relu()
-    found: list[list[float]] = (rows @ last.weight.T + last.bias).tolist()
-    return found
-
-
 def predictions(algorithm: PAWS, drawn: Batch, temperature: float, smoothing: float) -> list[list[float]]:
     """By the slow version: of the first views, then of the second."""
-    rows, labels = projected(algorithm, drawn), drawn.labels.tolist()
+    rows = batch_normed(algorithm.projector, models().student.embed(torch.cat([drawn.labeled, *drawn.strong]))).tolist()
+    labels = drawn.labels.tolist()
     support, views = rows[: len(labels)], rows[len(labels) :]
     return [slow.prediction(view, support, labels, CLASSES, temperature, smoothing) for view in views]
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from debiaspl.algorithms import Batch, Models, ReMixMatch
 from debiaspl.algorithms.remixmatch import turn
-from tests.algorithms.test_algorithms import CLASSES, LABELED, UNLABELED, batch, biased_debiaser
-from tests.algorithms.test_mixmatch import PRIOR, revealed
+from tests.algorithms.test_algorithms import CLASSES, LABELED, PRIOR, UNLABELED, batch, biased_debiaser
+from tests.algorithms.test_mixmatch import revealed
 from tests.reference import remixmatch as twin
 
 PIXELS = 12

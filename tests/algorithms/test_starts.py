@@ -49,10 +49,12 @@ def unit(rows: Tensor) -> list[list[float]]:
 
 
 def batch_normed(head: nn.Sequential, rows: Tensor) -> Tensor:
-    """A head with its norm in training mode, written out: statistics of these rows."""
-    hidden = rows @ head[0].weight.T
-    hidden = (hidden - hidden.mean(0)) / (hidden.var(0, correction=0) + 1e-5).sqrt()
-    return hidden.relu() @ head[2].weight.T + head[2].bias
+    """A head with its norms in training mode, written out: statistics of these rows."""
+    *hidden, last = [layer for layer in head if isinstance(layer, nn.Linear)]
+    for layer in hidden:
+        rows = rows @ layer.weight.T
+        rows = ((rows - rows.mean(0)) / (rows.var(0, correction=0) + 1e-5).sqrt()).relu()
+    return rows @ last.weight.T + last.bias
 
 
 def test_moco_is_that_of_plain_loops_while_its_memory_fills_and_is_written_over():

@@ -7,11 +7,9 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import UDA
-from tests.algorithms.test_algorithms import CLASSES, LABELED, batch, biased_debiaser, models
+from tests.algorithms.test_algorithms import CLASSES, LABELED, PRIOR, batch, biased_debiaser, models
 from tests.reference import paper
 from tests.reference import uda as twin
-
-PRIOR = [0.4, 0.3, 0.2, 0.1]
 
 
 def at(done, **changes):

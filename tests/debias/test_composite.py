@@ -65,42 +65,30 @@ def test_the_debiasers_labels_go_with_another_margin_if_it_has_none():
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "word"),
     [
-        ("debiaser+alignment", "debiaser and alignment both act on the labels.*Use one of the two"),
-        ("debiaser+logit-adjustment", "both act on the unlabeled loss"),
-        ("logit-adjustment+ldam", "both act on the labeled loss and on the unlabeled loss"),
-        ("logit-adjustment+logit-adjustment-posthoc", "both remove the shares of the classes .*twice"),
-        ("alignment+none", "none does nothing. Leave none out"),
-        ("alignment+alignment", "names alignment twice"),
-        ("alignment+mixup", "no correction named 'mixup'. There are alignment, causal-norm"),
+        ("debiaser+alignment", "act on the labels"),
+        ("debiaser+logit-adjustment", "act on the unlabeled loss"),
+        ("logit-adjustment+ldam", "labeled loss and on the unlabeled loss"),
+        ("logit-adjustment+logit-adjustment-posthoc", "twice"),
+        ("alignment+none", "nothing"),
+        ("alignment+alignment", "twice"),
+        ("alignment+mixup", "causal-norm"),
     ],
 )
-def test_a_pair_without_meaning_is_refused(name, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_pair_without_meaning_is_refused(name, word):
+    with pytest.raises(ValueError, match=word):
         build("correction", name, {}, **KNOWN)
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "name", "message"),
+    ("algorithm", "name", "part"),
     [
-        (
-            Supervised,
-            "alignment+tau-norm",
-            "Supervised makes no pseudo-labels, and DistributionAlignment corrects nothing",
-        ),
-        (
-            MixMatch,
-            "alignment+ldam",
-            "MixMatch learns from soft or mixed targets, but LDAM needs",
-        ),
-        (
-            lambda part: ACR(4, 3, COUNTS, part),
-            "alignment+logit-adjustment",
-            "and LogitAdjustment would do so a second",
-        ),
+        (Supervised, "alignment+tau-norm", "DistributionAlignment"),
+        (MixMatch, "alignment+ldam", "LDAM"),
+        (lambda correction: ACR(4, 3, COUNTS, correction), "alignment+logit-adjustment", "LogitAdjustment"),
     ],
 )
-def test_a_part_that_does_not_go_with_the_algorithm_is_named(algorithm, name, message):
-    with pytest.raises(ValueError, match=message):
+def test_a_part_that_does_not_go_with_the_algorithm_is_named(algorithm, name, part):
+    with pytest.raises(ValueError, match=part):
         algorithm(build("correction", name, {}, **KNOWN))

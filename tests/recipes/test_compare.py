@@ -128,16 +128,6 @@ def test_the_columns_differ_in_nothing_but_the_correction():
     }
 
 
-def test_own_is_what_the_paper_has_built_in(monkeypatch):
-    monkeypatch.setattr(ALGORITHMS["pseudolabel"], "own_correction", "debiaser")
-    made = planned(["fixmatch", "pseudolabel"], ["none", "own", "debiaser"])
-    assert made.cells["pseudolabel"]["own"].correction == Choice("debiaser")
-    assert made.cells["fixmatch"]["own"].correction == Choice("none")
-    jobs = made.jobs(Path("out"))
-    assert jobs["pseudolabel", "own", 0] == jobs["pseudolabel", "debiaser", 0]
-    assert jobs["fixmatch", "own", 0] == jobs["fixmatch", "none", 0]
-
-
 def test_own_has_the_settings_of_its_paper_and_runs_of_its_own():
     made = planned(["softmatch", "fixmatch"], ["own", "alignment"])
     own, plain = made.cells["softmatch"].values()
@@ -287,15 +277,11 @@ def test_a_folder_of_another_matrix_is_refused_before_anything_trains(tmp_path, 
     last = list(made.jobs(out).values())[-1]
     last.out.mkdir(parents=True)
     (out / ".compare").touch()
-    (last.out / "config.json").write_text(json.dumps({"recipe": last.recipe.changed(steps=9).to_json()}))
     with pytest.raises(RunError, match="already contains a compare"):
         compare(made, out)
-    with pytest.raises(RunError, match=r"contains a run of another recipe \(steps: 9 then, 600 now\)"):
-        compare(made, out, resume=True)
     was = last.recipe.changed(per_class=2, flip=True).to_json()
     (last.out / "config.json").write_text(json.dumps({"recipe": was}))
-    words = r"another recipe \(per_class: 2 then, 1 now; flip: true then, false now\)"
-    with pytest.raises(RunError, match=words):
+    with pytest.raises(RunError, match=r"per_class: 2 then, 1 now; flip: true then, false now"):
         compare(made, out, resume=True)
     assert trained == []
 

@@ -55,12 +55,6 @@ def test_the_methods_differ_in_nothing_but_the_method(recipe):
     assert jobs["DebiasPL"][0].recipe.correction.name == "debiaser"
 
 
-def test_the_folder_of_somebody_else_is_left_alone(tmp_path):
-    (tmp_path / "photo.jpg").write_text("mine")
-    for arguments in ({}, {"overwrite": True}, {"resume": True}):
-        with pytest.raises(RunError, match="contains no demo"):
-            demo(tmp_path, range(1), **arguments)
-    assert (tmp_path / "photo.jpg").read_text() == "mine"
 
 
 def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path, monkeypatch):
@@ -155,5 +149,3 @@ def test_fewer_than_six_seeds_are_shown_and_not_tested(count):
     assert few or f"p = {2 / 2**count:.2g})" in said
 
 
-def test_supervised_is_always_beside_the_others():
-    assert next(iter(METHODS)) == "supervised"
