@@ -9,7 +9,7 @@ import pytest
 
 from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes import recipe as recipe_of
-from debiaspl.recipes.demo import BALANCED, METHODS, demo, jobs_of
+from debiaspl.recipes.demo import BALANCED, demo, jobs_of
 from debiaspl.report import Comparison
 from debiaspl.training import RunError
 from debiaspl.training.settings import parse_settings
@@ -53,8 +53,6 @@ def test_the_methods_differ_in_nothing_but_the_method(recipe):
     assert jobs["FixMatch"][0].recipe.algorithm == jobs["DebiasPL"][0].recipe.algorithm
     assert jobs["FixMatch"][0].recipe.correction.name == "none"
     assert jobs["DebiasPL"][0].recipe.correction.name == "debiaser"
-
-
 
 
 def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path, monkeypatch):
@@ -147,5 +145,3 @@ def test_fewer_than_six_seeds_are_shown_and_not_tested(count):
     assert ("p = " in said) == ("interval" in said) == (not few)
     assert ("+1.0, +2.0" in said) == few
     assert few or f"p = {2 / 2**count:.2g})" in said
-
-
