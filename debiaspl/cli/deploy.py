@@ -12,12 +12,12 @@ from debiaspl.cli.options import (
     Device,
     EndedRun,
     OverwriteFiles,
-    Photos,
     TableColumns,
     columns_of,
     one_table,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
+from debiaspl.cli.usage import checked_encoder
 
 MOST_NAMED = 10
 """How many files without a prediction are named on the terminal."""
@@ -118,8 +118,20 @@ def _one_photo(model: Any, photo: Path) -> str:
 
 
 def next_command(
-    run: EndedRun,
-    photos: Photos,
+    run: Annotated[
+        Path, typer.Argument(metavar="[RUN]", help="The folder of a run that has ended; not needed with --encoder.")
+    ],
+    photos: Annotated[
+        Path | None, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default=False)
+    ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            callback=checked_encoder,
+            help="Without RUN: choose the first photos to label with this encoder, such as efficientnet-lite0.",
+            show_default="no encoder",
+        ),
+    ] = None,
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Write the photos to this table, with an empty label column.")
     ] = Path("next.csv"),
@@ -139,39 +151,71 @@ def next_command(
     overwrite: OverwriteFiles = False,
     device: Device = None,
 ) -> None:
-    """Pick the photos to label next: those that cover most of what the model is unsure of."""
+    """Pick the photos to label next: those that cover most of what the model is unsure of; or the first ones."""
     with plain_errors():
-        from debiaspl.data.listing import list_images
+        if (photos is None) != (encoder is not None):
+            raise ValueError("expected RUN PHOTOS, or PHOTOS --encoder NAME for the first labels, without a run.")
         from debiaspl.data.table_form import Columns
-        from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-        from debiaspl.deploy.next import checked_accuracy, suggest
-        from debiaspl.deploy.saved import check_inputs, load_model
+        from debiaspl.deploy.saved import check_inputs
         from debiaspl.files import write_text
-        from debiaspl.training.device import find_device
 
-        check_inputs(run, photos)
+        if photos is not None:
+            check_inputs(run, photos)
         _refuse_existing(overwrite, {"--out": out, "--page": page})
-        columns = Columns(**columns_of(column))
-        table = one_table(labels)
-        known = labeled_files(run, photos, list_images(photos).files, table, columns)
-        model = load_model(run, find_device(device))
-        with progress_bar("images") as show:
-            found = suggest(model, photos, count, known, partial(show, "looking"), checked_accuracy(run))
+        table, columns = one_table(labels), Columns(**columns_of(column))
+        if photos is None:
+            photos, model = run, str(encoder)
+            found, known = _first(photos, model, count, table, columns, device)
+        else:
+            model = str(run)
+            found, known = _next(run, photos, count, table, columns, device)
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
-        if table is None and learned_from_teacher(run):
-            say(
-                "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
-            )
         if known is None:
             say("It is not known which images have a label already. Give their table: --labels FILE.", err=True)
         if page is not None:
             from debiaspl.report.photo_pages import next_page
 
-            write_text(page, next_page(found, str(run), photos, out, None if known is None else len(known)))
+            write_text(page, next_page(found, model, photos, out, None if known is None else len(known)))
             say(f"The page is {page}")
         _warn_of_bad(found.bad)
+
+
+def _next(run: Path, photos: Path, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
+    """What the model of a run asks for, and the photos that have a label, None where that is not known."""
+    from debiaspl.data.listing import list_images
+    from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
+    from debiaspl.deploy.next import checked_accuracy, suggest
+    from debiaspl.deploy.saved import load_model
+    from debiaspl.training.device import find_device
+
+    known = labeled_files(run, photos, list_images(photos).files, table, columns)
+    model = load_model(run, find_device(device))
+    with progress_bar("images") as show:
+        found = suggest(model, photos, count, known, partial(show, "looking"), checked_accuracy(run))
+    if table is None and learned_from_teacher(run):
+        say("The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled.")
+    return found, known
+
+
+def _first(photos: Path, encoder: str, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
+    """The first photos to label, by an encoder; and the photos that have a label."""
+    from debiaspl.data.listing import list_images
+    from debiaspl.deploy.labeled import labels_of_folder
+    from debiaspl.deploy.next import suggestions
+    from debiaspl.photos.encoding import PhotoEncoding, about_kept
+    from debiaspl.training.device import find_device
+
+    listing = list_images(photos)
+    known = labels_of_folder(photos, listing.files, table, columns)
+    encoding = PhotoEncoding(listing, encoder, find_device(device).type)
+    with progress_bar("images") as show:
+        rows, pool, skipped = encoding.pool(range(len(listing.files)), partial(show, "encoding"))
+    bad = {listing.files[row]: why for row, why in skipped.items()}
+    found = suggestions(photos, pool, [listing.files[row] for row in rows], count, known, bad)
+    say(about_kept())
+    return found, known
 
 
 def export_command(

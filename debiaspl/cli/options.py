@@ -11,7 +11,6 @@ from debiaspl.cli.usage import checked_encoder, checked_method, checked_settings
 MACHINE = "GPUs and several processes"
 """Title of options that few need."""
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
-Photos = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")]
 LabelTable = Annotated[
     list[Path] | None,
     Option(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from debiaspl.data import UNLABELED, GivenLabels
+from debiaspl.data import UNLABELED, DataError, GivenLabels
 from debiaspl.data.file_names import FileNames, leads_out
 from debiaspl.data.label_table import read_label_table, tell_assumed
 from debiaspl.data.listing import list_folder
@@ -32,9 +32,30 @@ def labeled_files(
         known = labels_of_run(run, photos)
         if not beside.is_file() or known:
             return None if known is None else {file: known[file] for file in files if file in known}
+    return _labels_of_table(table or beside, photos, files, columns)
+
+
+def labels_of_folder(
+    photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
+) -> dict[str, str]:
+    """Those of ``files`` that have a label, with their class: in ``table``, ``photos/labels.csv``, or class folders
+    beside which there are photos without a label."""
+    beside = photos / "labels.csv"
+    if table is not None or columns != USUAL or beside.is_file():
+        return _labels_of_table(table or beside, photos, files, columns)
+    try:
+        listing = list_folder(photos)
+    except DataError:
+        return {}
+    pairs = list(zip(listing.files, listing.labels.tolist(), strict=True))
+    labeled = {file: listing.classes[label] for file, label in pairs if label != UNLABELED}
+    return labeled if len(labeled) < len(pairs) else {}
+
+
+def _labels_of_table(table: Path, photos: Path, files: Sequence[str], columns: Columns) -> dict[str, str]:
     names = FileNames(photos, files)
-    rows, assumed = read_label_table(table or beside, columns)
-    tell_assumed(table or beside, assumed)
+    rows, assumed = read_label_table(table, columns)
+    tell_assumed(table, assumed)
     labeled = {names.locate(row.name): row.label for row in rows if row.label is not None}
     return {file: labeled[file] for file in files if file in labeled}
 

@@ -106,12 +106,17 @@ def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL, fo
             f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Add photos without a label "
             "too: most of what is learned comes from them."
         )
-    step = max(len(listing.files) // LOOKED_AT, 1)
-    sides = [side for name in listing.files[::step] if (side := _side(folder / name))]
-    if not sides:
-        raise DataError(f"none of {len(listing.files[::step])} images of {folder} that were tried can be read.")
-    side, passed_over = int(median(sides)), listing.passed_over
+    side, passed_over = median_side(listing), listing.passed_over
     return Photos(folder, table, listing.labels, listing.classes, side, columns, folders, passed_over)
+
+
+def median_side(listing: Listing) -> int:
+    """The median shorter side of some of these photos, in pixels."""
+    some = listing.files[:: max(len(listing.files) // LOOKED_AT, 1)]
+    sides = [side for name in some if (side := _side(listing.root / name))]
+    if not sides:
+        raise DataError(f"none of {len(some)} images of {listing.root} that were tried can be read.")
+    return int(median(sides))
 
 
 def _side(path: Path) -> int | None:

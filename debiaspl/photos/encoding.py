@@ -1,0 +1,39 @@
+"""Features of a folder of photos as ``train PHOTOS --encoder`` needs them: each is encoded once for all commands."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from debiaspl.data import ImageSet
+from debiaspl.data.folder import left_in_files
+from debiaspl.data.listing import Listing
+from debiaspl.deploy.next import Pool
+from debiaspl.encoders import Encoder, features_of
+from debiaspl.encoders.feature_folder import FEATURES, Watch
+from debiaspl.photos.api import encoder_for
+from debiaspl.photos.survey import Photos, median_side
+
+FOLDER = Path("runs") / FEATURES
+"""Where features lie before there is a run: beside the runs, where ``train`` has them too."""
+
+
+class PhotoEncoding:
+    """The photos of a folder, and an encoder at the image size at which ``train`` uses it."""
+
+    def __init__(self, listing: Listing, name: str, device: str, folder: Path = FOLDER) -> None:
+        photos = Photos(listing.root, None, listing.labels, listing.classes, median_side(listing))
+        self.encoder: Encoder = encoder_for(photos, device, name).to(device)
+        self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
+        self.folder = folder
+
+    def pool(self, rows: Sequence[int], watch: Watch) -> tuple[list[int], Pool, dict[int, str]]:
+        """Those of these photos that can be read, with their features; and why others cannot. ``watch`` is called with
+        the number of photos done and the total; if it raises, what is done is kept."""
+        values, skipped = features_of(self.images.select(rows), self.encoder, self.folder, watch)
+        read = [place for place in range(len(rows)) if place not in skipped]
+        return [rows[place] for place in read], Pool(values[read]), {rows[at]: why for at, why in skipped.items()}
+
+
+def about_kept(folder: Path = FOLDER) -> str:
+    """Where features are kept, and how large they are, as a sentence."""
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return f"Features are in {folder} ({size / 1e6:,.1f} MB), where debiaspl train finds them; it may be deleted."

@@ -1,0 +1,56 @@
+"""Features that are kept before there is a run."""
+
+import csv
+
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.data.listing import list_images
+from debiaspl.deploy.labeled import labels_of_folder
+from debiaspl.features import choose
+from debiaspl.photos.encoding import FOLDER, PhotoEncoding
+from tests.data.photos import write_folder
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def test_the_first_labels_are_chosen_without_a_run_and_train_finds_their_features(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    photos, encoder = place / "photos", place / "encoder"
+    result = command("next", photos, "--encoder", encoder, "--count", 5, "--page", "next.html")
+    assert result.exit_code == 0, result.output
+    assert f"Features are in {FOLDER}" in result.output.replace("\n", " ")
+    with open("next.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["asked"] for row in rows] == ["coverage"] * 5
+    assert {row["label"] + row["predicted"] + row["confidence"] for row in rows} == {""}
+    listing = list_images(photos)
+    _, pool, skipped = PhotoEncoding(listing, str(encoder), "cpu").pool(range(len(listing.files)), lambda *done: None)
+    assert skipped == {}
+    assert [row["file_name"] for row in rows] == [listing.files[row] for row in choose(pool.features, 5)]
+
+    before = {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")}
+    trained = command("train", photos, "--labels", place / "labels.csv", "--encoder", encoder, "--device", "cpu")
+    assert trained.exit_code == 0, trained.output
+    assert {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")} == before
+
+    labeled = command("next", photos, "--encoder", encoder, "--labels", place / "labels.csv", "--out", "more.csv")
+    assert "6 with a label left out" in labeled.output.replace("\n", " ")
+
+
+def test_a_run_or_an_encoder(place, tmp_path):
+    for options in ([place / "photos"], [tmp_path, place / "photos", "--encoder", place / "encoder"]):
+        result = command("next", *options)
+        assert result.exit_code == 1
+        assert "--encoder" in result.stderr
+
+
+def test_class_folders_are_labels_if_something_is_left(tmp_path):
+    photos = write_folder(tmp_path / "photos", per_class=2)
+    files = list_images(photos).files
+    assert labels_of_folder(photos, files) == {}
+    (photos / "unlabeled").mkdir()
+    (photos / files[0]).rename(photos / "unlabeled" / "new.jpg")
+    assert set(labels_of_folder(photos, list_images(photos).files)) == set(files[1:])
