@@ -35,5 +35,5 @@ class PhotoEncoding:
 
 def about_kept(folder: Path = FOLDER) -> str:
     """Where features are kept, and how large they are, as a sentence."""
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    size = sum(file.stat().st_size for file in folder.glob("*/*") if file.is_file())
     return f"Features are in {folder} ({size / 1e6:,.1f} MB), where debiaspl train finds them; it may be deleted."
