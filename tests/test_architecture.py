@@ -67,7 +67,7 @@ DONE_ONLY_IN = {
         "training/first_classifier.py",
         "training/health.py",
     },
-    "step": {"training/loop.py", "photos/duration.py"},  # the loop, with a folder and without; and a few steps timed
+    "step": {"training/loop.py"},  # with a folder and without
 }
 """Calls, by any of these names -> the modules that make them; all of these do."""
 

@@ -76,7 +76,7 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "evaluate": (evaluate_command, "debiaspl evaluate runs/photos photos --labels truth.csv"),
         "next": (next_command, "debiaspl next runs/photos photos --count 20"),
         "zeroshot": (zeroshot_command, "debiaspl zeroshot photos --classes 'river,forest'"),
-        "export": (export_command, "debiaspl export runs/photos --onnx model.onnx"),
+        "export": (export_command, "debiaspl export runs/photos model.onnx"),
     },
     "Research": {
         "compare": (compare_command, "debiaspl compare --recipe digits-10 --seeds 3"),

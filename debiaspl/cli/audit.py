@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import AsJson, OverwriteFiles, columns_of
+from debiaspl.cli.options import AsJson, OverwriteFiles, columns_of, option
 from debiaspl.cli.terminal import filled_table, plain_errors, say
 
 MOST_CLASSES, ENDS = 12, 6
@@ -23,26 +23,19 @@ def audit_command(
     ],
     column: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="ROLE=NAME",
-            help=f"A column or array of another name; may be repeated. Roles: {', '.join(ROLES)}. Of probabilities, "
+        option(
+            f"A column or array of another name; may be repeated. Roles: {', '.join(ROLES)}. Of probabilities, "
             "logits and embeddings also the beginning of its columns' names; embeddings may be a .npy file.",
-            show_default="the usual names",
+            "the usual names",
+            metavar="ROLE=NAME",
         ),
     ] = None,
     classes: Annotated[
-        str | None,
-        typer.Option(
-            help="How many classes, or their names: 'a,b,c' or a file, one a line.", show_default="those in FILE"
-        ),
+        str | None, option("How many classes, or their names: 'a,b,c' or a file, one a line.", "those in FILE")
     ] = None,
-    strength: Annotated[float, typer.Option(min=0, help="Strength of the debiasing that is tried.")] = 0.5,
-    images: Annotated[
-        Path | None, typer.Option(help="Folder of the images, to show them on the page.", show_default="no images")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="PAGE", help="Write one self-contained HTML page.", show_default="no page")
-    ] = None,
+    strength: Annotated[float, option("Strength of the debiasing that is tried.", min=0)] = 0.5,
+    images: Annotated[Path | None, option("Folder of the images, to show them on the page.", "no images")] = None,
+    out: Annotated[Path | None, option("Write one self-contained HTML page.", "no page", metavar="PAGE")] = None,
     overwrite: OverwriteFiles = False,
     json_: AsJson = False,
 ) -> None:
@@ -80,7 +73,6 @@ def audit_command(
 def _print(found: Any, findings: list[Any]) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False)
     shares = found.shares
     facts = [
         f"{len(found.predictions):,} predictions of {len(found.classes):,} classes",
@@ -92,7 +84,7 @@ def _print(found: Any, findings: list[Any]) -> None:
         low, high = found.agreement.interval
         facts.append(f"accuracy {100 * found.agreement.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
     say("; ".join(facts) + ".")
-    console.print(_class_table(found))
+    Console(highlight=False).print(_class_table(found))
     for number, finding in enumerate(findings, 1):
         say(f"{number}. {finding.fact} {finding.todo}")
 
@@ -115,7 +107,7 @@ def _class_table(found: Any) -> Any:
     shown = [rows[number] for number in order]
     if len(shown) > MOST_CLASSES:
         shown = [*shown[:ENDS], (f"({len(order) - 2 * ENDS:,} more)",), *shown[-ENDS:]]
-    table = filled_table(columns, shown, box=None, pad_edge=False)
+    table = filled_table(columns, shown, gap=1)
     for column in table.columns[1:]:
         column.justify = "right"
     return table

@@ -7,31 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import (
-    AsJson,
-    Device,
-    Encoder,
-    Folders,
-    Jobs,
-    LabelTable,
-    Length,
-    Overwrite,
-    Resume,
-    Seeds,
-    Settings,
-    one_table,
-    refuse_both,
-)
-from debiaspl.cli.terminal import (
-    filled_table,
-    note_new_run,
-    plain,
-    plain_errors,
-    print_json,
-    progress_bar,
-    resume_command,
-    say,
-)
+from debiaspl.cli import options
+from debiaspl.cli.options import option
+from debiaspl.cli.terminal import filled_table, note_new_run, plain, plain_errors, progress_bar, resume_command, say
 
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst class: recall of the one recognised "
@@ -55,29 +33,28 @@ NAMES = ("method", "algorithm", "correction")
 
 
 def demo_command(
-    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
-    seeds: Seeds = 4,
+    out: Annotated[Path, option("Folder for the runs.")] = Path("runs/demo"),
+    seeds: options.Seeds = 4,
     long_tail: Annotated[
-        bool, typer.Option("--long-tail", help="Imbalanced classes instead: 20 to 1, 10 % labeled.")
+        bool, options.flag("--long-tail", "Imbalanced classes instead: 20 to 1, 10 % labeled.")
     ] = False,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Compare supervised learning, FixMatch and DebiasPL on handwritten digits, one label a class."""
     with plain_errors():
-        refuse_both(resume, overwrite)
+        options.refuse_both(resume, overwrite)
         from rich.console import Console
 
         from debiaspl.recipes.demo import demo
 
-        console = Console(highlight=False)
         setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
         say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
         note_new_run(resume, out, ".demo")
         with progress_bar("steps") as show:
             watch = partial(show, "training")
             comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
-        shown = _print_tables(comparison, console, padding=1)
+        shown = _print_tables(comparison, Console(highlight=False), padding=1)
         almost_none = ALMOST_NONE if "almost none" in shown else ""
         say(DEMO_CAPTION.format(almost_none=almost_none, notes=" ".join(comparison.notes())))
         say(f"{comparison.finding('DebiasPL')} {VARIES}")
@@ -89,108 +66,84 @@ def compare_command(
     photos: Annotated[
         Path | None,
         typer.Argument(
-            metavar="PHOTOS",
-            help="A folder of photos with labels; see: debiaspl train.",
-            show_default="use --recipe or --data",
+            metavar="PHOTOS", help="A folder of photos with labels; see: debiaspl train.", show_default="use --recipe"
         ),
     ] = None,
-    labels: LabelTable = None,
-    folders: Folders = None,
-    encoder: Encoder = None,
-    data: Annotated[
-        str | None, typer.Option(help="A known image set, or a folder.", show_default="the recipe's data")
-    ] = None,
+    labels: options.LabelTable = None,
+    folders: options.Folders = None,
+    encoder: options.Encoder = None,
     methods: Annotated[
         str | None,
-        typer.Option(
-            help="Names separated by commas: fixmatch,debiaspl,mine.py:Mine. The first is the baseline.",
-            show_default="all algorithms",
+        option(
+            "Names separated by commas: fixmatch,debiaspl,mine.py:Mine. The first is the baseline.", "all algorithms"
         ),
     ] = None,
     corrections: Annotated[
         str | None,
-        typer.Option(
-            help="Each algorithm with each of these instead; 'own' is the one built into its paper.",
-            show_default="none,debiaser for all algorithms",
+        option(
+            "Each algorithm with each of these instead; 'own' is the one built into its paper.",
+            "none,debiaser for all algorithms",
         ),
     ] = None,
-    seeds: Seeds = 3,
+    seeds: options.Seeds = 3,
     recipe: Annotated[
-        str | None,
-        typer.Option(help="The settings that all runs share; see: debiaspl list recipes.", show_default="digits-10"),
+        str | None, option("The settings that all runs share; see: debiaspl list recipes.", "digits-10")
     ] = None,
-    length: Length = None,
-    settings: Settings = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the runs.", show_default="runs/compare-DATA")] = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    jobs: Jobs = None,
-    device: Device = None,
-    json_: AsJson = False,
+    length: options.Length = None,
+    settings: options.Settings = None,
+    out: Annotated[Path | None, option("Folder for the runs.", "runs/compare-DATA")] = None,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
+    jobs: options.Jobs = None,
+    device: options.Device = None,
 ) -> None:
     """Train several methods on one image set, and print them as a table."""
     with plain_errors():
-        refuse_both(resume, overwrite)
+        options.refuse_both(resume, overwrite)
         from rich.console import Console
 
         from debiaspl.algorithms import ALGORITHMS
-        from debiaspl.recipes.compare import compare, plan
+        from debiaspl.recipes.compare import base_recipe, compare, plan
         from debiaspl.report.comparison import Matrix
         from debiaspl.training.device import find_device
 
-        chosen = list(ALGORITHMS) if methods is None else _names(methods)
+        chosen, machine = list(ALGORITHMS) if methods is None else _names(methods), find_device(device).type
         crossed = corrections or ("none,debiaser" if methods is None else None)
-        machine = find_device(device).type
-        base = _base(photos, one_table(labels), folders, encoder, data, (recipe, length), settings or [], machine)
+        if photos is None:
+            if any(given is not None for given in (labels, folders, encoder)):
+                raise ValueError(
+                    "--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS."
+                )
+            base = base_recipe(recipe, length, settings or [])
+        else:
+            if recipe or length:
+                raise ValueError(f"{photos} is given, and --recipe or --length too. Expected only one of them.")
+            base = _base_on_photos(photos, options.one_table(labels), folders, encoder, settings or [], machine)
         planned = plan(base, chosen, _names(crossed) if crossed else None, range(seeds), settings or [])
         planned = replace(planned, device=_for_runs(planned, machine, device))
-        folder = out or Path("runs") / f"compare-{base.name if photos else Path(data or recipe or 'digits').name}"
-        console = Console(highlight=False)
-        if not json_:
-            say(_headline(planned))
+        folder = out or Path("runs") / f"compare-{Path(base.name if photos or recipe else base.data).name}"
+        say(_headline(planned))
         note_new_run(resume, folder, ".compare")
         with progress_bar("steps") as show:
-            watch, go_on = partial(show, "training"), resume_command()
-            table, numbers = compare(planned, folder, resume, overwrite, jobs, watch, go_on)
-        if json_:
-            print_json(numbers)
-            return
-        _print_tables(table, console)
+            table = compare(planned, folder, resume, overwrite, jobs, partial(show, "training"), resume_command())
+        _print_tables(table, Console(highlight=False))
         for note in [CAPTION if isinstance(table, Matrix) else LIST_CAPTION, *table.notes(), *planned.notes()]:
             say(note)
         say(f"Runs, table.md and results.json are in {folder}")
 
 
-def _base(
-    photos: Path | None,
-    labels: Path | None,
-    folders: str | None,
-    encoder: str | None,
-    data: str | None,
-    which: tuple[str | None, str | None],
-    settings: list[str],
-    machine: str,
+def _base_on_photos(
+    photos: Path, labels: Path | None, folders: str | None, encoder: str | None, settings: list[str], machine: str
 ) -> Any:
-    """The recipe that all runs share."""
-    from debiaspl.recipes.compare import base_recipe
-
-    if photos is None:
-        if any(option is not None for option in (labels, folders, encoder)):
-            raise ValueError("--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
-        return base_recipe(data, *which)
-    if data is not None or any(which):
-        raise ValueError(f"{photos} is given, and --data or --recipe too. Expected only one of them.")
+    """The recipe that all runs on photos share."""
     from debiaspl.photos.api import encoder_for
-    from debiaspl.photos.matrix import base_recipe as base_on_photos
+    from debiaspl.photos.choose import base_recipe
     from debiaspl.photos.names import Allowed
     from debiaspl.photos.survey import survey
 
     found = survey(photos, labels, folders=folders == "use")
-    Allowed(True, True, folders).check(found)
-    if encoder is None:
-        return base_on_photos(found, None, machine)
-    # Frozen on a GPU too, where train would train it.
-    return base_on_photos(found, (encoder, encoder_for(found, "cpu", encoder, settings)))
+    Allowed(True, folders).check(found)
+    return base_recipe(found, encoder_for(found, "cpu", encoder, settings), machine)
 
 
 def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
@@ -245,7 +198,7 @@ def _table(lines: Any, padding: int) -> Any:
 
     header, *rows = lines
     columns = [Column(_heading(name), no_wrap=name not in NAMES, overflow="fold") for name in header]
-    return filled_table(columns, rows, box=None, pad_edge=False, padding=(0, padding, 0, 0))
+    return filled_table(columns, rows, padding)
 
 
 def _heading(name: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
+from debiaspl.cli.options import option
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 from debiaspl.cli.usage import PlainCommand, PlainGroup
 
@@ -15,10 +16,7 @@ data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack imag
 @data_app.command("get", cls=PlainCommand)
 def get_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="cifar10, cifar100, eurosat or mnist.")],
-    root: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the image set.", show_default="$DEBIASPL_DATA, else ~/.cache/debiaspl"),
-    ] = None,
+    root: Annotated[Path | None, option("Folder for the image set.", "$DEBIASPL_DATA, else ~/.cache/debiaspl")] = None,
 ) -> None:
     """Download a known image set from its authors."""
     with plain_errors():
@@ -44,7 +42,7 @@ def pack_command(
         Path, typer.Argument(metavar="SOURCE", help="Class folders, a folder with labels.csv, or tar shards.")
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The packed folder to write.")],
-    size: Annotated[int, typer.Option(min=0, help="Side of the packed images; 0 takes that of the first image.")] = 0,
+    size: Annotated[int, option("Side of the packed images; 0 takes that of the first image.", min=0)] = 0,
 ) -> None:
     """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""
     with plain_errors():

@@ -14,7 +14,10 @@ from debiaspl.cli.options import (
     OverwriteFiles,
     TableColumns,
     columns_of,
+    file,
+    flag,
     one_table,
+    option,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 from debiaspl.cli.usage import checked_encoder
@@ -28,30 +31,20 @@ def predict_command(
     photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write predictions: .csv, .jsonl, .parquet, or .json for Label Studio. Needed for a folder.",
-            show_default="print, for one photo",
+        file(
+            "Write predictions: .csv, .jsonl, .parquet, or .json for Label Studio. Needed for a folder.",
+            "print, for one photo",
         ),
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Also write the probability of every class, a column each.")
+        bool, flag("--probabilities", "Also write the probability of every class, a column each.")
     ] = False,
     overwrite: OverwriteFiles = False,
-    skipped: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a CSV of files without a prediction.", show_default="no file"),
-    ] = None,
+    skipped: Annotated[Path | None, file("Write a CSV of files without a prediction.", "no file")] = None,
     image_prefix: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="For label-studio: where it finds the photos.", show_default="its local files"
-        ),
+        str | None, option("For label-studio: where it finds the photos.", "its local files", metavar="URL")
     ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write an HTML page of thumbnails by class.", show_default="no page"),
-    ] = None,
+    page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
     device: Device = None,
 ) -> None:
     """Predict the class of every photo in a folder, or of one photo."""
@@ -126,28 +119,19 @@ def next_command(
     ] = None,
     encoder: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Without RUN: choose the first photos to label with this encoder, such as efficientnet-lite0.",
+            "no encoder",
             callback=checked_encoder,
-            help="Without RUN: choose the first photos to label with this encoder, such as efficientnet-lite0.",
-            show_default="no encoder",
         ),
     ] = None,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the photos to this table, with an empty label column.")
-    ] = Path("next.csv"),
-    count: Annotated[int, typer.Option(min=1, help="How many photos to pick.")] = 50,
+    out: Annotated[Path, file("Write the photos to this table, with an empty label column.")] = Path("next.csv"),
+    count: Annotated[int, option("How many photos to pick.", min=1)] = 50,
     labels: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read from this table which photos have a label already.",
-            show_default="that of RUN or PHOTOS",
-        ),
+        list[Path] | None, file("Read from this table which photos have a label already.", "that of RUN or PHOTOS")
     ] = None,
     column: TableColumns = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML page of thumbnails.", show_default="no page")
-    ] = None,
+    page: Annotated[Path | None, file("Write an HTML page of thumbnails.", "no page")] = None,
     overwrite: OverwriteFiles = False,
     device: Device = None,
 ) -> None:
@@ -220,36 +204,28 @@ def _first(photos: Path, encoder: str, count: int, table: Path | None, columns: 
 
 def export_command(
     run: EndedRun,
-    onnx: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an ONNX file.", show_default="no file")
-    ] = None,
-    torch_: Annotated[
-        Path | None,
-        typer.Option("--torch", metavar="FILE", help="Write a torch.export file (.pt2).", show_default="no file"),
-    ] = None,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files to write: .onnx, or .pt2 of torch.export.")
+    ],
     check: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PHOTOS", help="Also check the file on this folder of photos.", show_default="noise alone"
-        ),
+        Path | None, option("Also check the file on this folder of photos.", "noise alone", metavar="PHOTOS")
     ] = None,
     overwrite: OverwriteFiles = False,
 ) -> None:
     """Export a model with its preprocessing, and check that the file gives the same probabilities as PyTorch."""
     with plain_errors():
-        if onnx is None and torch_ is None:
-            raise ValueError("nothing to write: expected --onnx FILE, --torch FILE, or both.")
+        if unknown := [str(path) for path in files if path.suffix not in (".onnx", ".pt2")]:
+            raise ValueError(f"the format of {' and '.join(unknown)} is not known. Expected names in .onnx or .pt2.")
         from debiaspl.deploy.check import TOLERANCE, some_photos
         from debiaspl.deploy.export import export_onnx, export_torch
         from debiaspl.deploy.saved import check_inputs, load_model
 
         check_inputs(run, check)
-        _refuse_existing(overwrite, {"--onnx": onnx, "--torch": torch_})
+        _refuse_existing(overwrite, {f"FILE {number}": path for number, path in enumerate(files, 1)})
         photos = [] if check is None else some_photos(check)
         model = load_model(run)
-        for path, export in ((onnx, export_onnx), (torch_, export_torch)):
-            if path is None:
-                continue
+        for path in files:
+            export = export_onnx if path.suffix == ".onnx" else export_torch
             checked = export(model, path, overwrite, photos)
             differ = "probabilities differ from PyTorch's by at most"
             say(f"{path}: {differ} {checked.made:.1e} on pictures of five sizes")
@@ -267,12 +243,12 @@ def _refuse_existing(overwrite: bool, outputs: dict[str, Path | None]) -> None:
     from debiaspl.files import refuse_existing
 
     seen: dict[str, str] = {}
-    for option, path in outputs.items():
+    for name, path in outputs.items():
         if path is None:
             continue
-        first = seen.setdefault(os.path.realpath(path), option)
-        if first != option:
-            raise ValueError(f"{first} and {option} are the same file, {path}. Expected a file for each.")
+        first = seen.setdefault(os.path.realpath(path), name)
+        if first != name:
+            raise ValueError(f"{first} and {name} are the same file, {path}. Expected a file for each.")
         refuse_existing(path, overwrite)
 
 
@@ -281,8 +257,8 @@ def _warn_of_bad(bad: dict[str, str]) -> None:
     if not bad:
         return
     say(f"warning: {_counted(len(bad), 'image')} could not be predicted:", err=True)
-    for file, reason in list(bad.items())[:MOST_NAMED]:
-        say(f"  {printable(file)}: {reason}", err=True)
+    for path, reason in list(bad.items())[:MOST_NAMED]:
+        say(f"  {printable(path)}: {reason}", err=True)
     if len(bad) > MOST_NAMED:
         say(f"  and {len(bad) - MOST_NAMED:,} more; --skipped FILE writes all", err=True)
 

@@ -7,29 +7,19 @@ from typing import Annotated
 import typer
 
 from debiaspl._printable import printable
-from debiaspl.cli.options import (
-    Device,
-    EndedRun,
-    LabelTable,
-    OverwriteFiles,
-    TableColumns,
-    columns_of,
-    one_table,
-)
-from debiaspl.cli.terminal import filled_table, plain_errors, print_table, progress_bar, say
+from debiaspl.cli import options
+from debiaspl.cli.terminal import plain_errors, print_table, progress_bar, say
 
 
 def evaluate_command(
-    run: EndedRun,
+    run: options.EndedRun,
     photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Class folders, or any photos with --labels.")],
-    labels: LabelTable = None,
-    column: TableColumns = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write all numbers as JSON.", show_default="no file")
-    ] = None,
-    every: Annotated[bool, typer.Option("--every", help="Also count photos that the run was trained with.")] = False,
-    overwrite: OverwriteFiles = False,
-    device: Device = None,
+    labels: options.LabelTable = None,
+    column: options.TableColumns = None,
+    out: Annotated[Path | None, options.file("Write all numbers as JSON.", "no file")] = None,
+    every: Annotated[bool, options.flag("--every", "Also count photos that the run was trained with.")] = False,
+    overwrite: options.OverwriteFiles = False,
+    device: options.Device = None,
 ) -> None:
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
     with plain_errors():
@@ -42,12 +32,11 @@ def evaluate_command(
         check_inputs(run, photos)
         if out is not None:
             refuse_existing(out, overwrite)
-        table, columns = one_table(labels), Columns(**columns_of(column))
+        table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         model = load_model(run, find_device(device))
         with progress_bar("images") as show:
             found = evaluate_folder(model, run, photos, table, columns, every, partial(show, "evaluating"))
-        rows = [tuple(map(printable, row)) for row in found.rows()]
-        print_table(filled_table(HEADER, rows, box=None, pad_edge=False, padding=(0, 2, 0, 0)))
+        print_table(HEADER, found.rows())
         for line in found.lines():
             say(printable(line))
         if found.trained_with:
@@ -62,6 +51,6 @@ def evaluate_command(
         if found.bad:
             say(f"warning: {len(found.bad):,} photos could not be read: {printable(', '.join(found.bad))}", err=True)
         if out is not None:
-            told = {"run": str(run), "photos": str(photos), "labels": None if table is None else str(table)}
-            write_json(out, {**told, **found.to_json()})
+            inputs = {"run": str(run), "photos": str(photos), "labels": None if table is None else str(table)}
+            write_json(out, {**inputs, **found.to_json()})
             say(f"All numbers are in {out}")

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from debiaspl.cli.options import Port, TableColumns, columns_of
+from debiaspl.cli.options import Photos, Port, TableColumns, columns_of, file, option
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -15,30 +13,19 @@ if TYPE_CHECKING:
 
 
 def label_command(
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")],
+    photos: Photos,
     classes: Annotated[
-        str | None,
-        typer.Option(
-            help="Class names: 'owl,heron,\"other, or none\"', or a file, one a line.", show_default="those in --out"
-        ),
+        str | None, option("Class names: 'owl,heron,\"other, or none\"', or a file, one a line.", "those in --out")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write answers to this table; answers are added to one that exists.",
-            show_default="PHOTOS/labels.csv",
-        ),
+        Path | None, file("Write answers to this table; answers are added to one that exists.", "PHOTOS/labels.csv")
     ] = None,
     column: TableColumns = None,
     run: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RUN", help="A run that has ended: show first what it is least sure of.", show_default="no run"
-        ),
+        Path | None, option("A run that has ended: show first what it is least sure of.", "no run", metavar="RUN")
     ] = None,
     port: Port = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    browser: Annotated[bool, option("Open the page in the browser.", None, "--browser/--no-browser")] = True,
 ) -> None:
     """Label photos in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
     with plain_errors():

@@ -1,7 +1,7 @@
 """Options that several commands have, each declared once: one name, one meaning, one help text."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -10,74 +10,80 @@ from debiaspl.cli.usage import checked_encoder, checked_method, checked_settings
 
 MACHINE = "GPUs and several processes"
 """Title of options that few need."""
+
+
+def option(help: str, without: str | None = None, *names: str, **more: Any) -> Any:
+    """An option; ``without`` says what happens without it, where its default does not."""
+    return Option(*names, help=help, show_default=without or True, **more)
+
+
+def file(help: str, without: str | None = None, *names: str, **more: Any) -> Any:
+    """An option that names a file."""
+    return option(help, without, *names, metavar="FILE", **more)
+
+
+def flag(name: str, help: str, **more: Any) -> Any:
+    return Option(name, help=help, **more)
+
+
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
 LabelTable = Annotated[
-    list[Path] | None,
-    Option(
-        metavar="FILE",
-        help="Read labels from this table (file_name,label).",
-        show_default="PHOTOS/labels.csv or class folders",
-    ),
+    list[Path] | None, file("Read labels from this table (file_name,label).", "PHOTOS/labels.csv or class folders")
 ]
 Folders = Annotated[
     str | None,
-    Option(
+    option(
+        "With a table of labels: whether class folders are labels too.",
+        "an error where both exist",
         metavar="use|ignore",
-        help="With a table of labels: whether class folders are labels too.",
-        show_default="an error where both exist",
     ),
 ]
 TableColumns = Annotated[
     list[str] | None,
-    Option(
+    option(
+        "A column of another name: file=photo, label=kind; may be repeated.",
+        "the usual names",
         "--column",
         metavar="ROLE=NAME",
-        help="A column of another name: file=photo, label=kind; may be repeated.",
-        show_default="the usual names",
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    Option(
+    option(
+        "Change a setting; may be repeated. See: debiaspl list settings.",
+        "no change",
         "--set",
         metavar="KEY=VALUE",
         callback=checked_settings,
-        help="Change a setting; may be repeated. See: debiaspl list settings.",
-        show_default="no change",
     ),
 ]
 Encoder = Annotated[
     str | None,
-    Option(
+    option(
+        "A pretrained network: efficientnet-lite0, a vision model (hub name or folder), or none.",
+        "efficientnet-lite0, if it is installed",
         callback=checked_encoder,
-        help="A pretrained network: efficientnet-lite0, or a vision model (hub name or folder).",
-        show_default="no encoder",
     ),
 ]
-Seeds = Annotated[int, Option(min=1, help="How many seeds; each chooses other labels.")]
-Resume = Annotated[bool, Option("--resume", help="Resume a run that was stopped.")]
+Seeds = Annotated[int, option("How many seeds; each chooses other labels.", min=1)]
+Resume = Annotated[bool, flag("--resume", "Resume a run that was stopped.")]
 Overwrite = Annotated[
-    bool, Option("--overwrite", help="Replace what --out holds; it is NAME.old until the new one is complete.")
+    bool, flag("--overwrite", "Replace what --out holds; it is NAME.old until the new one is complete.")
 ]
-OverwriteFiles = Annotated[bool, Option("--overwrite", help="Replace files that exist already.")]
-Jobs = Annotated[
-    int | None,
-    Option(min=1, help="Runs that train at the same time.", show_default="one for each core; one on a GPU"),
-]
-Device = Annotated[str | None, Option(help="cuda or cpu.", show_default="cuda if there is a GPU")]
-Port = Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 takes any free one.")]
-AsJson = Annotated[bool, Option("--json", help="Print JSON instead.")]
-Length = Annotated[
-    str | None, Option(metavar="NAME", help="paper, fast, minutes or start.", show_default="the recipe's first one")
-]
+OverwriteFiles = Annotated[bool, flag("--overwrite", "Replace files that exist already.")]
+Jobs = Annotated[int | None, option("Runs that train at the same time.", "one for each core; one on a GPU", min=1)]
+Device = Annotated[str | None, option("cuda or cpu.", "cuda if there is a GPU")]
+Port = Annotated[int, option("Port of the page; 0 takes any free one.", min=0, max=65535)]
+AsJson = Annotated[bool, flag("--json", "Print JSON instead.")]
+Length = Annotated[str | None, option("paper, fast, minutes or start.", "the recipe's first one", metavar="NAME")]
 Method = Annotated[
     str | None,
-    Option(
+    option(
+        "debiaspl, fixmatch, supervised, ALGORITHM or ALGORITHM+CORRECTION; moco, simclr and swav learn features "
+        "without labels.",
+        "debiaspl, or the recipe's",
         callback=checked_method,
         metavar="NAME",
-        help="debiaspl, fixmatch, supervised, ALGORITHM or ALGORITHM+CORRECTION; moco, simclr and swav learn "
-        "features without labels.",
-        show_default="debiaspl, or the recipe's",
     ),
 ]
 

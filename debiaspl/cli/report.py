@@ -5,21 +5,16 @@ from typing import Annotated
 
 import typer
 
-from debiaspl.cli.options import OverwriteFiles
+from debiaspl.cli.options import OverwriteFiles, option
 from debiaspl.cli.terminal import plain_errors, say
 
 
 def report_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or one that holds runs.")],
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PAGE", help="The page to write.", show_default="RUN/report.html; of several runs report.html"
-        ),
+        Path | None, option("The page to write.", "RUN/report.html; of several runs report.html", metavar="PAGE")
     ] = None,
-    images: Annotated[
-        Path | None, typer.Option(help="Folder of the photos, to show some of them.", show_default="no photos")
-    ] = None,
+    images: Annotated[Path | None, option("Folder of the photos, to show some of them.", "no photos")] = None,
     overwrite: OverwriteFiles = False,
 ) -> None:
     """Write a report of one run, or of several side by side, as one self-contained HTML page."""

@@ -102,24 +102,22 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
-def filled_table(
-    header: Iterable["Column | str"], rows: Iterable[Sequence["Text | str"]], caption: str | None = None, **style: Any
-) -> "Table":
-    """A rich table with these rows; text is never read as markup."""
+def filled_table(header: Iterable["Column | str"], rows: Iterable[Sequence[str]], gap: int = 2) -> "Table":
+    """A rich table with these rows, columns ``gap`` spaces apart; text is never read as markup."""
     from rich.table import Column, Table
 
-    shown = None if caption is None else plain(caption, "table.caption")
     columns = [Column(plain(name)) if isinstance(name, str) else name for name in header]
-    table = Table(*columns, caption=shown, caption_justify="left", **style)
+    table = Table(*columns, box=None, pad_edge=False, padding=(0, gap, 0, 0))
     for row in rows:
-        table.add_row(*(plain(cell) if isinstance(cell, str) else cell for cell in row))
+        table.add_row(*map(plain, row))
     return table
 
 
-def print_table(table: "Table") -> None:
+def print_table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table. On a narrow terminal cells are broken; nothing is cut off. Elsewhere nothing is broken."""
     from rich.console import Console
 
+    table = filled_table(header, rows)
     console = Console(highlight=False)
     for column in table.columns:
         column.overflow = "fold"

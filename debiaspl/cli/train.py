@@ -6,23 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._torchrun import rank
-from debiaspl.cli.options import (
-    MACHINE,
-    Device,
-    Encoder,
-    Folders,
-    LabelTable,
-    Length,
-    Method,
-    Overwrite,
-    Resume,
-    Settings,
-    TableColumns,
-    columns_of,
-    one_table,
-    refuse_both,
-)
-from debiaspl.cli.terminal import filled_table, note_new_run, plain_errors, print_table, resume_command, say
+from debiaspl.cli import options
+from debiaspl.cli.options import MACHINE, flag, option
+from debiaspl.cli.terminal import note_new_run, plain_errors, print_table, resume_command, say
 
 
 def train_command(
@@ -34,44 +20,32 @@ def train_command(
             show_default="use --recipe",
         ),
     ] = None,
-    labels: LabelTable = None,
-    encoder: Encoder = None,
-    method: Method = None,
+    labels: options.LabelTable = None,
+    encoder: options.Encoder = None,
+    method: options.Method = None,
     recipe: Annotated[
-        str | None,
-        typer.Option(
-            help="Train this recipe instead of photos; see: debiaspl list recipes.", show_default="use PHOTOS"
-        ),
+        str | None, option("Train this recipe instead of photos; see: debiaspl list recipes.", "use PHOTOS")
     ] = None,
-    length: Length = None,
-    settings: Settings = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the run.", show_default="runs/PHOTOS or runs/RECIPE")
-    ] = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
-    column: TableColumns = None,
-    folders: Folders = None,
+    length: options.Length = None,
+    settings: options.Settings = None,
+    out: Annotated[Path | None, option("Folder for the run.", "runs/PHOTOS or runs/RECIPE")] = None,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
+    column: options.TableColumns = None,
+    folders: options.Folders = None,
     allow_names: Annotated[
-        bool, typer.Option("--allow-names", help="Accept class names such as 'rest', or 'owl' beside 'Owl'.")
+        bool, flag("--allow-names", "Accept class names such as 'rest', or 'owl' beside 'Owl'.")
     ] = False,
-    device: Device = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes that read the files.", rich_help_panel=MACHINE)] = 2,
+    device: options.Device = None,
+    workers: Annotated[int, option("Processes that read the files.", min=0, rich_help_panel=MACHINE)] = 2,
     eager: Annotated[
-        bool,
-        typer.Option("--eager", help="On a GPU: do not record the step as a graph; slower.", rich_help_panel=MACHINE),
+        bool, flag("--eager", "On a GPU: do not record the step as a graph; slower.", rich_help_panel=MACHINE)
     ] = False,
     timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=1,
-            help="With torchrun: seconds until a process that hangs ends the run.",
-            show_default="600 seconds",
-            rich_help_panel=MACHINE,
-        ),
-    ] = None,
+        float, option("With torchrun: seconds until a process that hangs ends the run.", min=1, rich_help_panel=MACHINE)
+    ] = 600,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write TensorBoard files beside the log.", rich_help_panel=MACHINE)
+        bool, flag("--tensorboard", "Write TensorBoard files beside the log.", rich_help_panel=MACHINE)
     ] = False,
 ) -> None:
     """Train on a folder of photos with a few labels, or train a recipe.
@@ -79,19 +53,17 @@ def train_command(
     Several processes can train a recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
     """
     with plain_errors():
-        refuse_both(resume, overwrite)
-        from debiaspl.training.group import TIMEOUT
+        options.refuse_both(resume, overwrite)
         from debiaspl.training.loop import RunOptions
 
-        limit = TIMEOUT if timeout is None else timeout
-        options = RunOptions(resume, device, workers, None, eager, limit, resume_command(), tensorboard=tensorboard)
+        how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
             given |= {"--column": column, "--allow-names": allow_names}
             useless = [name for name, value in given.items() if value not in (None, False, [])]
             if useless:
                 raise ValueError(f"--recipe {recipe} has its own data: leave out {' and '.join(useless)}.")
-            _train_recipe((recipe, length, method), settings or [], out, options, overwrite)
+            _train_recipe((recipe, length, method), settings or [], out, how, overwrite)
             return
         if length is not None:
             raise ValueError("--length is that of a recipe: --recipe NAME --length LENGTH.")
@@ -103,21 +75,18 @@ def train_command(
         from debiaspl.cli.start import train_start
         from debiaspl.data.table_form import Columns
 
-        columns = Columns(**columns_of(column))
+        table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         if method in STARTS:
-            no_labels = folders == "ignore"
-            train_start(photos, one_table(labels), columns, no_labels, method, settings or [], out, options, overwrite)
+            train_start(photos, table, columns, folders == "ignore", method, settings or [], out, how, overwrite)
             return
         from debiaspl.photos.names import Allowed
 
-        names = Allowed(allow_names, allow_names, folders)
-        _train_photos(
-            photos, (one_table(labels), columns), encoder, method, settings or [], out, options, overwrite, names
-        )
+        names = Allowed(allow_names, folders)
+        _train_photos(photos, (table, columns), encoder, method, settings or [], out, how, overwrite, names)
 
 
 def _train_recipe(
-    which: tuple[str, str | None, str | None], settings: list[str], out: Path | None, options: Any, overwrite: bool
+    which: tuple[str, str | None, str | None], settings: list[str], out: Path | None, how: Any, overwrite: bool
 ) -> None:
     from debiaspl.features.run import is_frozen, train_encoded
     from debiaspl.recipes import recipe as find
@@ -127,13 +96,13 @@ def _train_recipe(
 
     chosen = parse_settings(find(*which, load_files=True), settings, load_files=True)
     folder = out or Path("runs") / chosen.name
-    ended = options.resume and Run(folder).results_path.exists()
-    note_new_run(options.resume, folder)
+    ended = how.resume and Run(folder).results_path.exists()
+    note_new_run(how.resume, folder)
     with Run(folder).replacing(chosen, overwrite):
         if is_frozen(chosen):
-            results = train_encoded(chosen, folder, options.resume, options.root, options.go_on)
+            results = train_encoded(chosen, folder, how.resume, how.root, how.go_on)
         else:
-            results = train_as(options, chosen, folder)
+            results = train_as(how, chosen, folder)
     if rank():
         return  # the first one speaks for all
     if ended:
@@ -154,7 +123,7 @@ def _train_photos(
     method: str | None,
     settings: list[str],
     out: Path | None,
-    options: Any,
+    how: Any,
     overwrite: bool,
     names: Any,
 ) -> None:
@@ -166,22 +135,20 @@ def _train_photos(
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
-    resume, eager = options.resume, options.eager
     photos = survey(folder, *table, names.folders == "use")
     names.check(photos)
-    planned = plan(photos, find_device(options.device).type, encoder, method, settings, out, resume)
+    planned = plan(photos, find_device(how.device).type, encoder, method, settings, out, how.resume)
     place = planned.place
     with Run(place).replacing(planned.inputs, overwrite):
-        begun = Run.at(place, planned.recipe, resume).config_path.exists()
+        begun = Run.at(place, planned.recipe, how.resume).config_path.exists()
         say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
         say(photos.each_class())
-        note_new_run(resume, place)
-        say(f"Resuming {place}." if begun else planned.words(eager))
-        outcome = train(planned, resume, options.workers, options.go_on, eager)
-    print_table(filled_table(HEADER, rows(outcome), box=None, pad_edge=False, padding=(0, 2, 0, 0)))
-    say(caption(outcome))
-    say(verdict(outcome, photos.unlabeled))
-    say(handed_out(outcome, place))
+        note_new_run(how.resume, place)
+        say(f"Resuming {place}." if begun else planned.words())
+        outcome = train(planned, how.resume, how.workers, how.go_on, how.eager)
+    print_table(HEADER, rows(outcome))
+    for line in (caption(outcome), verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
+        say(line)
     say_skipped(outcome.results)
     say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
 

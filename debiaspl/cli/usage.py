@@ -27,6 +27,10 @@ OPTIONS = {
     "--label-column": "Write --column label=NAME.",
     "--truth-column": "Write --column truth=NAME.",
     "--classes-file": "Name the file with --classes FILE.",
+    "--onnx": "Name the file alone: debiaspl export RUN model.onnx.",
+    "--torch": "Name the file alone: debiaspl export RUN model.pt2.",
+    "--fine-tune": "Write it as a setting: --set frozen=false.",
+    "--data": "Write it as a setting: --set data=FOLDER.",
     "--algorithm": "Write --method NAME. For a list: debiaspl list algorithms.",
     "--algorithms": "Write --methods NAME,NAME. For a list: debiaspl list algorithms.",
     "--corrections": "Write --methods ALGORITHM+CORRECTION. For a list: debiaspl list corrections.",
@@ -92,9 +96,6 @@ def _hint(typed: Sequence[str], command: Any) -> str | None:
     for option, value, *rest in (typed[number : number + 3] for number in range(len(typed) - 1)):
         if option == "--classes" and rest and (value.endswith(",") or rest[0].startswith(",")):
             return "Put class names in quotes: --classes 'rose,petunia'."
-    if command.name == "export" and (files := [text for text in typed if text.endswith((".onnx", ".pt2"))]):
-        option = "--onnx" if files[0].endswith(".onnx") else "--torch"
-        return f"Name the file after an option: {option} {files[0]}."
     if len({Path(text).parent for text in typed if Path(text).is_file()} - {Path()}) == 1:
         folder = next(Path(text).parent for text in typed if Path(text).is_file() and Path(text).parent != Path())
         return f"Give the folder, not its files: debiaspl {command.name} {folder}."

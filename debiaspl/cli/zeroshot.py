@@ -5,91 +5,56 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl.cli.options import (
-    Device,
-    Overwrite,
-    Resume,
-    Settings,
-    TableColumns,
-    columns_of,
-    one_table,
-    refuse_both,
-)
-from debiaspl.cli.terminal import (
-    filled_table,
-    note_new_run,
-    plain_errors,
-    print_table,
-    progress_bar,
-    resume_command,
-    say,
-)
+from debiaspl.cli import options
+from debiaspl.cli.options import file, option
+from debiaspl.cli.terminal import note_new_run, plain_errors, print_table, progress_bar, resume_command, say
 
 
 def zeroshot_command(
     photos: Annotated[
         Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; no labels are needed.")
     ],
-    classes: Annotated[str, typer.Option(help="Class names in plain English: 'river,forest', or a file, one a line.")],
+    classes: Annotated[str, option("Class names in plain English: 'river,forest', or a file, one a line.")],
     model: Annotated[
         str | None,
-        typer.Option(
-            help="The teacher: a CLIP or SigLIP (hub name or folder), conse, or predictions in .npz, .npy or .csv.",
-            show_default="conse",
+        option(
+            "The teacher: a CLIP or SigLIP (hub name or folder), conse, or predictions in .npz, .npy or .csv.", "conse"
         ),
     ] = None,
     student: Annotated[
         str,
-        typer.Option(
-            help="What is trained: efficientnet-lite0, a vision model (hub name or folder), resnet9, small, wrn-28-2."
+        option(
+            "What is trained: efficientnet-lite0, a vision model (hub name or folder), resnet9, small, wrn-28-2. To "
+            "train the whole encoder, not its classifier alone: --set frozen=false; needs a GPU."
         ),
     ] = "efficientnet-lite0",
-    fine_tune: Annotated[
-        bool, typer.Option("--fine-tune", help="Train the whole encoder, not its classifier alone; needs a GPU.")
-    ] = False,
     templates: Annotated[
         str | None,
-        typer.Option(
-            help="Prompts: name, general, satellite, texture, digits, or a file of lines with {}.",
-            show_default="the teacher's",
-        ),
+        option("Prompts: name, general, satellite, texture, digits, or a file of lines with {}.", "the teacher's"),
     ] = None,
     confidence: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Lowest confidence of the teacher's labels that are used.",
-            show_default="0.95; with --labels 0.4",
-        ),
+        option("Lowest confidence of the teacher's labels that are used.", "0.95; with --labels 0.4", min=0, max=1),
     ] = None,
     labels: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Read a few labels (file_name,label) to learn from too.", show_default="no labels"
-        ),
+        list[Path] | None, file("Read a few labels (file_name,label) to learn from too.", "no labels")
     ] = None,
     evaluate: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read true labels (file_name,label), for the final table only.",
-            show_default="no labels",
-        ),
+        Path | None, file("Read true labels (file_name,label), for the final table only.", "no labels")
     ] = None,
-    column: TableColumns = None,
-    settings: Settings = None,
-    out: Annotated[Path, typer.Option(help="Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
-    device: Device = None,
-    resume: Resume = False,
-    overwrite: Overwrite = False,
+    column: options.TableColumns = None,
+    settings: options.Settings = None,
+    out: Annotated[Path, option("Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
+    device: options.Device = None,
+    resume: options.Resume = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Classify photos by class names alone, without labels.
 
     A zero-shot teacher labels photos it is sure of; a student learns from these and all others, without its bias.
     """
     with plain_errors():
-        refuse_both(resume, overwrite)
+        options.refuse_both(resume, overwrite)
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
         from debiaspl.encoders.feature_folder import FEATURES
@@ -102,11 +67,12 @@ def zeroshot_command(
         from debiaspl.zeroshot.student import HINTED, Student
         from debiaspl.zeroshot.teacher import find_teacher
 
-        table, columns = one_table(labels), Columns(**columns_of(column))
+        table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         if columns != Columns() and table is None and evaluate is None:
             raise ValueError("--column names columns of a table. Give one: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
+        fine_tune = "frozen=false" in (settings or ())
         learner = Student(student, fine_tune, settings=tuple(settings or ()))
         images = open_photos(photos, names)
         teacher = find_teacher(
@@ -147,7 +113,7 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
         if evaluate
         else ("The accuracy is not known. To measure it with true labels: --evaluate truth.csv.")
     )
-    print_table(filled_table(HEADER, [row.cells() for row in rows]))
+    print_table(HEADER, [row.cells() for row in rows])
     say(f"{measured} {column_notes(rows)} {teacher.note}")
     if evaluate:
         say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
@@ -157,6 +123,6 @@ def _print_check(check: Any) -> None:
     """With given labels: how many each model predicts right, and whose predictions are used."""
     from debiaspl.zeroshot.check import HEADER
 
-    print_table(filled_table(HEADER, check.cells))
+    print_table(HEADER, check.cells)
     say("Each label was predicted by a student that did not learn from it.")
     say(f"Used: {check.chosen}, because {check.why}.")

@@ -7,13 +7,13 @@ from pathlib import Path
 from debiaspl.data.table_form import Columns
 from debiaspl.deploy import SavedModel, load_model
 from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
+from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features.run import is_frozen
-from debiaspl.photos.check import Check, check_for, cross_check
+from debiaspl.photos.check import Check, Outcome, check_for, cross_check
 from debiaspl.photos.choose import wanted_size, working_size
-from debiaspl.photos.duration import cores, estimate, estimate_start, in_words, seconds_an_image
+from debiaspl.photos.duration import cores, in_words, seconds_an_image
 from debiaspl.photos.frozen import train_frozen
 from debiaspl.photos.names import Allowed
-from debiaspl.photos.outcome import Outcome
 from debiaspl.photos.run import count_runs, train_networks, with_check
 from debiaspl.photos.start import choose_with_start
 from debiaspl.photos.survey import Photos, survey
@@ -21,6 +21,7 @@ from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
 from debiaspl.training import Recipe
 from debiaspl.training.device import find_device
+from debiaspl.training.settings import split_assignments
 
 AGAIN = "train_photos(..., resume=True)"
 """How to resume a stopped run from Python."""
@@ -54,35 +55,30 @@ class PhotoPlan:
         """The recipe without a start of its own, which lies below the run and is trained again with it."""
         return self.recipe if self.start is None else replace(self.recipe, start="")
 
-    def words(self, eager: bool = False) -> str:
-        """What will be trained, how it is checked and how long it takes."""
+    def words(self) -> str:
+        """What will be trained, and how it is checked; with a frozen encoder also how long it takes."""
         recipe, begins = self.recipe, ""
         if recipe.first_classifier == "text":
             begins = (
                 " The classifier starts from the class names, which the encoder reads as English; if they are not: "
                 "--set first_classifier=random."
             )
-        network, hint = NETWORKS.get(recipe.network.name, recipe.network.name), ""
+        network = NETWORKS.get(recipe.network.name, recipe.network.name)
         if self.encoder is not None:
             name = f"{self.encoder.name}, {'frozen' if self.frozen else 'fine-tuned'}"
             network = name[0].upper() + name[1:]
-        elif self.device == "cpu" and lite0_is_installed():
-            hint = " A pretrained network is usually far better: --encoder efficientnet-lite0."
         about = f"{network}, at {self._size()}"
         if self.frozen and self.encoder is not None:
             took = in_words(len(self.photos.labels) * seconds_an_image(self.encoder, recipe.image_size))
             when = f"About {took} on {cores(self.device)} to encode the photos that are not encoded yet."
             return f"{about}. {self.check.words()} {when}{begins}"
-        seconds, features = 0.0, ""
+        features = ""
         if self.start is not None:
-            seconds = estimate_start(self.start, self.device, eager)
             steps = f"{self.start.steps:,} steps; to skip this: --set start="
             features = f"1 of 2: learn features without labels, {steps}. 2 of 2: "
         runs = count_runs(recipe, self.check)
-        took = in_words(seconds + estimate(recipe, self.photos, self.check, self.device, eager))
-        several = f", in {runs} runs" if runs > 1 else ""
-        when = f"About {took} on {cores(self.device)}{several}."
-        return f"{features}{about}, {recipe.steps:,} steps. {self.check.words()} {when}{hint}{begins}"
+        several = f" in {runs} runs" if runs > 1 else ""
+        return f"{features}{about}, {recipe.steps:,} steps{several}. {self.check.words()}{begins}"
 
     def _size(self) -> str:
         own = self.recipe.image_size
@@ -102,8 +98,8 @@ def plan(
     resume: bool = False,
 ) -> PhotoPlan:
     """Choose what to train on these photos. ``encoder`` and ``method`` are names."""
-    loaded = None if encoder is None else encoder_for(photos, device, encoder, settings)
-    named = None if encoder is None or loaded is None else (encoder, loaded)
+    named = encoder_for(photos, device, encoder, settings)
+    loaded = None if named is None else named[1]
     recipe, start = choose_with_start(photos, device, named, settings, out, resume, method)
     place = out or Path("runs") / recipe.name
     if is_frozen(recipe):
@@ -132,7 +128,6 @@ def train_photos(
     device: str | None = None,
     columns: tuple[str | None, str | None] = (None, None),
     folders: str | None = None,
-    allow_alike: bool = False,
     allow_names: bool = False,
     method: str | None = None,
 ) -> SavedModel:
@@ -144,20 +139,20 @@ def train_photos(
     Args:
         folder: class folders and ``unlabeled/``, or any photos, with labels.
         labels: the table of labels; without it, ``labels.csv`` in the folder, or class folders.
-        encoder: a pretrained network, such as ``efficientnet-lite0``.
+        encoder: a pretrained network; by default ``efficientnet-lite0`` where it is installed. ``none`` trains a
+            network from scratch.
         out: folder for the run; ``runs/FOLDER`` unless given.
         settings: changes such as ``"steps=1000"``.
         resume: continue a run that was stopped.
         device: ``cuda`` or ``cpu``; a GPU if there is one.
         columns: what the table calls the columns of images and of labels; None is ``file_name`` and ``label``.
         folders: beside a table, whether class folders are labels too: ``use`` or ``ignore``.
-        allow_alike: class names may differ in capital letters or spaces alone.
-        allow_names: names such as ``rest`` or ``owl,heron`` are classes.
+        allow_names: names such as ``rest`` or ``owl,heron``, or ``owl`` beside ``Owl``, are classes.
         method: ``debiaspl``, ``fixmatch``, ``supervised``, ALGORITHM or ALGORITHM+CORRECTION; by default chosen from
             the photos and the machine.
     """
     photos = survey(Path(folder), None if labels is None else Path(labels), Columns(*columns), folders == "use")
-    Allowed(allow_alike, allow_names, folders, python=True).check(photos)
+    Allowed(allow_names, folders, python=True).check(photos)
     machine = find_device(device).type
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     train(planned, resume)
@@ -170,10 +165,20 @@ def report_of_photos(place: Path, photos: Path) -> Path:
     return write_report([place], place / "report.html", RECIPES, photos)
 
 
-def encoder_for(photos: Photos, device: str, name: str, settings: Sequence[str] = ()) -> Encoder:
-    """The encoder of this name, at the image size for these photos."""
+def encoder_for(
+    photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()
+) -> tuple[str, Encoder] | None:
+    """The encoder with its name, at the image size for these photos; None for a network that is trained from scratch.
+
+    Without a name it is efficientnet-lite0, if that is installed and the settings name no other network and no start.
+    """
+    own_network = {key.partition(".")[0] for key in split_assignments(settings)} & {"network", "start"}
+    if name is None and not own_network and lite0_is_installed():
+        name = LITE0
+    if name is None or name == "none":
+        return None
     encoder = load_encoder(name)
     wanted = wanted_size(settings, encoder)
     if encoder.any_size:
         encoder.image_size = working_size(photos, device, encoder, wanted)
-    return encoder
+    return name, encoder

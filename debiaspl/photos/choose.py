@@ -6,16 +6,18 @@ debiaspl train photos/ --labels labels.csv
 from collections.abc import Sequence
 from dataclasses import replace
 
+from debiaspl.data import UNLABELED
 from debiaspl.encoders import Encoder
 from debiaspl.features.crosscheck import SUPERVISED
 from debiaspl.features.fit import LINEAR
 from debiaspl.models import TrainedNetwork
 from debiaspl.photos.survey import Photos
-from debiaspl.recipes.frozen import frozen
+from debiaspl.recipes.frozen import frozen as on_encoder
 from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import with_method
 from debiaspl.training.parts import find
+from debiaspl.training.settings import split_assignments
 
 MEMORY = 2e9
 """Photos of more bytes are read during training, not before."""
@@ -23,6 +25,10 @@ ENLARGED = 160
 """Side that smaller photos are enlarged to for an encoder, on a CPU. With efficientnet-lite0 and five labels a class a
 logistic regression gains 2 points on EuroSAT (64 pixels) and 10 on flowers shrunk to 64, instead of computing at 64; it
 takes five times as long, and 224 takes twice as long again for no more: results/photos/size.json."""
+FOLDS = 3
+"""One label in three is held out for a comparison; the seed decides which."""
+PER_CLASS = 5
+"""Labels of each class that a comparison uses, where every photo has one."""
 
 
 def choose(
@@ -30,9 +36,10 @@ def choose(
     device: str,
     encoder: tuple[str, Encoder] | None = None,
     start: TrainedNetwork | None = None,
+    frozen: bool = True,
 ) -> Recipe:
-    """A recipe for these photos on this machine; ``encoder`` is its name and the encoder itself. ``start`` is the
-    network of the run that it starts from, if any."""
+    """A recipe for these photos on this machine. ``encoder`` is its name and the encoder itself, which is ``frozen`` or
+    fine-tuned; ``start`` is the network of the run that it starts from, if any."""
     base = Recipe(
         name=photos.folder.resolve().name,
         about=f"{len(photos.labels):,} photos, {sum(photos.counts):,} labels",
@@ -40,7 +47,7 @@ def choose(
         protocol=Choice("given", photos.protocol),
     )
     if encoder is not None:
-        chosen = (_frozen if device == "cpu" else _fine_tuned)(base, photos, *encoder)
+        chosen = (_frozen if frozen else _fine_tuned)(base, photos, *encoder)
     else:
         chosen = (_small if device == "cpu" else _wide)(base, photos)
         chosen = chosen if start is None else _from_start(chosen, device, start)
@@ -65,7 +72,7 @@ def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe
         algorithm=LINEAR.algorithm,
         correction=LINEAR.correction,
     )
-    return frozen(own, len(photos.labels), name, encoder.architecture)
+    return on_encoder(own, len(photos.labels), name, encoder.architecture)
 
 
 def _fine_tuned(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
@@ -144,13 +151,30 @@ def working_size(photos: Photos, device: str, encoder: Encoder, wanted: int = 0)
 
 def wanted_size(settings: Sequence[str], encoder: Encoder) -> int:
     """The user's image size, or 0; raises where the encoder cannot use it."""
-    typed = [text.strip() for key, _, text in (one.partition("=") for one in settings) if key.strip() == "image_size"]
-    if not typed or not typed[-1].isdigit():  # what is no number is refused with the other settings
+    typed = split_assignments(settings).get("image_size", "")
+    if not typed.isdigit():  # what is no number is refused with the other settings
         return 0
-    size = int(typed[-1])
+    size = int(typed)
     if size > encoder.image_size and not encoder.any_size:
         raise ValueError(
             f"image_size is {size}, but {encoder.name} takes images of {encoder.image_size} x {encoder.image_size} "
             "only. Leave it out, or use an encoder that takes any size: efficientnet-lite0, a ResNet, a ConvNeXt."
         )
     return size
+
+
+def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None, device: str = "cpu") -> Recipe:
+    """The recipe that all runs of a comparison on photos share, for this device.
+
+    If some photos have no label, a third of the labels is held out, another one for every seed. If all have one, a few
+    of each class are used, the others hidden, and a fifth of the photos is the test set."""
+    if photos.unlabeled:
+        protocol = Choice("given", {**photos.protocol, "folds": FOLDS})
+        return replace(choose(photos, device, encoder), protocol=protocol)
+    if photos.table is not None:
+        raise ValueError(f"{photos.table} labels every photo. Expected it at {photos.folder / 'labels.csv'}.")
+    # At least one label of every class must stay hidden when a fifth is held out: what a class of few has left.
+    shown = max(min(PER_CLASS, min(photos.counts) * 4 // 5 - 1), 1)
+    chosen = choose(replace(photos, labels=photos.labels.new_full(photos.labels.shape, UNLABELED)), device, encoder)
+    about = f"{len(photos.labels):,} photos, {shown} labels of each class shown"
+    return replace(chosen, about=about, protocol=Choice("few-labels", {"per_class": shown}))

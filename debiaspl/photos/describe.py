@@ -4,7 +4,7 @@ from pathlib import Path
 
 from debiaspl._chance import wilson
 from debiaspl.features.crosscheck import Candidate, paired
-from debiaspl.photos.outcome import Outcome
+from debiaspl.photos.check import Outcome
 
 HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
 UNEVEN = 3

@@ -15,8 +15,7 @@ from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.fit import Fitted, fit_recipe
 from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen
 from debiaspl.features.saved import save_fit
-from debiaspl.photos.check import Check, cross_check
-from debiaspl.photos.outcome import Outcome, methods_to_compare
+from debiaspl.photos.check import Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.results import Ending, timing

@@ -20,8 +20,8 @@ _BETWEEN = re.compile(r"\s*[,;|/+&]\s*|\s+and\s+")
 class Allowed(NamedTuple):
     """What the user allows, and whether class folders beside a table are labels."""
 
-    alike: bool = False
-    doubtful: bool = False
+    names: bool = False
+    """Whether names may be alike or doubtful."""
     folders: str | None = None
     python: bool = False
     """Whether errors name arguments of ``debiaspl.train_photos`` instead of options of the command line."""
@@ -30,9 +30,8 @@ class Allowed(NamedTuple):
         """Refuse classes that are likely a mistake, and labels that would be lost."""
         if self.folders not in (None, "use", "ignore"):
             raise ValueError(f"{'' if self.python else '--'}folders is {self.folders!r}, expected use or ignore.")
-        if not self.alike:
+        if not self.names:
             refuse_alike(photos, self.python)
-        if not self.doubtful:
             refuse_doubtful(photos, self.python)
         if self.folders != "ignore":
             refuse_passed_over(photos, self.python)
@@ -44,7 +43,7 @@ def refuse_doubtful(photos: Photos, python: bool = False) -> None:
     joined = {name: parts for name in photos.classes if (parts := _parts(name, photos.classes))}
     counts = dict(zip(photos.classes, photos.counts, strict=True))
     if joined:
-        told = shown([f"{name!r} ({_photos(counts[name])})" for name in joined], limit=NAMED)
+        told = shown([_told(name, counts) for name in joined], limit=NAMED)
         others = shown(sorted({part for parts in joined.values() for part in parts}), limit=2 * NAMED)
         raise DataError(
             f"{photos.source} has {told} as well as {others}. If that means several classes for one photo: it would be "
@@ -55,7 +54,7 @@ def refuse_doubtful(photos: Photos, python: bool = False) -> None:
         name for name in photos.classes if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
     ]
     if waiting:
-        told = shown([f"{name!r} ({_photos(counts[name])})" for name in waiting], limit=NAMED)
+        told = shown([_told(name, counts) for name in waiting], limit=NAMED)
         how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
         raise DataError(
             f"{photos.source} has the class {told}. If these photos have no label yet, {how}; otherwise they would be "
@@ -81,10 +80,6 @@ def _parts(name: str, classes: tuple[str, ...]) -> list[str]:
     return [part for part in parts if part in classes and part != name] if len(parts) > 1 else []
 
 
-def _photos(count: int) -> str:
-    return f"{count:,} photo{'' if count == 1 else 's'}"
-
-
 def refuse_alike(photos: Photos, python: bool = False) -> None:
     """Raise where class names differ only in capital letters and spaces: nearly always a typing mistake."""
     groups = alike(photos.classes)
@@ -94,7 +89,7 @@ def refuse_alike(photos: Photos, python: bool = False) -> None:
     told = "; ".join(" and ".join(_told(name, counts) for name in group) for group in groups[:NAMED])
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
     todo = ", ".join(_todo(group, counts, photos.in_folders) for group in groups[:NAMED])
-    allow = "allow_alike=True" if python else "--allow-names"
+    allow = "allow_names=True" if python else "--allow-names"
     how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
     raise DataError(
         f"{photos.source} has class names that differ only in capital letters or spaces: {told}{more}. Each would be "
@@ -111,7 +106,7 @@ def alike(classes: tuple[str, ...]) -> list[list[str]]:
 
 
 def _told(name: str, counts: dict[str, int]) -> str:
-    return f"{name!r} ({_photos(counts[name])})"
+    return f"{name!r} ({counts[name]:,} photo{'' if counts[name] == 1 else 's'})"
 
 
 def _todo(group: list[str], counts: dict[str, int], in_folders: bool) -> str:

@@ -13,8 +13,7 @@ import torch
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
 from debiaspl.features.crosscheck import Candidate, choose
-from debiaspl.photos.check import Check, cross_check
-from debiaspl.photos.outcome import Outcome, methods_to_compare
+from debiaspl.photos.check import Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.first_classifier import refuse_random_features

@@ -7,10 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from debiaspl.data import Task
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.text import has_text_side
 from debiaspl.models import TrainedNetwork, trained_network
+from debiaspl.models.start import first_weights
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, is_large
 from debiaspl.photos.run import START, read_photos
@@ -101,9 +104,14 @@ def choose_with_start(
         )
     if named is not None:
         begun = Run(out or Path("runs") / photos.folder.resolve().name) if resume else None
-        trained = _trained(named, begun) if named else None
-        return of_user(choose(photos, device, encoder, trained)), None
-    alone = of_user(choose(photos, device, encoder))
+        if not named:
+            return of_user(choose(photos, device)), None
+        recipe = of_user(choose(photos, device, None, _trained(named, begun)))
+        if begun is None or not begun.config_path.exists():
+            _refuse_unfit(recipe)
+        return recipe, None
+    # A frozen encoder is the default on every device; a trained one has settings of its own.
+    alone = of_user(choose(photos, device, encoder, frozen=texts.get("frozen", "").lower() not in ("false", "0", "no")))
     if alone.algorithm.name == "supervised" and alone.first_classifier == "graph" and "first_classifier" not in texts:
         alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
@@ -127,6 +135,13 @@ def _trained(start: str, begun: Run | None) -> TrainedNetwork | None:
             raise
         recipe = begun.recipe()
         return TrainedNetwork(recipe.network.name, recipe.network.settings, 3, recipe.image_size)
+
+
+def _refuse_unfit(recipe: Recipe) -> None:
+    """Raise where the start has trained another network, before a run folder is begun."""
+    with torch.random.fork_rng(devices=[]):
+        network = recipe.network.build("network", num_classes=2, channels=3)
+    first_weights(recipe.start, network.state_dict())
 
 
 def _check(photos: Photos) -> Check:

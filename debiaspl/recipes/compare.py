@@ -13,8 +13,6 @@ from typing import Any
 
 import torch
 
-from debiaspl.data.known import unknown
-from debiaspl.data.open import is_known
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.run import is_frozen, refuse_for_frozen, train_encoded
@@ -27,7 +25,7 @@ from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
 from debiaspl.training.build import NeedsPictures
 from debiaspl.training.method import with_method
 from debiaspl.training.parts import PARTS, find
-from debiaspl.training.settings import as_text, parse_settings
+from debiaspl.training.settings import as_text, parse_settings, split_assignments
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 
@@ -45,9 +43,7 @@ the seeds 100 to 103 without a correction (docs/lab/notebook.md); others have th
 
 CPU = torch.device("cpu")
 SHORT = tuple(cell.name for cell in CELLS.values() if cell.data == "digits")
-MENTIONED, ANY_DATA = 5, ["digits-10", "cifar10-40"]
-"""How many recipes an error names, and those it names for data without a recipe."""
-DECIDED = {"algorithm": "--methods", "correction": "--methods", "data": "--data", "seed": "--seeds"}
+DECIDED = {"algorithm": "--methods", "correction": "--methods", "seed": "--seeds"}
 NAMED = "as named"
 """The only column of a list of methods."""
 
@@ -136,25 +132,15 @@ def plan(
     return Plan(base, sensible, refused, seeds, corrections, settings)
 
 
-def base_recipe(data: str | None, name: str | None, length: str | None = None) -> Recipe:
-    """The recipe that all runs share: the one of this name, on this data."""
-    if name is not None:
-        base = recipe_named(name, length)
-        return base if data is None else replace(base, data=data)
-    if data not in (None, "digits"):
-        raise _without_recipe(data)
-    return recipe_named(SHORT[0])
-
-
-def _without_recipe(data: str) -> ValueError:
-    """The error for data that need a recipe, with a few that fit."""
-    if not is_known(data) and not Path(data).expanduser().exists():
-        return ValueError(f"{unknown(data)} There is no folder of this name either.")
-    own = [cell.name for cell in CELLS.values() if cell.data == data]
-    few = own[:MENTIONED] or ANY_DATA
-    said = f"--data {data} needs a --recipe, for the network, protocol and schedule of all runs, such as "
-    said += f"{', '.join(few)}. For a list: debiaspl list recipes{f' {data}' if own else ''}."
-    return ValueError(said if is_known(data) else f"{said} For a folder of photos: debiaspl compare {data}.")
+def base_recipe(name: str | None, length: str | None = None, settings: Sequence[str] = ()) -> Recipe:
+    """The recipe that all runs share, on the data that ``settings`` name."""
+    base, data = recipe_named(name or SHORT[0], length), split_assignments(settings).get("data")
+    if data and name is None and data != base.data:
+        raise ValueError(
+            f"data={data} needs a --recipe, for the network, protocol and schedule of all runs: debiaspl list recipes. "
+            f"For a folder of photos: debiaspl compare {data}."
+        )
+    return base if data is None else replace(base, data=data)
 
 
 def _cell(base: Recipe, method: str, correction: str, settings: Sequence[str]) -> Recipe:
@@ -226,8 +212,8 @@ def compare(
     workers: int | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
     go_on: str = "compare(..., resume=True)",
-) -> tuple[Matrix | Comparison, dict[str, Any]]:
-    """Train what was planned; ``out`` then holds the runs, the table and ``results.json``, which is also returned.
+) -> Matrix | Comparison:
+    """Train what was planned, and return the table; ``out`` then holds the runs, the table and ``results.json``.
 
     With ``resume`` runs that have ended are not repeated, also when methods have been added. ``watch`` is called with
     the steps done and the total.
@@ -257,7 +243,7 @@ def compare(
         }
         write_text(out / "table.md", table.to_markdown())
         write_json(out / "results.json", numbers)
-        return table, numbers
+        return table
 
 
 def _fit_all(jobs: Sequence[Job], out: Path, watch: Callable[[int], None], go_on: str) -> list[dict[str, Any]]:

@@ -8,8 +8,8 @@ from debiaspl.cli import app
 COMMANDS = [
     ("predict run photos --out labels.csv --skipped FILE", "s.csv"),
     ("predict run photos --out FILE", "labels.csv"),
-    ("export run --onnx FILE", "model.onnx"),
-    ("export run --torch FILE", "model.pt2"),
+    ("export run FILE", "model.onnx"),
+    ("export run FILE", "model.pt2"),
     ("next run photos --out FILE", "next.csv"),
     ("next run photos --page FILE", "next.html"),
     ("label photos --classes a,b --no-browser --out FILE", "labels.csv"),
@@ -44,10 +44,11 @@ def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypat
 def test_a_missing_run_is_told_before_a_file_that_exists(typed, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "next.csv").touch()
-    option = "--onnx" if "export" in typed else "--out"
-    ran = CliRunner().invoke(app, [*typed.split(), option, "next.csv"])
+    (tmp_path / "next.onnx").touch()
+    written = ["next.onnx"] if "export" in typed else ["--out", "next.csv"]
+    ran = CliRunner().invoke(app, [*typed.split(), *written])
     assert ran.stderr == "error: run does not exist. Expected the folder of a run made by debiaspl train.\n"
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.safetensors").touch()
     if "photos" in typed:
-        assert "error: photos does not exist." in CliRunner().invoke(app, [*typed.split(), option, "next.csv"]).stderr
+        assert "error: photos does not exist." in CliRunner().invoke(app, [*typed.split(), *written]).stderr

@@ -137,12 +137,11 @@ def test_options_that_would_do_nothing_are_refused(run, photos, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "outputs"),
-    [("predict", ("--out", "--skipped")), ("next", ("--out", "--page")), ("export", ("--onnx", "--torch"))],
+    [("predict", ("--out", "--skipped")), ("next", ("--out", "--page"))],
 )
 def test_two_outputs_with_one_name_are_refused(name, outputs, run, photos, tmp_path):
     (tmp_path / "sub").mkdir()
-    where = [run] if name == "export" else [run, photos]
-    ran = command(name, *where, outputs[0], tmp_path / "new.csv", outputs[1], tmp_path / "sub" / ".." / "new.csv")
+    ran = command(name, run, photos, outputs[0], tmp_path / "new.csv", outputs[1], tmp_path / "sub" / ".." / "new.csv")
     assert ran.exit_code == 1
     assert f"{outputs[0]} and {outputs[1]} are the same file" in ran.output
     assert not (tmp_path / "new.csv").exists()

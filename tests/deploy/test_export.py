@@ -52,7 +52,7 @@ def files(runs, tmp_path_factory) -> dict[str, Path]:
     (folder / "photos" / "one.jpg").write_bytes(jpeg(patch(0, 5, side=70)))
     Image.fromarray(photographs()[1]).save(folder / "photos" / "large.jpg", quality=95)
     for name, run in runs.items():
-        result = command(run, "--onnx", folder / f"{name}.onnx", "--check", folder / "photos")
+        result = command(run, folder / f"{name}.onnx", "--check", folder / "photos")
         assert result.exit_code == 0, result.output
         assert "probabilities differ from PyTorch's by at most" in result.output
         assert "on 2 photos" in result.output
@@ -107,7 +107,7 @@ def test_the_documented_use_of_the_file_runs(files, tmp_path, monkeypatch, capsy
 
 def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
     out = tmp_path / "model.pt2"
-    assert command(runs["wide"], "--torch", out).exit_code == 0
+    assert command(runs["wide"], out).exit_code == 0
     extra = {"debiaspl.json": ""}
     module = torch.export.load(out, extra_files=extra).module()
     assert json.loads(json.loads(extra["debiaspl.json"])["classes"]) == ["china", "flower"]
@@ -119,9 +119,9 @@ def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
 
 
 def test_nothing_to_write_and_no_model(run, tmp_path):
-    assert "expected --onnx FILE, --torch FILE, or both" in command(run).stderr
-    assert "is not a run of debiaspl" in command(tmp_path, "--onnx", tmp_path / "x.onnx").stderr
-    assert "does not exist" in command(run, "--onnx", tmp_path / "x.onnx", "--check", tmp_path / "nowhere").stderr
+    assert "Expected names in .onnx or .pt2" in command(run, tmp_path / "model").stderr
+    assert "is not a run of debiaspl" in command(tmp_path, tmp_path / "x.onnx").stderr
+    assert "does not exist" in command(run, tmp_path / "x.onnx", "--check", tmp_path / "nowhere").stderr
     assert list(tmp_path.iterdir()) == []
 
 

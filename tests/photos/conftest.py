@@ -45,3 +45,9 @@ def flat(tmp_path_factory):
 def start(flat):
     """A start of that folder, and what was said."""
     return flat.parent / "start", pretrain(flat, flat.parent / "start")
+
+
+@pytest.fixture(autouse=True)
+def no_encoder_installed(monkeypatch):
+    """Without --encoder a small network is trained, whatever is installed on this machine."""
+    monkeypatch.setattr("debiaspl.photos.api.lite0_is_installed", lambda: False)

@@ -6,6 +6,8 @@ pytest.importorskip("transformers")
 
 import debiaspl
 from debiaspl.data import DataError
+from debiaspl.encoders import load_encoder
+from debiaspl.photos import api
 from debiaspl.photos.names import Allowed
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError
@@ -33,7 +35,7 @@ def test_errors_name_the_argument_that_allows_it(tmp_path):
     for number, name in enumerate(["Owl"] * 4 + ["owl"] * 4 + ["day 1"] * 4):
         (tmp_path / name).mkdir(exist_ok=True)
         (tmp_path / name / f"{number:02d}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
-    with pytest.raises(DataError, match=r"allow it: allow_alike=True\."):
+    with pytest.raises(DataError, match=r"allow it: allow_names=True\."):
         debiaspl.train_photos(tmp_path)
     (tmp_path / "labels.csv").write_text("file_name,label\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
     with pytest.raises(DataError, match=r'labels too: folders="use". If only the table counts: folders="ignore"'):
@@ -41,3 +43,31 @@ def test_errors_name_the_argument_that_allows_it(tmp_path):
     Allowed(folders="ignore", python=True).check(survey(tmp_path, None))
     with pytest.raises(ValueError, match=r"^folders is 'maybe', expected use or ignore\."):
         debiaspl.train_photos(tmp_path, folders="maybe")
+
+
+@pytest.mark.parametrize(
+    ("named", "settings", "chosen"),
+    [
+        (None, [], "efficientnet-lite0"),
+        (None, ["steps=3"], "efficientnet-lite0"),
+        (None, ["network=small"], None),
+        (None, ["start="], None),
+        ("none", [], None),
+    ],
+)
+def test_an_encoder_that_is_installed_is_the_default_and_none_trains_from_scratch(
+    place, monkeypatch, named, settings, chosen
+):
+    small = load_encoder(str(place / "encoder"))
+    photos = survey(place / "photos", place / "labels.csv")
+    monkeypatch.setattr(api, "load_encoder", lambda name: small)
+    assert api.encoder_for(photos, "cpu", None) is None  # nothing is installed
+    monkeypatch.setattr(api, "lite0_is_installed", lambda: True)
+    found = api.encoder_for(photos, "cpu", named, settings)
+    assert (found and found[0]) == chosen
+    for device in ("cpu", "cuda"):
+        planned = api.plan(photos, device, named, None, settings)
+        assert (planned.frozen, planned.recipe.network.name == "encoder") == (chosen is not None,) * 2
+    tuned = api.plan(photos, "cuda", str(place / "encoder"), None, ["frozen=false"])
+    assert not tuned.frozen
+    assert (tuned.recipe.teacher, tuned.recipe.network.settings["frozen"]) == ("average", False)

@@ -9,11 +9,9 @@ from safetensors.torch import load_file
 
 from debiaspl.photos import run
 from debiaspl.photos import start as start_module
-from debiaspl.photos.api import plan
 from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
 from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
-from debiaspl.training.method import with_method
 from tests.photos.digits import write_digits
 from tests.photos.test_choose import made
 from tests.photos.user import debiaspl
@@ -128,20 +126,3 @@ def test_a_run_that_was_begun_without_is_not_gone_on_with(photos, tmp_path):
     ran = train(photos, tmp_path / "run", "--resume")
     assert ran.exit_code == 1
     assert "(start: no" in ran.output
-
-
-def test_the_time_is_told_before_there_is_a_start(tmp_path):
-    """The recipe of a GPU begins with a classifier of the start's features, which are not there yet."""
-    photos = made(5, 5, unlabeled=AUTOMATIC_FROM["cuda"])
-    recipe, start = choose_with_start(photos, "cuda", None, [], tmp_path / "run")
-    assert start is not None
-    assert recipe.first_classifier == "graph"
-    timed = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            "debiaspl.photos.duration._seconds_a_step", lambda recipe, *others: timed.append(recipe) or 0.01
-        )
-        planned = plan(photos, "cuda", out=tmp_path / "run")
-        assert "1 of 2" in planned.words()
-    assert [(one.start, one.first_classifier) for one in timed[1:]] == [("", "random")]
-    assert with_method(recipe, "supervised").first_classifier == "random"  # from the labels alone

@@ -94,7 +94,7 @@ def test_what_is_chosen(place):
     small, wide = choose(photos, "cpu"), choose(photos, "cuda")
     assert (small.network.name, small.image_size) == ("small", 32)
     assert (wide.network.name, wide.image_size) == ("resnet9", 64)
-    frozen, tuned = (choose(photos, device, ("x", encoder)) for device in ("cpu", "cuda"))
+    frozen, tuned = (choose(photos, "cuda", ("x", encoder), frozen=kept) for kept in (True, False))
     assert frozen.network.settings["frozen"]
     assert "frozen" not in tuned.network.settings
     assert frozen.image_size == tuned.image_size == encoder.image_size
@@ -128,7 +128,7 @@ def test_small_photos_are_enlarged_for_an_encoder(side, device, size):
 
 def test_an_image_size_acts_or_is_refused(place):
     photos, folder = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
-    encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
+    _, encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
     recipe = choose(photos, "cpu", (folder, encoder)).changed(image_size=48)
     assert encoder.image_size == recipe.image_size == recipe.network.settings["architecture"]["image_size"] == 48
     assert " at 48 x 48 pixels. " in plan(photos, "cpu", str(place / "encoder"), None, ["image_size=48"]).words()

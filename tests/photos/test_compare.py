@@ -6,7 +6,7 @@ import shutil
 import pytest
 import torch
 
-from debiaspl.photos.matrix import base_recipe
+from debiaspl.photos.choose import base_recipe
 from debiaspl.photos.survey import survey
 from tests.photos.user import debiaspl
 
@@ -58,7 +58,7 @@ def test_a_gpu_is_refused_for_frozen_features_and_chooses_another_network_otherw
     ("options", "message"),
     [
         (("--encoder", "efficientnet-lite0"), "--labels, --folders and --encoder are for a folder of photos"),
-        (("photos", "--recipe", "digits-10"), "photos is given, and --data or --recipe too"),
+        (("photos", "--recipe", "digits-10"), "photos is given, and --recipe or --length too"),
     ],
 )
 def test_options_that_belong_to_the_other_kind_are_refused(options, message):

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from debiaspl.features.crosscheck import Candidate, choose
-from debiaspl.photos.check import Check
+from debiaspl.photos.check import Check, Outcome
 from debiaspl.photos.describe import caption, handed_out, rows, verdict
 from debiaspl.photos.duration import in_words
-from debiaspl.photos.outcome import Outcome
 
 
 def candidate(name, right, folder="", total=40):

@@ -193,7 +193,7 @@ def test_folders_that_may_be_no_class(tmp_path, caplog):
     words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
     with pytest.raises(ValueError, match=words):
         refuse_doubtful(found)
-    Allowed(False, True, None).check(found)
+    Allowed(True).check(found)
 
 
 def test_class_folders_beside_a_table_are_asked_about(tmp_path):
@@ -211,7 +211,7 @@ def test_class_folders_beside_a_table_are_asked_about(tmp_path):
     assert both.protocol["folders"] is True
     ran = debiaspl("train", photos, "--labels", tmp_path / "t.csv", "--folders", "maybe", "--out", tmp_path / "run")
     assert ran.output == "error: --folders is 'maybe', expected use or ignore.\n"
-    Allowed(False, True, "ignore").check(found)
+    Allowed(True, "ignore").check(found)
     ran = debiaspl("compare", photos, "--labels", tmp_path / "t.csv", "--out", tmp_path / "run")
     assert "no label to 7 photos in folders named like its classes" in ran.output
 

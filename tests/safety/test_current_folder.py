@@ -43,7 +43,9 @@ def test_a_photo_folder_executes_nothing_when_it_streams(tmp_path):
     plant(photos)
     (photos / "unlabeled").mkdir()
     settings = [word for each in (*SHORT, "stream=true") for word in ("--set", each)]
-    ended = run(photos, "train", ".", "--device", "cpu", "--workers", "1", "--out", "../run", *settings)
+    ended = run(
+        photos, "train", ".", "--encoder", "none", "--device", "cpu", "--workers", "1", "--out", "../run", *settings
+    )
     assert executed(photos) == []
     assert ended.returncode == 0, ended.stderr
 

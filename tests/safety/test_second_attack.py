@@ -42,7 +42,7 @@ def test_a_missing_value_is_not_a_class(tmp_path, label):
     photos = survey(tmp_path, None)
     with pytest.raises(DataError, match=f"{label!r}".replace("?", r"\?")):
         Allowed(folders="ignore").check(photos)
-    Allowed(doubtful=True, folders="ignore").check(photos)
+    Allowed(True, folders="ignore").check(photos)
     y = np.array(["cat", "dog", label] * 10, dtype=object if label == "-1" else None)
     if label != "-1":  # NumPy turns ["cat", -1] into strings: that is no label
         with pytest.raises(ValueError, match="no label"):
