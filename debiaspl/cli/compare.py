@@ -136,14 +136,14 @@ def _base_on_photos(
     photos: Path, labels: Path | None, folders: str | None, encoder: str | None, settings: list[str], machine: str
 ) -> Any:
     """The recipe that all runs on photos share."""
-    from debiaspl.photos.api import encoder_for
+    from debiaspl.photos.api import encoder_or_none
     from debiaspl.photos.choose import base_recipe
     from debiaspl.photos.names import Allowed
     from debiaspl.photos.survey import survey
 
     found = survey(photos, labels, folders=folders == "use")
     Allowed(True, folders).check(found)
-    return base_recipe(found, encoder_for(found, "cpu", encoder, settings), machine)
+    return base_recipe(found, encoder_or_none(found, "cpu", encoder, settings), machine)
 
 
 def _for_runs(planned: Any, machine: str, asked: str | None) -> str:

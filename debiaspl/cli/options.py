@@ -27,6 +27,7 @@ def flag(name: str, help: str, **more: Any) -> Any:
 
 
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
+Photos = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")]
 LabelTable = Annotated[
     list[Path] | None, file("Read labels from this table (file_name,label).", "PHOTOS/labels.csv or class folders")
 ]

@@ -98,7 +98,7 @@ def plan(
     resume: bool = False,
 ) -> PhotoPlan:
     """Choose what to train on these photos. ``encoder`` and ``method`` are names."""
-    named = encoder_for(photos, device, encoder, settings)
+    named = encoder_or_none(photos, device, encoder, settings)
     loaded = None if named is None else named[1]
     recipe, start = choose_with_start(photos, device, named, settings, out, resume, method)
     place = out or Path("runs") / recipe.name
@@ -165,10 +165,10 @@ def report_of_photos(place: Path, photos: Path) -> Path:
     return write_report([place], place / "report.html", RECIPES, photos)
 
 
-def encoder_for(
+def encoder_or_none(
     photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()
 ) -> tuple[str, Encoder] | None:
-    """The encoder with its name, at the image size for these photos; None for a network that is trained from scratch.
+    """The encoder with its name; None for a network that is trained from scratch, as ``none`` asks for.
 
     Without a name it is efficientnet-lite0, if that is installed and the settings name no other network and no start.
     """
@@ -177,8 +177,13 @@ def encoder_for(
         name = LITE0
     if name is None or name == "none":
         return None
+    return name, encoder_for(photos, device, name, settings)
+
+
+def encoder_for(photos: Photos, device: str, name: str, settings: Sequence[str] = ()) -> Encoder:
+    """The encoder of this name, at the image size for these photos."""
     encoder = load_encoder(name)
     wanted = wanted_size(settings, encoder)
     if encoder.any_size:
         encoder.image_size = working_size(photos, device, encoder, wanted)
-    return name, encoder
+    return encoder

@@ -61,9 +61,9 @@ def test_an_encoder_that_is_installed_is_the_default_and_none_trains_from_scratc
     small = load_encoder(str(place / "encoder"))
     photos = survey(place / "photos", place / "labels.csv")
     monkeypatch.setattr(api, "load_encoder", lambda name: small)
-    assert api.encoder_for(photos, "cpu", None) is None  # nothing is installed
+    assert api.encoder_or_none(photos, "cpu", None) is None  # nothing is installed
     monkeypatch.setattr(api, "lite0_is_installed", lambda: True)
-    found = api.encoder_for(photos, "cpu", named, settings)
+    found = api.encoder_or_none(photos, "cpu", named, settings)
     assert (found and found[0]) == chosen
     for device in ("cpu", "cuda"):
         planned = api.plan(photos, device, named, None, settings)

@@ -128,7 +128,7 @@ def test_small_photos_are_enlarged_for_an_encoder(side, device, size):
 
 def test_an_image_size_acts_or_is_refused(place):
     photos, folder = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
-    _, encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
+    encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
     recipe = choose(photos, "cpu", (folder, encoder)).changed(image_size=48)
     assert encoder.image_size == recipe.image_size == recipe.network.settings["architecture"]["image_size"] == 48
     assert " at 48 x 48 pixels. " in plan(photos, "cpu", str(place / "encoder"), None, ["image_size=48"]).words()
