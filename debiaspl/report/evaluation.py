@@ -1,12 +1,11 @@
 """The accuracy of a model on photos of known classes, as a table and as JSON."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from debiaspl._chance import wilson
 from debiaspl.data import UNLABELED, DataError
@@ -26,8 +25,8 @@ class FolderEvaluation:
     """Predictions of a model on photos with a known class."""
 
     classes: tuple[str, ...]
-    confusion: NDArray[np.int64]
-    """Rows: true class. Columns: predicted class."""
+    cells: Cells
+    """True and predicted classes."""
     without_label: int
     """Photos of the folder whose class is not known."""
     trained_with: int | None
@@ -39,99 +38,70 @@ class FolderEvaluation:
     """Photos that could not be read -> why."""
 
     @property
-    def cells(self) -> Cells:
-        return Cells.of_dense(self.confusion.tolist())
-
-    @property
     def images(self) -> int:
-        return int(self.confusion.sum())
+        return int(self.cells.count.sum())
 
     @property
     def right(self) -> int:
-        return int(np.trace(self.confusion))
-
-    @property
-    def accuracy(self) -> float:
-        return self.right / self.images
-
-    @property
-    def recall(self) -> dict[str, float]:
-        """Of each class that has photos: the share of them that were recognised."""
-        totals = self.confusion.sum(1)
-        return {
-            name: float(self.confusion[place, place] / totals[place])
-            for place, name in enumerate(self.classes)
-            if totals[place]
-        }
-
-    @property
-    def macro_recall(self) -> float:
-        """The mean over classes: a rare class counts as much as a frequent one."""
-        return float(np.mean(list(self.recall.values())))
-
-    @property
-    def worst(self) -> str:
-        return min(self.recall, key=self.recall.__getitem__)
-
-    def pairs(self) -> list[tuple[str, str, int]]:
-        """True class, predicted class and how often, the most frequent mistake first."""
-        wrong = self.cells.mistakes()
-        found = zip(wrong.true.tolist(), wrong.predicted.tolist(), wrong.count.tolist(), strict=True)
-        return [(self.classes[true], self.classes[taken], count) for true, taken, count in found]
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """A row for each class, in the order of the classes."""
-        first: dict[str, str] = {}
-        for true, taken, count in self.pairs():
-            first.setdefault(true, f"{taken} ({count:,})")
-        made: list[tuple[str, ...]] = []
-        for place, name in enumerate(self.classes):
-            right, total = int(self.confusion[place, place]), int(self.confusion[place].sum())
-            low, high = wilson(right, total)
-            numbers = (
-                ("-", "-") if not total else (f"{100 * right / total:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %")
-            )
-            made.append((name, f"{right:,}", f"{total:,}", *numbers, first.get(name, "")))
-        return made
-
-    def lines(self) -> list[str]:
-        """Sentences with the numbers that are not in the table."""
-        low, high = wilson(self.right, self.images)
-        worst = self.classes.index(self.worst)
-        right, total = int(self.confusion[worst, worst]), int(self.confusion[worst].sum())
-        said = [
-            f"accuracy {100 * self.accuracy:.1f} % ({self.right:,} of {self.images:,}; 95 % interval {100 * low:.1f} "
-            f"to {100 * high:.1f} %), macro recall {100 * self.macro_recall:.1f} %",
-            f"worst class: {self.worst}, {right:,} of {total:,}",
-        ]
-        pairs = [f"{true} mistaken for {taken} ({count:,})" for true, taken, count in self.pairs()[:MOST_PAIRS]]
-        return [*said, f"most frequent mistakes: {'; '.join(pairs)}"] if pairs else said
+        return int(self.cells.right.sum())
 
     def to_json(self) -> dict[str, Any]:
-        totals, taken = self.confusion.sum(1).tolist(), self.confusion.sum(0).tolist()
+        cells = self.cells
+        columns = cells.right.tolist(), cells.of_true.tolist(), cells.of_predicted.tolist()
+        recall = {
+            name: right / images for name, right, images in zip(self.classes, *columns[:2], strict=True) if images
+        }
         return {
             "images": self.images,
             "right": self.right,
-            "accuracy": self.accuracy,
+            "accuracy": self.right / self.images,
             "interval": list(wilson(self.right, self.images)),
-            "macro_recall": self.macro_recall,
-            "worst_class": self.worst,
+            "macro_recall": sum(recall.values()) / len(recall),  # a rare class counts as much as a frequent one
+            "worst_class": min(recall, key=recall.__getitem__),
             "classes": {
-                name: {
-                    "right": int(self.confusion[place, place]),
-                    "images": totals[place],
-                    "predicted": taken[place],
-                    "recall": self.recall.get(name),
-                }
-                for place, name in enumerate(self.classes)
+                name: {"right": right, "images": images, "predicted": predicted, "recall": recall.get(name)}
+                for name, right, images, predicted in zip(self.classes, *columns, strict=True)
             },
-            "confusion": self.confusion.tolist(),
+            "confusion": cells.dense().tolist(),
             "mistakes": [{"true": true, "predicted": taken, "images": count} for true, taken, count in self.pairs()],
             "without_label": self.without_label,
             "trained_with_left_out": self.trained_with,
             "absent": self.absent,
             "unreadable": self.bad,
         }
+
+    def pairs(self) -> list[tuple[str, str, int]]:
+        """True class, predicted class and how often, the most frequent mistake first."""
+        wrong = self.cells.mistakes()
+        rows = zip(wrong.true.tolist(), wrong.predicted.tolist(), wrong.count.tolist(), strict=True)
+        return [(self.classes[true], self.classes[taken], count) for true, taken, count in rows]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A row for each class, in the order of the classes."""
+        first: dict[str, str] = {}
+        for true, taken, count in self.pairs():
+            first.setdefault(true, f"{taken} ({count:,})")
+        rows: list[tuple[str, ...]] = []
+        for name, right, total in zip(
+            self.classes, self.cells.right.tolist(), self.cells.of_true.tolist(), strict=True
+        ):
+            low, high = wilson(right, total)
+            shares = (f"{100 * right / total:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %") if total else ("-", "-")
+            rows.append((name, f"{right:,}", f"{total:,}", *shares, first.get(name, "")))
+        return rows
+
+    def lines(self) -> list[str]:
+        """Sentences with the numbers that are not in the table."""
+        numbers = self.to_json()
+        low, high = numbers["interval"]
+        worst = numbers["classes"][numbers["worst_class"]]
+        lines = [
+            f"accuracy {100 * numbers['accuracy']:.1f} % ({self.right:,} of {self.images:,}; 95 % interval "
+            f"{100 * low:.1f} to {100 * high:.1f} %), macro recall {100 * numbers['macro_recall']:.1f} %",
+            f"worst class: {numbers['worst_class']}, {worst['right']:,} of {worst['images']:,}",
+        ]
+        pairs = [f"{true} mistaken for {taken} ({count:,})" for true, taken, count in self.pairs()[:MOST_PAIRS]]
+        return [*lines, f"most frequent mistakes: {'; '.join(pairs)}"] if pairs else lines
 
 
 def evaluate_folder(
@@ -156,21 +126,21 @@ def evaluate_folder(
     files = [file for file in truth if file not in (seen_before or ())]
     if not files:
         raise DataError(_nothing(photos, len(truth)))
-    confusion = np.zeros((len(model.classes), len(model.classes)), np.int64)
+    known, predicted = np.array([truth[file] for file in files]), np.full(len(files), -1)
     bad: dict[str, str] = {}
     done = 0
     for seen in model.see(model.photos(listing.root, files)):
-        labels: Iterable[int] = seen.probabilities.argmax(-1).tolist()
-        for position, label in zip(seen.positions.tolist(), labels, strict=True):
-            confusion[truth[files[position]], label] += 1
+        predicted[seen.positions.numpy()] = seen.probabilities.argmax(-1).numpy()
         bad |= {files[position]: reason for position, reason in seen.skipped.items()}
         done += len(seen.positions) + len(seen.skipped)
         progress(done, len(files))
-    if not confusion.any():
+    read = predicted >= 0
+    if not read.any():
         raise DataError(f"none of {len(files):,} photos of {photos} with a true class can be read.")
+    cells = Cells.of(known[read], predicted[read], len(model.classes))
     without_label = len(listing.files) - len(truth)
     left_out = None if seen_before is None else len(seen_before)
-    return FolderEvaluation(model.classes, confusion, without_label, left_out, len(listing.absent), bad)
+    return FolderEvaluation(model.classes, cells, without_label, left_out, len(listing.absent), bad)
 
 
 def _nothing(photos: Path, known: int) -> str:

@@ -85,17 +85,6 @@ def test_thresholds(size):
             assert row["accuracy"] is None
 
 
-def test_a_threshold_that_keeps_nothing_has_no_numbers():
-    fields = {"label": np.array([0, 1, 0]), "confidence": np.array([0.5, 0.6, 0.7])}
-    rows = audit(predictions_from(Raw("here", fields))).to_json()["thresholds"]
-    assert (rows[0]["distance"], rows[0]["distance_from"]) == (pytest.approx(1 / 6), "even shares")
-    strict = rows[-1]
-    assert (strict["kept"], strict["kept_share"], strict["never_predicted"]) == (0, 0.0, 2)
-    assert {strict[name] for name in ("distance", "imbalance_ratio", "largest_times_even", "effective_classes")} == {
-        None
-    }
-
-
 @pytest.mark.parametrize("size", SIZES)
 def test_calibration(size):
     data = SIZES[size]
@@ -125,20 +114,6 @@ def test_neighbours_by_cosine_similarity_of_centroids(size):
         assert item.others == nearest
         assert item.similarity == pytest.approx([similarity[number] for number in nearest])
     assert found.without == [number for number in range(size) if number not in centres]
-
-
-def test_without_truth_images_belong_to_the_class_they_are_given():
-    data = SIZES[10]
-    raw = Raw("here", {"label": data.label}, {"embeddings": data.embeddings}, tuple(data.classes))
-    found = audit(predictions_from(raw)).alike
-    assert found is not None
-    assert not found.by_truth
-    first = found.most[0]
-    own, other = (
-        slow.centroid(data.embeddings.tolist(), data.label.tolist(), number)
-        for number in (first.number, first.others[0])
-    )
-    assert first.similarity[0] == pytest.approx(slow.cosine(own, other))
 
 
 @pytest.mark.parametrize("size", [2, 3, 7, 19, 20])
@@ -241,12 +216,6 @@ def test_confused_classes_stand_together():
         assert abs(order.index(one) - order.index(other)) == 1
     assert confusion_order(Cells.of_dense([[3, 0], [0, 3]])) == [0, 1]
     assert confusion_order(Cells.of_dense([[3]])) == [0]
-
-
-def test_classes_that_are_never_confused_keep_their_order():
-    matrix = np.diag(np.full(6, 90))
-    matrix[1, 4] = 3
-    assert confusion_order(Cells.of_dense(matrix.tolist())) in ([0, 1, 4, 2, 3, 5], [0, 4, 1, 2, 3, 5])
 
 
 def test_a_matrix_of_a_page_is_the_matrix_without_zeros():

@@ -78,11 +78,3 @@ def test_thresholds_are_drawn_by_what_stays_meaningful(chromium, tmp_path):
     kept = [int((THOUSAND.confidence >= threshold).sum()) for threshold in THRESHOLDS]
     path = thousand.evaluate("document.querySelector('#thresholds .plot path').getAttribute('d')")
     assert len(path.split("L")) == sum(count >= 1000 for count in kept) < len(kept)
-
-
-def test_a_correction_that_changes_nothing_is_told_on_the_page(chromium, tmp_path):
-    sure = np.eye(4, dtype=np.float32)[np.arange(40) % 4] * 30
-    page = opened(chromium, tmp_path, audit_page(audit(predictions_from(Raw("here", {}, {"logits": sure})))))
-    assert "No label would change" in page.evaluate("document.getElementById('change').innerText")
-    assert page.evaluate("document.querySelectorAll('#change .images li').length") == 0
-    page.close()

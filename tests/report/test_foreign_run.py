@@ -36,7 +36,7 @@ def test_pictures_are_shown_only_from_a_folder_that_was_named(tmp_path, more):
     assert ("data:image/webp" in (tmp_path / "page.html").read_text()) == bool(more)
 
 
-@pytest.mark.parametrize("data", ["~/photos", "/etc", ".", 7, None, ["digits"], {}])
+@pytest.mark.parametrize("data", ["~/photos", "/etc", 7, ["digits"]])
 def test_what_is_no_known_set_finds_nothing(tmp_path, data):
     assert images_of_run(foreign(tmp_path, data)) is None
 

@@ -9,7 +9,7 @@ import pytest
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page, runs_values
 from debiaspl.report.runs.curves import POINTS, curves
-from debiaspl.training import RunError, train
+from debiaspl.training import train
 from tests.report.chromium import needs_chromium
 from tests.report.made import HOSTILE
 from tests.report.test_runs import LOG, begun
@@ -50,19 +50,6 @@ def test_of_several_runs_it_is_told_whose_it_is_and_how_many(tmp_path):
     (finding,) = runs_values(runs, RECIPES)["findings"]
     assert finding["fact"].startswith("DebiasPL, seed 3: All features are alike")
     assert finding["fact"].endswith(" This holds for 2 of 3 runs.")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"health": [1]}, "'health' in line 1 is not names with numbers"),
-        ({"health": {"rank": "high"}}, "'health' in line 1 is not names with numbers"),
-        ({"warning": "collapsed"}, "'warning' in line 1 is not a kind, a fact and what to do"),
-    ],
-)
-def test_a_damaged_line_is_refused(tmp_path, change, message):
-    with pytest.raises(RunError, match=message):
-        read_run(begun(tmp_path / "run", [measured(0, **change)]))
 
 
 @needs_chromium

@@ -133,11 +133,6 @@ def test_a_missing_run_is_no_refused_pair():
         )
 
 
-def test_one_seed_has_no_spread():
-    made = Matrix([7], {"uda": {"none": runs(0.5)}}, {"uda": {}}, {"uda": "none"}, ["none"])
-    assert made.tables()[0][1] == ("uda", "50.0", "50", "10")
-
-
 @pytest.mark.parametrize("algorithm", ["uda", "mine.py:FallingThreshold", "my/own/algorithms/mine.py:FallingThreshold"])
 @pytest.mark.parametrize("correction", ["debiaser", "debiaser+logit-adjustment+balanced-softmax"])
 def test_no_number_is_cut_at_80_columns(algorithm, correction):
