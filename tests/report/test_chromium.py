@@ -281,7 +281,7 @@ def test_the_matrix_zooms_to_a_class(thousand):
 def test_two_methods_stand_side_by_side_in_one_order(chromium, pages, runs):
     page = chromium.page(pages["runs"])
     captions = page.evaluate("[...document.querySelectorAll('#confusion figcaption')].map(one => one.textContent)")
-    assert captions == ["supervised", "FixMatch", "DebiasPL"]
+    assert captions == ["supervised", "fixmatch", "debiaspl"]
     rows = page.evaluate("[...document.querySelector('#accuracy table').rows].map(row => row.cells[2].textContent)")
     for method, shown in zip(("supervised", "fixmatch", "debiaspl"), rows[1:], strict=True):
         values = [json.loads((runs / f"{method}-seed{seed}/results.json").read_text())["accuracy"] for seed in (0, 1)]
@@ -291,7 +291,7 @@ def test_two_methods_stand_side_by_side_in_one_order(chromium, pages, runs):
     choose = "document.querySelector('#pseudo select')"
     page.evaluate(f"{choose}.value = '1'; {choose}.dispatchEvent(new Event('change'))")
     titles = page.evaluate("[...document.querySelectorAll('#pseudo .pair figcaption')].map(one => one.textContent)")
-    assert "Pseudo-labels of FixMatch, seed 1: a row is a class" in titles
-    assert "Pseudo-labels of DebiasPL, seed 0: a row is a class" in titles
+    assert "Pseudo-labels of fixmatch, seed 1: a row is a class" in titles
+    assert "Pseudo-labels of debiaspl, seed 0: a row is a class" in titles
     assert page.errors() == []
     page.close()

@@ -47,43 +47,43 @@ def fixmatch(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "results", "expected"),
     [
-        (["steps=30"], {}, ["steps: 90 (FixMatch) against 30 (DebiasPL)"]),
+        (["steps=30"], {}, ["steps: 90 (fixmatch) against 30 (debiaspl)"]),
         (
             ["labeled_batch=8", "unlabeled_batch=16"],
             {},
             [
-                "labeled images a step: 32 (FixMatch) against 8 (DebiasPL)",
-                "unlabeled images a step: 96 (FixMatch) against 16 (DebiasPL)",
+                "labeled images a step: 32 (fixmatch) against 8 (debiaspl)",
+                "unlabeled images a step: 96 (fixmatch) against 16 (debiaspl)",
             ],
         ),
-        (["data=other"], {}, ["data: digits (FixMatch) against other (DebiasPL)"]),
+        (["data=other"], {}, ["data: digits (fixmatch) against other (debiaspl)"]),
         (
             ["per_class=4"],
             {"labels": [4, 4]},
             [
-                "which images are labeled, per class: 1 (FixMatch) against 4 (DebiasPL)",
-                "labels: 2 (FixMatch) against 8 (DebiasPL)",
+                "which images are labeled, per class: 1 (fixmatch) against 4 (debiaspl)",
+                "labels: 2 (fixmatch) against 8 (debiaspl)",
             ],
         ),
         (
             ["labeled_also_unlabeled=false"],  # of the other run the default, which its recipe does not spell out
             {},
-            ["which images are labeled, labeled also unlabeled: yes (FixMatch) against no (DebiasPL)"],
+            ["which images are labeled, labeled also unlabeled: yes (fixmatch) against no (debiaspl)"],
         ),
-        (["seed=3"], {}, ["seeds: 0 (FixMatch) against 3 (DebiasPL)"]),
-        ([], {"test": 5}, ["measured on: 4 test images (FixMatch) against 5 test images (DebiasPL)"]),
+        (["seed=3"], {}, ["seeds: 0 (fixmatch) against 3 (debiaspl)"]),
+        ([], {"test": 5}, ["measured on: 4 test images (fixmatch) against 5 test images (debiaspl)"]),
         (
             [],
             {"check": {"kind": "none"}},
-            ["measured on: 4 test images (FixMatch) against 4 labels it was trained with (DebiasPL)"],
+            ["measured on: 4 test images (fixmatch) against 4 labels it was trained with (debiaspl)"],
         ),
-        (["learning_rate=0.5", "flip=true"], {}, ["flip: no (FixMatch) against yes (DebiasPL)", "learning rate: "]),
+        (["learning_rate=0.5", "flip=true"], {}, ["flip: no (fixmatch) against yes (debiaspl)", "learning rate: "]),
         (
             [],
             {"labels": [2, 0]},
-            ["labels: 2 (FixMatch) against 2, spread differently over the classes (DebiasPL)"],
+            ["labels: 2 (fixmatch) against 2, spread differently over the classes (debiaspl)"],
         ),
-        (["average_decay=0.5"], {}, ["average decay: 0.99 (FixMatch) against 0.5 (DebiasPL)"]),
+        (["average_decay=0.5"], {}, ["average decay: 0.99 (fixmatch) against 0.5 (debiaspl)"]),
     ],
 )
 def test_what_makes_a_comparison_unfair_is_told_with_its_numbers(tmp_path, fixmatch, parts, results, expected):
@@ -118,11 +118,11 @@ def test_nothing_is_said_of_one_run_of_real_ones_and_of_defaults_that_are_spelt_
 
 def test_seeds_that_only_one_method_has_and_seeds_that_stand_twice(tmp_path, fixmatch):
     both = [made(tmp_path / str(seed), f"seed={seed}") for seed in (0, 1)]
-    assert told(fixmatch, *both) == ["seeds: 0 (FixMatch) against 0, 1 (DebiasPL)"]
+    assert told(fixmatch, *both) == ["seeds: 0 (fixmatch) against 0, 1 (debiaspl)"]
     (both[1] / "results.json").unlink()  # not measured yet, so not compared
     assert told(fixmatch, *both) == []
-    assert told(fixmatch, both[0], both[0]) == ["seed 0 occurs 2 times (DebiasPL)"]
-    assert told(both[0], both[0], both[0]) == ["seed 0 occurs 3 times (DebiasPL)"]
+    assert told(fixmatch, both[0], both[0]) == ["seed 0 occurs 2 times (debiaspl)"]
+    assert told(both[0], both[0], both[0]) == ["seed 0 occurs 3 times (debiaspl)"]
 
 
 def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, monkeypatch):
@@ -131,7 +131,7 @@ def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, mo
     far = made(tmp_path / "far", f"data={tmp_path / 'photos'}")
     assert told(near, far) == []
     assert told(far, near, fixmatch) == [
-        "data: ./photos/ (FixMatch, data ./photos/; DebiasPL) against digits (FixMatch, data digits)"
+        "data: ./photos/ (fixmatch, data ./photos/; debiaspl) against digits (fixmatch, data digits)"
     ]
     for other, same in ((far, True), (fixmatch, False)):
         assert runs_values([read_run(near), read_run(other)], RECIPES)["same_data"] is same
@@ -146,29 +146,29 @@ def test_an_algorithm_of_ones_own_is_not_executed_to_learn_whether_it_averages(t
     config["recipe"]["algorithm"] = {"name": f"{file}:Mine", "settings": {}}
     (folder / "config.json").write_text(json.dumps(config))
     (found,) = told(fixmatch, folder)
-    assert found.startswith("average decay: 0.99 (FixMatch) against 0.5 (")
+    assert found.startswith("average decay: 0.99 (fixmatch) against 0.5 (")
     assert not trace.exists()
 
 
 def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):
     others = [made(tmp_path / name, f"algorithm={name}", "correction=none") for name in ("uda", "softmatch")]
     (found,) = told(fixmatch, *others, made(tmp_path / "short", "steps=30"))
-    assert found == "steps: 90 (all others) against 30 (DebiasPL)"
+    assert found == "steps: 90 (all others) against 30 (debiaspl)"
 
 
 def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatch):
     short = made(tmp_path / "short", "steps=30")
     values = runs_values([read_run(fixmatch), read_run(short)], RECIPES)
-    assert values["unfair"] == [{"what": "steps", "values": [("90", "FixMatch"), ("30", "DebiasPL")]}]
+    assert values["unfair"] == [{"what": "steps", "values": [("90", "fixmatch"), ("30", "debiaspl")]}]
     first, accuracy = values["findings"][:2]
-    assert first["fact"] == ("These runs differ in more than the method: steps: 90 (FixMatch) against 30 (DebiasPL).")
+    assert first["fact"] == ("These runs differ in more than the method: steps: 90 (fixmatch) against 30 (debiaspl).")
     assert "not from the method" in accuracy["todo"]
     said = CliRunner().invoke(app, ["report", str(fixmatch), str(short), "--out", str(tmp_path / "page.html")])
     assert said.exit_code == 0, said.output
     assert said.stdout == f"The report is {tmp_path / 'page.html'}\n"
     assert said.stderr.splitlines() == [
         "warning: these runs differ in more than the method:",
-        "  steps: 90 (FixMatch) against 30 (DebiasPL)",
+        "  steps: 90 (fixmatch) against 30 (debiaspl)",
     ]
     fair = CliRunner().invoke(app, ["report", str(fixmatch), "--out", str(tmp_path / "fair.html")])
     assert fair.stderr == ""

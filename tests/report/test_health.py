@@ -48,7 +48,7 @@ def test_of_several_runs_it_is_told_whose_it_is_and_how_many(tmp_path):
     runs = [read_run(begun(tmp_path / str(seed), MEASURED, seed=seed)) for seed in (3, 4)]
     runs.append(read_run(begun(tmp_path / "fine", [measured(0), measured(10)], seed=5)))
     (finding,) = runs_values(runs, RECIPES)["findings"]
-    assert finding["fact"].startswith("DebiasPL, seed 3: All features are alike")
+    assert finding["fact"].startswith("debiaspl, seed 3: All features are alike")
     assert finding["fact"].endswith(" This holds for 2 of 3 runs.")
 
 
@@ -77,5 +77,5 @@ def test_a_start_is_measured_by_its_class_means_and_the_next_step_is_a_run_with_
     train(changed(TINY, "algorithm=moco", "correction=none", "memory=32"), tmp_path / "start")
     page = runs_values([read_run(tmp_path / "start")], RECIPES)
     (finding,) = [one for one in page["findings"] if one["part"] == "accuracy"]
-    assert finding["fact"].startswith("The nearest class mean, on features of MoCo, recognises ")
+    assert finding["fact"].startswith("The nearest class mean, on features of moco, recognises ")
     assert finding["todo"] == f"Start a run with labels from it: --set start={tmp_path / 'start'}"

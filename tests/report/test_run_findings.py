@@ -22,11 +22,11 @@ def method(title, off, without=0.0, reference="even shares"):
 
 
 def test_what_to_do_about_pseudo_labels():
-    good, bad, none = method("DebiasPL", 0.05), method("DebiasPL", 0.3), method("supervised", None)
-    other = method("FixMatch", 0.2, 1.5, "true shares")
+    good, bad, none = method("debiaspl", 0.05), method("debiaspl", 0.3), method("supervised", None)
+    other = method("fixmatch", 0.2, 1.5, "true shares")
     facts = {name: _pseudo_labels(best, [other, best])[0] for name, best in zip("gbn", (good, bad, none), strict=True)}
-    assert "FixMatch 20 % (1.5 classes" in facts["g"].fact
-    assert "DebiasPL 5 %" in facts["g"].fact
+    assert "fixmatch 20 % (1.5 classes" in facts["g"].fact
+    assert "debiaspl 5 %" in facts["g"].fact
     assert len({finding.todo for finding in facts.values()}) == 3
     assert _pseudo_labels(none, [none]) == []
 

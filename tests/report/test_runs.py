@@ -90,7 +90,7 @@ def test_the_prior_is_shown_and_the_mean_prediction_where_there_is_none():
 
 def test_runs_are_put_together_by_method(runs):
     methods = methods_of([read_run(folder) for folder in runs_in(runs)])
-    assert [method.title for method in methods] == ["supervised", "FixMatch", "DebiasPL"]
+    assert [method.title for method in methods] == ["supervised", "fixmatch", "debiaspl"]
     results = {
         name: [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text()) for seed in range(2)]
         for name in ("supervised", "fixmatch", "debiaspl")
@@ -110,21 +110,23 @@ def test_runs_are_put_together_by_method(runs):
 def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
     strengths = [begun(tmp_path / str(s), correction=Choice("debiaser", {"strength": s})) for s in (0.25, 0.75)]
     titles = [method.title for method in methods_of([read_run(folder) for folder in strengths])]
-    assert titles == ["DebiasPL, strength 0.25", "DebiasPL, strength 0.75"]
+    assert titles == ["debiaspl, strength 0.25", "debiaspl, strength 0.75"]
 
 
 def test_names_of_methods():
     recipe = RECIPES["digits-10"].to_json()
-    assert method_name(recipe) == "DebiasPL"
-    assert method_name(recipe | {"correction": {"name": "debiaser", "settings": {"strength": 0}}}) == "FixMatch"
-    assert method_name(recipe | {"correction": {"name": "none", "settings": {}}}) == "FixMatch"
-    assert method_name(recipe | {"algorithm": {"name": "supervised", "settings": {}}}) == "supervised"
-    assert method_name(recipe | {"algorithm": {"name": "pseudolabel", "settings": {}}}) == "Pseudo-Label + debiasing"
+    assert method_name(recipe) == "debiaspl"
+    assert method_name(recipe | {"correction": {"name": "debiaser", "settings": {"strength": 0}}}) == "fixmatch"
+    assert method_name(recipe | {"correction": {"name": "none", "settings": {}}}) == "fixmatch"
+    supervised = {"algorithm": {"name": "supervised", "settings": {}}, "correction": {"name": "none", "settings": {}}}
+    assert method_name(recipe | supervised) == "supervised"
+    assert method_name(recipe | {"of another version": 1}) == "fixmatch+debiaser"
+    assert method_name(recipe | {"algorithm": {"name": "pseudolabel", "settings": {}}}) == "pseudolabel+debiaser"
 
 
 def test_the_page_holds_the_numbers_of_the_results(runs):
     values = runs_values([read_run(folder) for folder in runs_in(runs)], RECIPES)
-    assert [method["title"] for method in values["methods"]] == ["supervised", "FixMatch", "DebiasPL"]
+    assert [method["title"] for method in values["methods"]] == ["supervised", "fixmatch", "debiaspl"]
     assert values["classes"] == [str(digit) for digit in range(10)]
     for run in values["runs"]:
         results = json.loads((runs / run["name"] / "results.json").read_text())

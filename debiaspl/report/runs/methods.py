@@ -9,20 +9,13 @@ from typing import Any, Protocol
 
 from debiaspl._chance import wilson
 from debiaspl._shares import EVEN, pseudo_measures
-from debiaspl.algorithms import ALGORITHMS, STARTS
+from debiaspl.algorithms import STARTS
 from debiaspl.report.over_seeds import paired_test, summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Recipe
+from debiaspl.training.method import method_of
 from debiaspl.training.settings import as_text, parse_settings
 
-# Where the class is not called as people call the method.
-TITLES = {
-    "supervised": "supervised",
-    "pseudolabel": "Pseudo-Label",
-    "mean-teacher": "Mean Teacher",
-    "crest": "CReST",
-    "crest+": "CReST+",
-}
 # What does not change what is computed, or changes it only as another seed would.
 WORDS = ("name", "about", "cost", "paper")
 MOST_SETTINGS = 2
@@ -39,7 +32,7 @@ class Method:
 
     @property
     def supervised(self) -> bool:
-        return _from_labels_alone(self.runs[0].recipe)
+        return bool(self.runs[0].recipe["algorithm"]["name"] == "supervised")
 
     @property
     def is_start(self) -> bool:
@@ -111,26 +104,11 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
 
 
 def method_name(recipe: Mapping[str, Any]) -> str:
-    """FixMatch without a correction is FixMatch, with the paper's it is DebiasPL."""
-    algorithm, correction = str(recipe["algorithm"]["name"]), str(recipe["correction"]["name"])
-    known = {**ALGORITHMS, **STARTS}
-    own = known[algorithm].__name__ if algorithm in known else algorithm
-    title = TITLES.get(algorithm, own)
-    if algorithm == "supervised" or plain(recipe):
-        return title
-    if correction == "debiaser":
-        return "DebiasPL" if algorithm == "fixmatch" else f"{title} + debiasing"
-    return f"{title} + {correction}"
-
-
-def plain(recipe: Mapping[str, Any]) -> bool:
-    """Whether the correction changes nothing."""
-    correction = recipe["correction"]
-    return bool(correction["name"] == "none" or correction["settings"].get("strength") == 0)
-
-
-def _from_labels_alone(recipe: Mapping[str, Any]) -> bool:
-    return bool(recipe["algorithm"]["name"] == "supervised")
+    """As ``--method`` knows it: ``debiaspl``, ``fixmatch``, ``remixmatch+debiaser``."""
+    try:
+        return method_of(Recipe.from_json(recipe))
+    except (AttributeError, LookupError, TypeError, ValueError):  # a recipe of another version
+        return f"{recipe['algorithm']['name']}+{recipe['correction']['name']}"
 
 
 def flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +124,11 @@ def flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rank(recipe: Mapping[str, Any]) -> int:
-    return 0 if _from_labels_alone(recipe) else 1 if plain(recipe) else 2
+    """Labels alone, then without a correction, then the rest."""
+    correction = recipe["correction"]
+    if recipe["algorithm"]["name"] == "supervised":
+        return 0
+    return 1 if correction["name"] == "none" or correction["settings"].get("strength") == 0 else 2
 
 
 def _told_apart(name: str, group: list[RunRecord], members: list[list[RunRecord]]) -> str:

@@ -17,9 +17,8 @@ from debiaspl.files import unguarded
 from debiaspl.report.confusion import Cells
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
+from debiaspl.report.runs.methods import method_name
 from debiaspl.report.runs.record import RunRecord, read_run
-from debiaspl.training import Recipe
-from debiaspl.training.method import method_of
 
 SUBFOLDERS = ("supervised", "graph")
 """Where models that a run was compared with are, if they are runs of their own."""
@@ -99,18 +98,11 @@ def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
     if isinstance(told, list) and told and all(_is_candidate(one, size) for one in told):
         return [Model(str(one["name"]), one["confusion"], one.get("chosen") is True) for one in told]
     runs, chosen = compared_runs(run), chosen_folder(run.folder)
-    names = [*(one.name for one in runs[:-1]), _method(run)]
+    names = [*(one.name for one in runs[:-1]), method_name(run.recipe)]
     pairs = [
         (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
     ]
     return [Model(name, confusion, used) for name, used, confusion in pairs if _has_size(confusion, size)]
-
-
-def _method(run: RunRecord) -> str:
-    try:
-        return method_of(Recipe.from_json(run.recipe))
-    except (AttributeError, LookupError, TypeError, ValueError):  # a recipe of another version
-        return run.name
 
 
 def _is_candidate(one: Any, size: int) -> bool:
