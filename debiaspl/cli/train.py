@@ -98,6 +98,8 @@ def _train_recipe(
     folder = out or Path("runs") / chosen.name
     ended = how.resume and Run(folder).results_path.exists()
     note_new_run(how.resume, folder)
+    if is_frozen(chosen):
+        _refuse_tensorboard(how)
     with Run(folder).replacing(chosen, overwrite):
         if is_frozen(chosen):
             results = train_encoded(chosen, folder, how.resume, how.root, how.go_on)
@@ -138,6 +140,8 @@ def _train_photos(
     photos = survey(folder, *table, names.folders == "use")
     names.check(photos)
     planned = plan(photos, find_device(how.device).type, encoder, method, settings, out, how.resume)
+    if planned.frozen:
+        _refuse_tensorboard(how)
     place = planned.place
     with Run(place).replacing(planned.inputs, overwrite):
         begun = Run.at(place, planned.recipe, how.resume).config_path.exists()
@@ -145,12 +149,20 @@ def _train_photos(
         say(photos.each_class())
         note_new_run(how.resume, place)
         say(f"Resuming {place}." if begun else planned.words())
-        outcome = train(planned, how.resume, how.workers, how.go_on, how.eager)
+        outcome = train(planned, how.resume, how.workers, how.go_on, how.eager, how.tensorboard)
     print_table(HEADER, rows(outcome))
     for line in (caption(outcome), verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
         say(line)
     say_skipped(outcome.results)
     say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
+
+
+def _refuse_tensorboard(how: Any) -> None:
+    if how.tensorboard:
+        raise ValueError(
+            "--tensorboard shows the log of training, which a frozen encoder has not: its features are computed once. "
+            "Leave it out, or train the encoder: --set frozen=false."
+        )
 
 
 def say_skipped(results: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from debiaspl._chance import mcnemar
 from debiaspl.data import UNLABELED
 from debiaspl.data.given import fold_of
 from debiaspl.features.fit import FeatureTable, fit_recipe
+from debiaspl.training.evaluate import recall_of
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"
@@ -43,7 +44,7 @@ class Candidate:
     @property
     def recall(self) -> list[float | None]:
         """Recall of each class; None without a checked label."""
-        return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
+        return recall_of(self.confusion)
 
     @property
     def worst_recall(self) -> float:

@@ -21,6 +21,7 @@ from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
 from debiaspl.training import Recipe
 from debiaspl.training.device import find_device
+from debiaspl.training.loop import RunOptions
 from debiaspl.training.settings import split_assignments
 
 AGAIN = "train_photos(..., resume=True)"
@@ -109,13 +110,19 @@ def plan(
 
 
 def train(
-    planned: PhotoPlan, resume: bool = False, workers: int = 2, resume_command: str = AGAIN, eager: bool = False
+    planned: PhotoPlan,
+    resume: bool = False,
+    workers: int = 2,
+    resume_command: str = AGAIN,
+    eager: bool = False,
+    tensorboard: bool = False,
 ) -> Outcome:
-    """Train what was planned into its folder."""
+    """Train what was planned into its folder; ``tensorboard`` is for networks that are trained step by step."""
     recipe, place, device = planned.recipe, planned.place, planned.device
     if planned.frozen and planned.encoder is not None:
         return train_frozen(recipe, planned.encoder.to(device), place, resume, resume_command)
-    return train_networks(recipe, planned.check, place, resume, device, workers, resume_command, eager, planned.start)
+    options = RunOptions(True, device, workers, eager=eager, go_on=resume_command, tensorboard=tensorboard)
+    return train_networks(recipe, planned.check, place, resume, options, planned.start)
 
 
 def train_photos(

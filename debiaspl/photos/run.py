@@ -26,15 +26,16 @@ CHECKS, START = "check", "start"
 """Folders below the run's own."""
 
 
+CONTINUE = RunOptions(resume=True, go_on="train_photos(..., resume=True)")
+"""Runs below a run's folder are always continued."""
+
+
 def train_networks(
     recipe: Recipe,
     check: Check,
     out: Path,
     resume: bool = False,
-    device: str | None = None,
-    workers: int = 2,
-    resume_command: str = "train_photos(..., resume=True)",
-    eager: bool = False,
+    options: RunOptions = CONTINUE,
     start: Recipe | None = None,
 ) -> Outcome:
     """Train the recipe into ``out``, the supervised baseline into ``out/supervised`` and, where labels are
@@ -49,7 +50,6 @@ def train_networks(
         check = _with_what_was_read(check, images, ended)
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
-    options = RunOptions(True, device, workers, eager=eager, go_on=resume_command)
     methods = {("" if one is recipe else name): one for name, one in methods_to_compare(recipe, frozen=False).items()}
     numbered = _Numbered(count_runs(recipe, check), "" if start is None else "2 of 2: ")
     try:
@@ -57,7 +57,7 @@ def train_networks(
             train_as(replace(options, part="1 of 2: learning features"), start, out / START, images)
         results = [_trained(one, out, options, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
-        raise Interrupted(f"Stopped. Resume with: {resume_command}", signal.SIGINT) from None
+        raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
     candidates = tuple(
         Candidate(method_of(one), result["confusion"], frozenset(result["check"].get("right", ())), folder=folder)
         for (folder, one), result in zip(methods.items(), results, strict=True)

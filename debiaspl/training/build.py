@@ -83,21 +83,12 @@ def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> V
     hides = isinstance(strong, Hide)
     if isinstance(stored, Vectors):
         if not hides and not stored.strong:
-            raise ValueError(
-                f"strong is {recipe.strong.name}, which changes images, but these are vectors without their own strong "
-                "views. Use strong=hide, which hides some of their features."
-            )
+            raise ValueError(f"strong is {recipe.strong.name}, which changes images, not vectors. Use strong=hide.")
         if hides and recipe.flip:
-            raise ValueError(
-                "flip is true, but strong=hide makes views of vectors, which cannot be mirrored. "
-                "Use flip=false, or strong views of images: strong=fixmatch."
-            )
+            raise ValueError("flip is true, but these are vectors, which cannot be mirrored. Use flip=false.")
         return VectorViews(0 if hides else stored.strong, strong if hides else None)
     if hides:
-        raise ValueError(
-            "strong is hide, which is for vectors of a frozen encoder, but these are images. "
-            "Use strong=fixmatch, benchmark or cropcolor."
-        )
+        raise ValueError("strong is hide, which is for vectors, but these are images. Use strong=fixmatch.")
     # Images from files are cropped while they are decoded.
     return ImageViews(Weak(flip=recipe.flip, pad=0 if isinstance(stored, LazyImages) else 1 / 8), strong, dtype)
 
@@ -115,20 +106,13 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
             f"{algorithm.correction.needs_pictures} Use another correction, or train the encoder itself: frozen=false."
         )
     if recipe.health_every > 0:
-        raise ValueError(
-            f"health_every is {recipe.health_every}, but the features of a frozen encoder do not change, so there is "
-            "nothing to measure. Use health_every=0."
-        )
-    no_norm = {
-        "average_statistics": recipe.average_statistics,
-        "synchronise_norm": recipe.synchronise_norm,
-        "joint": bool(getattr(algorithm, "joint", False)),
-    }
-    for name in (name for name, asked in no_norm.items() if asked):
-        raise ValueError(
-            f"{name} is true, but it is about batch norm, which a classifier of vectors does not have, so it has no "
-            f"effect. Use {name}=false."
-        )
+        raise ValueError("health_every is set, but features of a frozen encoder do not change. Use health_every=0.")
+    for name in ("average_statistics", "synchronise_norm", "joint"):
+        if getattr(recipe, name, False) or getattr(algorithm, name, False):
+            raise ValueError(
+                f"{name} is true, but it is about batch norm, which a classifier of vectors does not have. "
+                f"Use {name}=false."
+            )
 
 
 def check_labels(recipe: Recipe, task: Task) -> None:
@@ -143,21 +127,17 @@ def check_labels(recipe: Recipe, task: Task) -> None:
     if learns_labels and not recipe.labeled_batch:
         raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
     if recipe.evaluate_every and not task.has_labels:
-        raise ValueError(
-            f"evaluate_every is {recipe.evaluate_every}, but no image has a label to evaluate with. "
-            "Use evaluate_every=0."
-        )
+        raise ValueError("evaluate_every is set, but no image has a label to evaluate with. Use evaluate_every=0.")
 
 
-def check_parts(labeled: int, unlabeled: int, count: int, accumulate: int) -> None:
+def check_parts(labeled: int, unlabeled: int, ranks: int, accumulate: int) -> None:
     """Check that every rank and every piece has as many images: then the mean of their means is that of the batch."""
-    parts, wanted = count * accumulate, ((count, "processes"), (accumulate, "pieces"))
+    parts = ranks * accumulate
     for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
         if size % parts:
-            of = " x ".join(f"{many} {what}" for many, what in wanted if many > 1)
             raise RunError(
-                f"{name} is {size}, which cannot be divided equally among {of}. Use another number of "
-                f"these, or --set {name}={-(-size // parts) * parts}."
+                f"{name} is {size}, which cannot be divided equally among {ranks} processes x {accumulate} pieces. Use "
+                f"another number of these, or --set {name}={-(-size // parts) * parts}."
             )
 
 

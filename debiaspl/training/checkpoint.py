@@ -77,18 +77,14 @@ def read(path: Path) -> Checkpoint:
     except OSError as error:
         raise RunError(f"could not read {path}: {error.strerror or error}.") from error
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({_short(error)}).") from error
+        why = str(error) if isinstance(error, Damaged) else f"{type(error).__name__}: {error}"
+        raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({why}).") from error
     if form != FORMAT:
         raise RunError(f"{path} has format {form!r}, expected {FORMAT}. It is damaged, or of another version.")
-    if type(step) is not int or _NAME.fullmatch(path.name) is None or step != int(path.stem.partition("-")[2]):
-        raise RunError(
-            f"{path} contains the checkpoint of step {step!r}, which is not that of its name. It is damaged."
-        )
+    named = _NAME.fullmatch(path.name)
+    if type(step) is not int or named is None or step != int(named[1]):
+        raise RunError(f"{path} is damaged: it contains the checkpoint of step {step!r}.")
     return Checkpoint(step, tensors, facts)
-
-
-def _short(error: Exception) -> str:
-    return str(error) if isinstance(error, Damaged) else f"{type(error).__name__}: {error}"
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:

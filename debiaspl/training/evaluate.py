@@ -39,11 +39,6 @@ class Evaluation:
         counts: list[list[int]] = torch.bincount(cells, minlength=classes**2).reshape(classes, classes).tolist()
         return counts
 
-    @property
-    def recall(self) -> list[float | None]:
-        """Recall of each class: the share of its images that are predicted correctly; None without images."""
-        return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
-
     def to_csv(self) -> str:
         """``file_name,label,confidence,truth``, one line per image."""
         lines = [csv_line(["file_name", "label", "confidence", "truth"])]
@@ -52,6 +47,11 @@ class Evaluation:
         for name, label, confidence, truth in zip(*columns, strict=True):
             lines.append(csv_line([name, names[label], f"{confidence:.6f}", names[truth]]))
         return "".join(lines)
+
+
+def recall_of(confusion: list[list[int]]) -> list[float | None]:
+    """Recall of each class: the share of its images that are predicted correctly; None without images."""
+    return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(confusion)]
 
 
 def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:

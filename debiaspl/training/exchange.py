@@ -59,13 +59,9 @@ def exchanged(losses: Losses) -> nn.Module:
     # Buffers are combined where they are updated; broadcasting them would keep only those of the first rank.
     newer = "forward_sync_buffers" in signature(DistributedDataParallel).parameters
     keep_buffers: dict[str, Any] = {"forward_sync_buffers" if newer else "broadcast_buffers": False}
-    return _warmed_up(DistributedDataParallel(losses, **keep_buffers))
-
-
-def _warmed_up(module: DistributedDataParallel) -> DistributedDataParallel:
-    """Run one empty pass. After its first pass DistributedDataParallel groups gradients again, in the order in which
-    they arrived, and sums depend on the grouping: a resumed run would begin with other sums than one that was never
-    stopped."""
+    module = DistributedDataParallel(losses, **keep_buffers)
+    # After its first pass it groups gradients again, in the order in which they arrived, and sums depend on the
+    # grouping: without an empty pass a resumed run would begin with other sums than one that was never stopped.
     module(None)["nothing"].backward()
     return module
 
@@ -85,13 +81,7 @@ def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Ten
         def part(rows: Tensor, number: int = number) -> Tensor:
             return rows.tensor_split(count)[number]
 
-        piece = replace(
-            batch,
-            labeled=part(batch.labeled),
-            labels=part(batch.labels),
-            weak=tuple(map(part, batch.weak)),
-            strong=tuple(map(part, batch.strong)),
-            labeled_strong=tuple(map(part, batch.labeled_strong)),
-            positions=part(batch.positions),
-        )
-        yield piece, part(truth)
+        parts: dict[str, Any] = {name: part(getattr(batch, name)) for name in ("labeled", "labels", "positions")}
+        for name in ("weak", "strong", "labeled_strong"):
+            parts[name] = tuple(map(part, getattr(batch, name)))
+        yield replace(batch, **parts), part(truth)

@@ -27,20 +27,26 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
 
     Every rank computes the same, and uses the result of the first.
     """
-    _check(recipe, network, task)
-    seer = deepcopy(network).eval()
-    if recipe.first_classifier == TEXT:
-        weight, bias = _of_text(recipe, seer, task)
+    kind = recipe.first_classifier
+    if not find("algorithm", recipe.algorithm.name).learns_labels:
+        raise ValueError(
+            f"first_classifier is {kind}, but {recipe.algorithm.name} learns only features and trains no classifier. "
+            "Use first_classifier=random."
+        )
+    _check_features(recipe, network, task, f"first_classifier is {kind}")
+    encoder = deepcopy(network).eval()
+    if kind == TEXT:
+        weight, bias = _of_text(recipe, encoder, task)
         return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
-    known, labels = _features(seer, task.labeled)
-    if recipe.first_classifier == MEANS:
-        mean = _features(seer, _some(task.unlabeled))[0].mean(0)
-        head = class_means(network.head, known, labels, mean)
+    labeled, labels = _features(encoder, task.labeled)
+    if kind == MEANS:
+        mean = _features(encoder, _some(task.unlabeled))[0].mean(0)
+        head = class_means(network.head, labeled, labels, mean)
     else:
-        known_and_not, given, graph, spread = _spread(known, labels, seer, task)
+        features, given, graph, spread = _spread(labeled, labels, encoder, task)
         label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
-        head = as_classifier(network.head, weights, known_and_not - graph.mean, graph.mean)
+        head = as_classifier(network.head, weights, features - graph.mean, graph.mean)
     return with_finite_bias(head)
 
 
@@ -58,28 +64,28 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     Every rank computes the same, and uses the result of the first.
     """
     _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
-    seer, chosen = deepcopy(network).eval(), _some(task.unlabeled)
-    known, labels = _features(seer, task.labeled)
-    _, _, graph, spread = _spread(known, labels, seer, task)
+    encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled)
+    labeled, labels = _features(encoder, task.labeled)
+    _, _, graph, spread = _spread(labeled, labels, encoder, task)
     # Uniform for a file that cannot be read.
     probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
     if len(chosen) == len(task.unlabeled):
-        places = torch.cat([seen.positions for seen in predict_set(seer, chosen, BATCH)])
-        probabilities[places.cpu()] = spread[len(known) :]
+        places = torch.cat([seen.positions for seen in predict_set(encoder, chosen, BATCH)])
+        probabilities[places.cpu()] = spread[len(labeled) :]
     else:  # the graph has only some of them, and all get the labels of their neighbours in it
-        for seen in predict_set(seer, task.unlabeled, BATCH):
+        for seen in predict_set(encoder, task.unlabeled, BATCH):
             probabilities[seen.positions.cpu()] = graph.carried(spread, seen.features.float())
     confidence, label = probabilities.max(-1)
     where = task.unlabeled.labels.device
     return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
 
 
-def _spread(known: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
+def _spread(labeled: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
     """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; the graph;
     and the propagated probabilities."""
-    unknown, _ = _features(network, _some(task.unlabeled))
-    features = torch.cat((known, unknown))
-    given = torch.cat((labels, labels.new_full((len(unknown),), UNLABELED)))
+    unlabeled, _ = _features(network, _some(task.unlabeled))
+    features = torch.cat((labeled, unlabeled))
+    given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
     graph = Graph.of(features)
     return features, given, graph, graph.spread(given, task.labeled.num_classes)
 
@@ -94,9 +100,9 @@ def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tens
         )
     read = text_classifier(source, task.labeled.classes)
     length = float(_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
-    found = text_head(read, torch.zeros(network.num_features), 1.0, length)
+    weight, bias = text_head(read, torch.zeros(network.num_features), 1.0, length)
     device = network.head.weight.device
-    return found[0].to(device), found[1].to(device)
+    return weight.to(device), bias.to(device)
 
 
 def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float) -> tuple[Tensor, Tensor]:
@@ -119,29 +125,20 @@ def _some(images: ImageSet) -> ImageSet:
     return images if every == 1 else images.select(torch.arange(0, len(images), every))
 
 
-def _check(recipe: Recipe, network: Network, task: Task) -> None:
-    if not find("algorithm", recipe.algorithm.name).learns_labels:
-        raise ValueError(
-            f"first_classifier is {recipe.first_classifier}, but {recipe.algorithm.name} learns only features and "
-            "trains no classifier. Use first_classifier=random."
-        )
-    _check_features(recipe, network, task, f"first_classifier is {recipe.first_classifier}")
-
-
 def refuse_random_features(recipe: Recipe) -> None:
     """Raise if a first classifier would be made from random features, before anything is built."""
-    if recipe.first_classifier != RANDOM and not (recipe.start or recipe.network.name == "encoder"):
-        raise ValueError(_random_features(f"first_classifier is {recipe.first_classifier}"))
+    trained = recipe.first_classifier == RANDOM or bool(recipe.start) or recipe.network.name == "encoder"
+    _refuse_random(trained, f"first_classifier is {recipe.first_classifier}")
 
 
 def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
     pretrained = type(network).load_pretrained is not Network.load_pretrained
-    if not (recipe.start or task.labeled.is_encoded or pretrained):
-        raise ValueError(_random_features(what))
+    _refuse_random(bool(recipe.start) or task.labeled.is_encoded or pretrained, what)
 
 
-def _random_features(what: str) -> str:
-    return (
-        f"{what}, but the network starts with random weights, whose features carry no information. Use a start, "
-        "--set start=RUN, or a pretrained encoder."
-    )
+def _refuse_random(trained: bool, what: str) -> None:
+    if not trained:
+        raise ValueError(
+            f"{what}, but the network starts with random weights, whose features carry no information. Use a start, "
+            "--set start=RUN, or a pretrained encoder."
+        )

@@ -120,7 +120,7 @@ class ProgressLine:
         self.unit, self.part, self.shown = unit, part, shown
         self._stream = sys.stderr if stream is None else stream
         self._started = time.monotonic()
-        self._health: list[str] = []
+        self._health: list[str] = []  # the latest measurement, until the next one
         self._console: Console | None = None
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
@@ -133,7 +133,8 @@ class ProgressLine:
         if "distance" in record:
             parts.append(f"off shares {record['distance']:.0%}")
         if "health" in record:
-            self._health = _health(record["health"])
+            measured = record["health"]
+            self._health = [f"rank {measured['rank']:.0f}", f"spread {measured['spread']:.2f}"]
         parts += self._health
         if "warning" in record:
             self.tell(f"warning: {self.name}, step {step:,}: {record['warning']['fact']} {record['warning']['todo']}")
@@ -177,11 +178,6 @@ class ProgressLine:
     def __exit__(self, *error: object) -> None:
         if self._console is not None:
             self._replace_line("")
-
-
-def _health(measured: Mapping[str, Any]) -> list[str]:
-    """The latest measurement, until the next one."""
-    return [f"rank {measured['rank']:.0f}", f"spread {measured['spread']:.2f}"]
 
 
 def _clock(seconds: float) -> str:

@@ -25,7 +25,7 @@ from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.health import Health
 from debiaspl.training.log import Log, NoLog, ProgressLine
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.results import End, about, measured, mode, on_the_test_set, timing, without_labels
+from debiaspl.training.results import WITHOUT_LABELS, End, about, measured, mode, on_the_test_set, timing
 from debiaspl.training.run import Run
 from debiaspl.training.signals import stop_requests
 from debiaspl.training.step import Step
@@ -161,6 +161,7 @@ def _train(
     files = _files(recipe, step)
     # Files are only read by new runs: later, some machines may no longer have them.
     _check_alike(origin if saved is not None else {**origin, **files}, group)
+    number, seconds_before, log_length = 0, 0.0, 0
     if saved is not None:
         begun = saved.facts["files"]
         _check_origin(saved, origin, run)
@@ -168,7 +169,7 @@ def _train(
         files = begun
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
-    number, seconds_before, log_length = _place(saved)
+        number, seconds_before, log_length = saved.step, saved.facts["seconds"], saved.facts["log_length"]
     started = time.monotonic()
 
     def seconds() -> float:
@@ -226,7 +227,7 @@ def _train(
     predict = partial(evaluate, model, group=group)
     # Every rank measures, although only the first needs the result: each predicts its share.
     labels = step.task.has_labels
-    ending = options.end(predict, step.task) if labels else without_labels(predict, step.task)
+    ending = options.end(predict, step.task) if labels else WITHOUT_LABELS
     if labels and not step.algorithm.learns_labels:
         ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
     elif labels and step.algorithm.classifier() is not None:
@@ -276,11 +277,6 @@ def _check_files(begun: dict[str, str], now: dict[str, str], run: Run) -> None:
                 f"the {name} with which {run.folder} was started has changed. The run has its weights and does not "
                 "need the file: restore the old one, move the new one away, or start another run with it."
             )
-
-
-def _place(saved: Checkpoint | None) -> tuple[int, float, int]:
-    """Completed steps, seconds and bytes of the log so far."""
-    return (0, 0.0, 0) if saved is None else (saved.step, saved.facts["seconds"], saved.facts["log_length"])
 
 
 def _check_alike(origin: dict[str, str], group: Group) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from debiaspl.training.parts import PARTS, find, is_importable, settings_of
-from debiaspl.training.recipe import Choice, Recipe
+from debiaspl.training.parts import PARTS, find, is_importable
+from debiaspl.training.recipe import Choice, Recipe, with_defaults
 
 DEBIASPL = "debiaspl"
 """FixMatch with the Debiaser, the default."""
@@ -80,9 +80,6 @@ def _is_margins(correction: Choice) -> bool:
 
 
 def _value(recipe: Recipe, key: str) -> Any:
-    """The value of a part's setting, or its default."""
+    """The value of a part's setting, or its default; None if no part has it."""
     owner = recipe.owner(key)
-    if owner is None:
-        return None
-    choice: Choice = getattr(recipe, owner)
-    return choice.settings.get(key, settings_of(owner, choice.name)[key])
+    return None if owner is None else with_defaults(owner, getattr(recipe, owner))[key]

@@ -69,9 +69,11 @@ class Monitor:
         for value in self.sums.values():
             value.zero_()  # in place, because a recorded step adds to these very tensors
         steps = sums["steps"]
-        losses = {name.partition("/")[2]: value / steps for name, value in sums.items() if name.startswith("losses/")}
-        record: dict[str, Any] = {"losses": losses}
-        record |= {name.partition("/")[2]: value / steps for name, value in sums.items() if name.startswith("means/")}
+        means: dict[str, dict[str, Any]] = {"losses": {}, "means": {}}
+        for name in (name for name in sums if "/" in name):
+            group, _, own_name = name.partition("/")
+            means[group][own_name] = sums[name] / steps
+        record: dict[str, Any] = {"losses": means["losses"], **means["means"]}
         if "kept" in sums:
             record["kept"] = sums["kept"] / steps
             record["pseudo_labels"] = sums["counts"]

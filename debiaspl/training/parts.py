@@ -33,8 +33,8 @@ PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "strong": STRONG,
 }
 
-# Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend.
 OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
+"""Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend."""
 
 _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
 """Types of defaults that say which values a setting takes."""
@@ -120,10 +120,7 @@ def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> An
 
 @lru_cache(maxsize=256)
 def _arguments(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Arguments by name; if a constructor passes ``**others`` to its parent, also those of the parent.
-
-    Remembered: hundreds of recipes are checked when the command starts, and name the same few parts.
-    """
+    """Arguments by name; if a constructor passes ``**others`` to its parent, also those of the parent."""
     if isinstance(builder, CompositeBuilder):
         return builder.arguments
     named: dict[str, inspect.Parameter] = {}
@@ -142,8 +139,8 @@ def _checked(kind: str, name: str, builder: type) -> type:
     named = _arguments(builder)
     if kind == "algorithm" and "correction" not in named:
         raise ValueError(
-            f"the constructor of {name} has no argument correction, so no correction would be used. "
-            "Write: def __init__(self, correction=None, ...) and pass it on: super().__init__(correction)."
+            f"the constructor of {name} has no argument correction. Write: def __init__(self, correction=None, ...), "
+            "with super().__init__(correction)."
         )
     without = [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]
     if without:

@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -19,8 +19,7 @@ from debiaspl.training.parts import (
 )
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
-FIRST = ("random", "means", "graph", "text")
-"""Ways to initialise the classifier."""
+CHOICES = {"first_classifier": ("random", "means", "graph", "text"), "teacher": ("auto", "student", "average")}
 DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
 LIST = " For a list: debiaspl list settings RECIPE."
@@ -165,15 +164,10 @@ class Recipe:
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
         if not 0 <= self.arc <= 0.5 and self.arc != HALF_WAVE:
-            raise ValueError(
-                f"arc is {self.arc}, expected a number in [0, 1/2], such as FixMatch's 7/16, or 1 for the half wave."
-            )
-        if self.teacher not in ("auto", "student", "average"):
-            raise ValueError(f"teacher is {self.teacher!r}, expected 'student', 'average' or 'auto'.")
-        if self.first_classifier not in FIRST:
-            raise ValueError(
-                f"first_classifier is {self.first_classifier!r}, expected {', '.join(FIRST[:-1])} or {FIRST[-1]}."
-            )
+            raise ValueError(f"arc is {self.arc}, expected a number in [0, 1/2], or 1 for the half wave.")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}.")
         for part in PARTS:
             choice = getattr(self, part)
             # A recipe may come from an untrusted config.json: reading it must not execute a file that it names.
@@ -257,7 +251,7 @@ class Recipe:
                 values[item.name] = theirs.name
                 kept = self._kept(item.name, theirs.name) if is_importable(item.name, theirs.name) else {}
                 mine = Choice(theirs.name, kept)
-            before, after = _with_defaults(item.name, mine), _with_defaults(item.name, theirs)
+            before, after = with_defaults(item.name, mine), with_defaults(item.name, theirs)
             for key in dict.fromkeys((*after, *before)):
                 if before.get(key) != after.get(key):
                     values[f"{item.name}.{key}"] = after.get(key)
@@ -280,23 +274,22 @@ class Recipe:
         return {key: value for key, value in changed.items() if key in names}
 
     def _unknown(self, parts: Mapping[str, Choice], key: str) -> str:
-        everything = [item.name for item in fields(self)]
-        hint = ""
+        everything, hint = [item.name for item in fields(self)], ""
+        problem = f"recipe {self.name!r} has no setting {key!r}"
         for part, choice in parts.items():
             if is_importable(part, choice.name):
                 everything += settings_of(part, choice.name)
                 if key.startswith(f"{part}."):
-                    return (
-                        f"recipe {self.name!r} has no setting {key!r}: {part} is {choice.name}, which has "
-                        f"{listed(settings_of(part, choice.name))}."
-                    )
+                    return f"{problem}: {part} is {choice.name}, which has {listed(settings_of(part, choice.name))}."
             else:
                 hint = f" For the settings of {choice.name}, name it too: {part}={choice.name}."
-        problem = f"recipe {self.name!r} has no setting {key!r}"
         others = owners(key)
         if others:
+            # Of many names, the first three.
+            named = {part: ", ".join([*names[:3], *["..."] * (len(names) > 3)]) for part, names in others.items()}
+            of = " and of ".join(f"{part}={names}" for part, names in named.items())
             here = " and ".join(f"{part}={parts[part].name}" for part in others)
-            return f"{problem}: it is a setting of {_named(others)}, but here {here}.{hint}{LIST}"
+            return f"{problem}: it is a setting of {of}, but here {here}.{hint}{LIST}"
         close = difflib.get_close_matches(key, everything, n=1)
         return f"{problem}.{f' Did you mean {close[0]}?' if close else hint}{LIST}"
 
@@ -310,13 +303,7 @@ def _owner(parts: Mapping[str, Choice], key: str) -> str | None:
     return None
 
 
-def _with_defaults(part: str, choice: Choice) -> dict[str, Any]:
+def with_defaults(part: str, choice: Choice) -> dict[str, Any]:
     """The settings of a part, with its defaults unless that would execute a file."""
     defaults = settings_of(part, choice.name) if is_importable(part, choice.name) else {}
     return {**defaults, **choice.settings}
-
-
-def _named(parts: Mapping[str, Sequence[str]]) -> str:
-    """``correction=debiaser``; of many names, the first three."""
-    more = {part: ", ..." if len(names) > 3 else "" for part, names in parts.items()}
-    return " and of ".join(f"{part}={', '.join(names[:3])}{more[part]}" for part, names in parts.items())

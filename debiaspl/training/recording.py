@@ -27,23 +27,17 @@ class Inputs:
     def set(self, number: int, progress: float, rate: float, labeled: Drawn, unlabeled: Drawn | None) -> None:
         """Set the inputs of the next step. Nothing waits for the device."""
         drawn = [labeled] if unlabeled is None else [labeled, unlabeled]
-        parts = [
-            torch.tensor([number, progress, rate], dtype=torch.float64),
-            *(part.positions.double() for part in drawn),
-        ]
-        message = torch.cat(parts)
+        schedule = torch.tensor([number, progress, rate], dtype=torch.float64)
+        message = torch.cat([schedule, *(part.positions.double() for part in drawn)])
         there = self._all[: len(message)]
         if there.is_cuda:
             message = message.pin_memory()
         there.copy_(message, non_blocking=True)
         for name, part in zip(("labeled", "unlabeled"), drawn, strict=False):
-            self._take_pictures(name, part.pictures)
-
-    def _take_pictures(self, name: str, pictures: tuple[Tensor, ...]) -> None:
-        if name not in self._pictures:
-            self._pictures[name] = tuple(torch.empty_like(picture) for picture in pictures)
-        for own, picture in zip(self._pictures[name], pictures, strict=True):
-            own.copy_(picture)  # from the same device: a feed has put the pictures there
+            if name not in self._pictures:
+                self._pictures[name] = tuple(map(torch.empty_like, part.pictures))
+            for own, picture in zip(self._pictures[name], part.pictures, strict=True):
+                own.copy_(picture)  # from the same device: a feed has put the pictures there
 
     @property
     def number(self) -> Tensor:

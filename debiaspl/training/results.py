@@ -11,7 +11,7 @@ import torch
 from debiaspl._shares import almost_none, distance, ratio
 from debiaspl._version import __version__
 from debiaspl.data import ImageSet, Task
-from debiaspl.training.evaluate import Evaluation
+from debiaspl.training.evaluate import Evaluation, recall_of
 from debiaspl.training.health import health_results
 from debiaspl.training.monitor import true_counts
 from debiaspl.training.recipe import Recipe
@@ -40,16 +40,6 @@ class Ending:
     def images(self) -> int:
         return sum(map(sum, self.confusion))
 
-    @property
-    def accuracy(self) -> float:
-        """Top-1 accuracy, 0 to 1."""
-        return sum(row[number] for number, row in enumerate(self.confusion)) / self.images
-
-    @property
-    def recall(self) -> list[float | None]:
-        """Recall of each class: the share of its images that are predicted correctly; None without images."""
-        return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(self.confusion)]
-
 
 End = Callable[[Predict, Task], Ending]
 
@@ -63,9 +53,7 @@ def on_the_test_set(predict: Predict, task: Task) -> Ending:
     return Ending(found.confusion, text, found.to_csv(), frozenset(found.skipped), more)
 
 
-def without_labels(predict: Predict, task: Task) -> Ending:
-    """The results of a run that has learned features from images without labels: there is nothing to predict."""
-    return Ending([], "nothing: features were learned without labels, and no image has one", None)
+WITHOUT_LABELS = Ending([], "nothing: features were learned without labels, and no image has one", None)
 
 
 def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], unlabeled: int) -> dict[str, Any]:
@@ -73,10 +61,11 @@ def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], 
     class that it was trained with; without labels nothing is measured."""
     numbers: dict[str, Any] = {}
     if ending.confusion:
+        recall = recall_of(ending.confusion)
         numbers = {
-            "accuracy": ending.accuracy,
-            "recall": ending.recall,
-            "worst_recall": min(recall for recall in ending.recall if recall is not None),
+            "accuracy": sum(row[number] for number, row in enumerate(ending.confusion)) / ending.images,
+            "recall": recall,
+            "worst_recall": min(share for share in recall if share is not None),
             "confusion": ending.confusion,
         }
     return {
@@ -113,7 +102,8 @@ PSEUDO = ("pseudo_accuracy", "pseudo_almost_none", "pseudo_distance", "pseudo_im
 
 def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
     """Results from the log. Lost lines are named by their steps, and so are the numbers that need them."""
-    lines = {step for step in range(1, recipe.steps + 1) if _is_logged(recipe, step)}
+    intervals = recipe.log_every, recipe.evaluate_every or recipe.steps, recipe.steps
+    lines = {step for every in intervals for step in range(every, recipe.steps + 1, every)}
     lost = sorted(lines - {record["step"] for record in log})
     if not lost:
         return pseudo_labels(log, true)
@@ -121,11 +111,6 @@ def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None)
     if 2 * lost[-1] <= recipe.steps:
         return pseudo_labels(log, true) | {"missing": missing}
     return {"missing": missing | {"results.json": list(PSEUDO)}}
-
-
-def _is_logged(recipe: Recipe, step: int) -> bool:
-    evaluated = recipe.evaluate_every and step % recipe.evaluate_every == 0
-    return bool(evaluated) or step % recipe.log_every == 0 or step == recipe.steps
 
 
 def mode(recipe: Recipe, step: Step) -> str:

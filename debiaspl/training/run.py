@@ -32,7 +32,6 @@ _FACTS: dict[str, Any] = {
 }
 """Entries of a checkpoint, in addition to its tensors."""
 _RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list, "test": int}
-"""Some entries of results."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,8 @@ class Run:
             raise RunError(f"{folder} is a file, expected a folder or an unused name. Choose another --out.")
         if run.config_path.exists():
             if not resume:
-                raise RunError(
-                    exists_already(folder, f"a run of recipe {run.recipe().name!r}", resume=True, other=OTHER_OUT)
-                )
+                what = f"a run of recipe {run.recipe().name!r}"
+                raise RunError(exists_already(folder, what, resume=True, other=OTHER_OUT))
             run._check_same(recipe)
         elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
             raise RunError(f"{folder} is not empty and contains no run of debiaspl. Choose another --out.")
@@ -115,10 +113,7 @@ class Run:
                 return results
         except (AttributeError, KeyError, TypeError, ValueError):
             pass
-        raise RunError(
-            f"{self.results_path} is damaged: it does not say what was measured. Remove it, and run again with "
-            "--resume: the run is then measured again."
-        )
+        raise RunError(f"{self.results_path} is damaged. Remove it and use --resume: the run is then measured again.")
 
     def log(self) -> list[dict[str, Any]]:
         """The lines of the log so far."""
@@ -129,21 +124,18 @@ class Run:
         saved = checkpoints.newest(self.folder / "checkpoint")
         if saved is None:
             return None
+        which = f"the checkpoint of step {saved.step} in {self.folder}"
         for name, kind in _FACTS.items():
             if not isinstance(saved.facts.get(name), kind):
-                raise RunError(
-                    f"the checkpoint of step {saved.step} in {self.folder} is damaged: it does not say {name!r}."
-                )
+                raise RunError(f"{which} is damaged: it does not say {name!r}.")
         try:
             begun = Recipe.from_json(saved.facts["recipe"])
         except _NO_RECIPE as error:
-            raise RunError(f"the checkpoint of step {saved.step} in {self.folder} has no recipe: {error}") from error
+            raise RunError(f"{which} has no recipe: {error}") from error
         if _differences(begun, self.recipe()):
-            raise RunError(f"the checkpoint in {self.folder} belongs to another recipe than its config.json.")
+            raise RunError(f"{which} belongs to another recipe than config.json.")
         if saved.step > begun.steps:
-            raise RunError(
-                f"the checkpoint in {self.folder} is of step {saved.step}, but the run has only {begun.steps}."
-            )
+            raise RunError(f"{which} is damaged: the run has only {begun.steps} steps.")
         return saved
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -172,8 +164,5 @@ def _differences(begun: Recipe, asked: Recipe) -> list[str]:
     many GPUs, a resumed run may need twice as many pieces of a batch, so ``accumulate`` does not count."""
     then, now = asked.diff(begun), begun.diff(asked)
     keys = [key for key in now if key != "accumulate" and key.partition(".")[0] not in now.keys() - {key}]
-    return [f"{key.rpartition('.')[2]}: {_shown(then[key])} then, {_shown(now[key])} now" for key in keys]
-
-
-def _shown(value: Any) -> str:
-    return as_text(value) or "not set"
+    shown = [(as_text(then[key]) or "not set", as_text(now[key]) or "not set") for key in keys]
+    return [f"{key.rpartition('.')[2]}: {old} then, {new} now" for key, (old, new) in zip(keys, shown, strict=True)]

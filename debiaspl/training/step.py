@@ -11,14 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms import Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
-from debiaspl.models import (
-    ALGORITHM,
-    Average,
-    Network,
-    first_weights,
-    further_heads,
-    synchronise_norms,
-)
+from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads, synchronise_norms
 from debiaspl.training.build import (
     algorithm_of,
     check_labels,
@@ -109,13 +102,7 @@ class Step:
         self.losses = exchanged(Losses(self.models, self.algorithm))
         # The two streams have different seeds, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
-        self.labeled_images = self.task.labeled
-        self.labeled_views = 1 + self.algorithm.labeled_strong
-        self.labeled = (
-            feed(self.labeled_images, batches[0], self.labeled_views, 2 * recipe.seed, device, workers)
-            if batches[0]
-            else None
-        )
+        self._feed_labeled(self.task.labeled, batches[0])
         seed = 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
@@ -247,15 +234,21 @@ class Step:
         """Move unlabeled images to the labeled ones, with these labels; -1: not this one."""
         self.adopted = labels.to(self.device)
         chosen = (self.adopted >= 0).nonzero().flatten().cpu()
-        self.labeled_images = self.task.labeled
+        images = self.task.labeled
         if len(chosen):
             part = self.task.unlabeled.select(chosen)
             part = replace(part, labels=self.adopted[chosen.to(self.device)], truth=part.truth)
-            self.labeled_images = self.task.labeled.joined(part)
-        size, seed = self.recipe.labeled_batch, 2 * self.recipe.seed
-        self.labeled = feed(self.labeled_images, size, self.labeled_views, seed, self.device, self.workers)
+            images = images.joined(part)
+        self._feed_labeled(images, self.recipe.labeled_batch)
         if self._recording is not None:
             self._recording.forget()  # it uses the previous images
+
+    def _feed_labeled(self, images: ImageSet, batch: int) -> None:
+        self.labeled_images = images
+        self.labeled: Feed | None = None
+        if batch:
+            views, seed = 1 + self.algorithm.labeled_strong, 2 * self.recipe.seed
+            self.labeled = feed(images, batch, views, seed, self.device, self.workers)
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
         """The drawn images; unreadable files are collected by name, for the next line of the log."""

@@ -31,23 +31,20 @@ def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = 
     protocol = PROTOCOLS[recipe.protocol.name](**recipe.protocol.settings)
     if isinstance(protocol, NoLabels) and recipe.validation:
         raise ValueError(f"validation is {recipe.validation}, but there are no labels to hold out. Leave it out.")
-    given = isinstance(protocol, GivenLabels)
+    where = recipe.data, recipe.image_size, recipe.stream
     if data is None and isinstance(protocol, GivenLabels):
-        data = protocol.read(recipe.data, recipe.image_size, recipe.stream)
-    elif data is None and isinstance(protocol, NoLabels):
-        data = protocol.read(recipe.data, recipe.image_size, recipe.stream, root)
+        data = protocol.read(*where)
     elif data is None:
-        data = open_data(recipe.data, recipe.image_size, recipe.stream, root)
-    if isinstance(data, tuple):
+        data = protocol.read(*where, root) if isinstance(protocol, NoLabels) else open_data(*where, root)
+    elif isinstance(data, tuple):
         data = ImageSet.of(*data)
-    if isinstance(data, ImageSet):
-        if isinstance(protocol, GivenLabels):
-            return Task.of_given(data, protocol, recipe.seed, recipe.validation)
-        if isinstance(protocol, NoLabels):
-            return Task.of_unlabeled(data)
-        data = with_test_set(data)
-    elif given:
+    if isinstance(data, ImageSet) and isinstance(protocol, GivenLabels):
+        return Task.of_given(data, protocol, recipe.seed, recipe.validation)
+    if isinstance(data, ImageSet) and isinstance(protocol, NoLabels):
+        return Task.of_unlabeled(data)
+    if isinstance(protocol, GivenLabels):
         raise ValueError("the data have a test set, but the protocol is given, which needs labels of a single folder.")
+    data = with_test_set(data) if isinstance(data, ImageSet) else data
     return Task.of(data, protocol, recipe.seed, recipe.validation)
 
 
@@ -62,14 +59,13 @@ def given_task(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
             "number for each, -1 for none, or None for all of them. For a folder or a known image set, use "
             "replace(recipe, data=...)."
         )
-    if isinstance(data, Task) and (data.labeled.is_encoded or recipe.validation):
-        raise ValueError(
-            "the task contains vectors, but a run needs images. For vectors, use DebiasedClassifier."
-            if data.labeled.is_encoded
-            else f"validation is {recipe.validation}, but a task has its own: Task(..., validation=images)."
-        )
     protocol = recipe.protocol
     if isinstance(data, Task):
+        if data.labeled.is_encoded:
+            raise ValueError("the task contains vectors, but a run needs images. For vectors, use DebiasedClassifier.")
+        if recipe.validation:
+            given = f"validation is {recipe.validation}"
+            raise ValueError(f"{given}, but a task has its own: Task(..., validation=images).")
         protocol = Choice("given" if data.has_labels else "no-labels")
     elif isinstance(data, ImageSet) and bool((data.labels == UNLABELED).any()):
         protocol = Choice("no-labels" if bool((data.labels == UNLABELED).all()) else "given")

@@ -16,7 +16,7 @@ from debiaspl.training import Run, train
 from tests.photos.digits import write_digits
 from tests.photos.starts import SHORT, results
 from tests.photos.user import debiaspl
-from tests.training.test_stream import stop_at
+from tests.training.tiny import stop_at
 
 
 def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start):

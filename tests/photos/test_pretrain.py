@@ -4,7 +4,7 @@ from debiaspl.training import Run
 from tests.photos.digits import write_digits
 from tests.photos.starts import SHORT, pretrain, results, same
 from tests.photos.user import debiaspl
-from tests.training.test_stream import stop_at
+from tests.training.tiny import stop_at
 
 MOCO = "--method", "moco", "--device", "cpu", *SHORT
 

@@ -18,6 +18,7 @@ from debiaspl.photos.choose import choose
 from debiaspl.photos.survey import survey
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.log import ProgressLine
+from debiaspl.training.loop import RunOptions
 from debiaspl.training.method import method_of
 from debiaspl.training.settings import parse_settings
 from tests.encoders.tiny import save
@@ -108,7 +109,9 @@ def test_what_a_gpu_would_do_fine_tunes_the_encoder(kind, place, tmp_path):
     photos = survey(place / "photos", place / "labels.csv")
     chosen = choose(photos, "cuda", (str(folder), encoder), frozen=False)
     few = ["steps=2", "labeled_batch=4", "unlabeled_batch=6", "learning_rate=0.001", "seed=1"]
-    outcome = run.train_networks(parse_settings(chosen, few), check_for(photos), tmp_path / "run", device="cpu")
+    outcome = run.train_networks(
+        parse_settings(chosen, few), check_for(photos), tmp_path / "run", options=RunOptions(True, "cpu")
+    )
     assert outcome.results["mode"] == "fast"
     model = load_model(tmp_path / "run")
     before = dict(encoder.named_parameters())

@@ -1,7 +1,6 @@
 """A checkpoint is proved whole: its tensors, its step and all that it says beside them."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -37,10 +36,9 @@ def test_what_was_saved_is_read(saved):
 def test_a_changed_number_in_the_header_is_found(saved, written, instead):
     """One bit makes 54 of 50: the run would go on with other images."""
     content = saved.read_bytes()
-    changed = content.replace(written, instead)
-    assert changed != content
-    saved.write_bytes(changed)
-    with pytest.raises(RunError, match="does not match its digest"):
+    assert written in content
+    saved.write_bytes(content.replace(written, instead))
+    with pytest.raises(RunError, match="digest"):
         read(saved)
 
 
@@ -60,44 +58,27 @@ def test_a_flipped_bit_is_found_or_changes_nothing(saved):
 
 def test_a_checkpoint_renamed_to_another_step_is_refused(tmp_path, saved):
     saved.rename(tmp_path / "step-000000060.safetensors")
-    with pytest.raises(
-        RunError, match=r"step-000000060\.safetensors contains the checkpoint of step 50.* Delete that file"
-    ):
+    with pytest.raises(RunError, match="step 50"):
         newest(tmp_path)
 
 
-@pytest.mark.parametrize("step", [-4, 50.0, "50", None, True])
+@pytest.mark.parametrize("step", [-4, 50.0, "50", True])
 def test_a_step_that_is_no_number_of_steps_is_refused(tmp_path, step):
     write(tmp_path / "step-000000050.safetensors", {"format": 2, "step": step, "facts": FACTS})
-    with pytest.raises(RunError, match=re.escape(f"checkpoint of step {step!r}")):
+    with pytest.raises(RunError, match="step"):
         read(tmp_path / "step-000000050.safetensors")
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [({"log_length": None}, "'log_length'"), ({"recipe": []}, "'recipe'"), ({"skipped": 3}, "'skipped'")],
+    ("step", "changes", "noun"),
+    [(12, {"log_length": None}, "log_length"), (12, {"recipe": []}, "recipe"), (13, {}, "only 12")],
 )
-def test_facts_of_another_kind_are_refused(tmp_path, changes, message):
+def test_a_checkpoint_that_is_not_of_its_run_is_refused(tmp_path, step, changes, noun):
     train(TINY, tmp_path)
     found = newest(tmp_path / "checkpoint")
-    save_checkpoint(tmp_path / "checkpoint", Checkpoint(found.step, found.tensors, {**found.facts, **changes}))
-    with pytest.raises(RunError, match=f"step 12 .* is damaged: it does not say {message}"):
+    save_checkpoint(tmp_path / "checkpoint", Checkpoint(step, found.tensors, {**found.facts, **changes}))
+    with pytest.raises(RunError, match=noun):
         Run(tmp_path).checkpoint()
-
-
-def test_a_step_after_the_last_one_is_refused(tmp_path):
-    train(TINY, tmp_path)
-    found = newest(tmp_path / "checkpoint")
-    save_checkpoint(tmp_path / "checkpoint", Checkpoint(13, found.tensors, found.facts))
-    with pytest.raises(RunError, match="of step 13, but the run has only 12"):
-        Run(tmp_path).checkpoint()
-
-
-def test_a_checkpoint_of_this_version_without_its_digest_is_refused(tmp_path):
-    path = tmp_path / "step-000000050.safetensors"
-    path.write_bytes(save(TENSORS, metadata={"debiaspl": json.dumps({"format": 2, "step": 50, "facts": FACTS})}))
-    with pytest.raises(RunError, match="digest"):
-        read(path)
 
 
 def test_the_same_content_is_the_same_bytes(tmp_path):
@@ -105,9 +86,13 @@ def test_the_same_content_is_the_same_bytes(tmp_path):
     assert len({path.read_bytes() for path in written}) == 1
 
 
-@pytest.mark.parametrize("header", ["[]", "{}", "7", "null", '{"format": 2}', "[" * 100_000, '{"format": 3}'])
-def test_a_strange_header_is_refused_in_plain_words(tmp_path, header):
+@pytest.mark.parametrize(
+    "header", ["[]", "{}", '{"format": 2}', "[" * 100_000, '{"format": 3, "step": 50, "facts": {}}', None]
+)
+def test_another_header_is_refused(tmp_path, header):
+    """The last one has only lost its digest."""
     path = tmp_path / "step-000000050.safetensors"
-    path.write_bytes(save(TENSORS, metadata={"debiaspl": header}))
+    whole = json.dumps({"format": 2, "step": 50, "facts": FACTS})
+    path.write_bytes(save(TENSORS, metadata={"debiaspl": header or whole}))
     with pytest.raises(RunError, match="damaged"):
         read(path)

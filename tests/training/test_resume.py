@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 import torch
@@ -87,13 +86,6 @@ def test_a_run_cut_at_any_file_it_writes_resumes_to_the_same_bits(tmp_path, monk
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-def test_everything_is_in_the_checkpoint(tmp_path):
-    train(EAGER, tmp_path / "run")
-    names = set(checkpoint.newest(tmp_path / "run" / "checkpoint").tensors)
-    assert "algorithm.correction.prior" in names
-    assert {"student.head.weight", "average.head.weight", "momentum.0", "generator"} <= names
-
-
 def test_a_finished_run_is_not_repeated(tmp_path):
     first = train(TINY, tmp_path / "run")
     changed_at = (tmp_path / "run" / "results.json").stat().st_mtime_ns
@@ -101,64 +93,37 @@ def test_a_finished_run_is_not_repeated(tmp_path):
     assert (tmp_path / "run" / "results.json").stat().st_mtime_ns == changed_at
 
 
-def test_resuming_what_never_began_begins(tmp_path):
-    train(TINY, tmp_path / "fresh")
-    train(TINY, tmp_path / "resumed", resume=True)
-    assert outcome(tmp_path / "fresh") == outcome(tmp_path / "resumed")
-
-
 def test_an_existing_run_is_not_overwritten(tmp_path):
     train(TINY, tmp_path / "run")
     before = outcome(tmp_path / "run")
-    with pytest.raises(RunError, match=r"already contains a run of recipe 'tiny'. Use --resume"):
+    with pytest.raises(RunError, match="already contains"):
         train(TINY, tmp_path / "run")
     assert outcome(tmp_path / "run") == before
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(RunError, match="is not empty and contains no run"):
-        train(TINY, tmp_path)
+    for place in (tmp_path, tmp_path / "thesis.tex"):
+        with pytest.raises(RunError, match="--out"):
+            train(TINY, place)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(RunError, match="is a file, expected a folder"):
-        train(TINY, tmp_path / "thesis.tex")
 
 
 def test_another_recipe_is_refused_by_name_of_what_differs(tmp_path):
     train(TINY, tmp_path / "run")
-    with pytest.raises(RunError, match=r"learning_rate: 0.2 then, 0.1 now"):
+    with pytest.raises(RunError, match="learning_rate"):
         train(changed(TINY, "learning_rate=0.1"), tmp_path / "run", resume=True)
 
 
-def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def flip_a_bit(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-5] ^= 1
-    path.write_bytes(bytes(content))
-
-
-def make_empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def make_foreign(path: Path) -> None:
-    from safetensors.torch import save_file
-
-    save_file({"weight": torch.zeros(3)}, path)
-
-
-@pytest.mark.parametrize("damage", [cut_short, flip_a_bit, make_empty, make_foreign])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_kept(tmp_path, damage):
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_kept(tmp_path):
+    """tests/training/test_checkpoint.py has other damages."""
     train(TINY, tmp_path / "whole")
     train(TINY, tmp_path / "run")
     for name in ("results.json", "model.safetensors"):
         (tmp_path / "run" / name).unlink()
     newest = tmp_path / "run" / "checkpoint" / "step-000000012.safetensors"
-    damage(newest)
-    with pytest.raises(RunError, match=r"step-000000012.* damaged.*Delete that file.*before it is at step 8"):
+    newest.write_bytes(newest.read_bytes()[:-100])
+    with pytest.raises(RunError, match=r"step-000000012.*step 8"):
         train(TINY, tmp_path / "run", resume=True)
     newest.unlink()
     train(TINY, tmp_path / "run", resume=True)
@@ -175,13 +140,6 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path):
         train(TINY, tmp_path / "run", resume=True)
 
 
-def test_a_damaged_config_is_named(tmp_path):
-    train(TINY, tmp_path / "run")
-    (tmp_path / "run" / "config.json").write_text("{")
-    with pytest.raises(RunError, match=r"config.json is damaged"):
-        train(TINY, tmp_path / "run", resume=True)
-
-
 def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeypatch):
     """A real limit on the size of files, which the second checkpoint does not fit in."""
     original = checkpoint.tensor_file
@@ -195,7 +153,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeyp
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
     try:
-        with pytest.raises(files.FileError, match=r"could not write .*step-000000008.*File too large"):
+        with pytest.raises(files.FileError, match="step-000000008"):
             train(TINY, tmp_path / "run")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -206,31 +164,20 @@ def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeyp
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 
 
-def test_a_log_that_cannot_be_written_is_named(tmp_path):
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with Log(tmp_path / "log.jsonl") as log:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
-        try:
-            with pytest.raises(RunError, match=r"could not write .*log.jsonl"):
-                log.write({"step": "x" * 100})
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-
-
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
     run = Run.at(tmp_path / "run", TINY, resume=False)
-    with run.begin(TINY), pytest.raises(RunError, match="another process is training in"):
+    with run.begin(TINY), pytest.raises(RunError, match="another process"):
         train(TINY, tmp_path / "run", resume=True)
     train(TINY, tmp_path / "run", resume=True)
 
 
-def test_a_run_is_not_gone_on_with_on_other_data(tmp_path, monkeypatch):
+def test_a_run_on_other_data_is_not_resumed(tmp_path):
     data = write_folder(tmp_path / "photos")
     recipe = changed(TINY, f"data={data}", "image_size=16", "per_class=2")
     train(recipe, tmp_path / "run")
     (tmp_path / "run" / "results.json").unlink()
     (data / "china" / "another.jpg").write_bytes((data / "china" / "0001.jpg").read_bytes())
-    with pytest.raises(RunError, match=r"not those with which .* was started: files were added"):
+    with pytest.raises(RunError, match="images or labels"):
         train(recipe, tmp_path / "run", resume=True)
 
 
@@ -263,22 +210,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(Path, "mkdir", forbidden)
-    with pytest.raises(RunError, match=r"could not write .*run: Permission denied. Choose another --out"):
+    with pytest.raises(RunError, match="Permission denied"):
         train(TINY, tmp_path / "locked" / "run")
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    target = tmp_path / "results.json"
-    files.write_text(target, "old")
-
-    def failing(file: BinaryIO) -> None:
-        file.write(b"half")
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    with pytest.raises(files.FileError, match=r"could not write .*results.json"):
-        files.write_whole(target, failing)
-    assert target.read_text() == "old"
-    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
 
 
 def test_the_log_drops_lines_that_came_after_the_checkpoint(tmp_path):

@@ -1,12 +1,9 @@
 """Every setting has a line of help, and is named as ``--set`` takes it."""
 
-import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.recipes import recipe as recipe_of
 from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, find, settings_of
@@ -48,40 +45,7 @@ def test_what_is_listed_can_be_typed(name, length):
         assert same == setting.value
 
 
-def said(*arguments: str):
-    return CliRunner().invoke(app, ["list", "settings", *arguments], env={"COLUMNS": "120", "NO_COLOR": "1"})
-
-
-def as_json(*arguments: str) -> dict[str, dict]:
-    return {one["name"]: one for one in json.loads(said(*arguments, "--json").stdout)}
-
-
-def test_the_command_lists_a_recipe():
-    listed = as_json("digits-10")
-    assert listed["steps"] == {
-        "part": "recipe",
-        "name": "steps",
-        "value": 600,
-        "default": 2**19,
-        "help": "Training steps (K).",
-    }
-    assert listed["strength"]["part"] == "correction"
-    lines = said("digits-10").stdout.splitlines()
-    (steps,) = (line.split() for line in lines if line.startswith("steps "))
-    assert steps[:4] == ["steps", "600", "Training", "steps"]
-    assert {"network small", "algorithm fixmatch", "correction debiaser"} <= {line.rstrip() for line in lines}
-
-
-def test_the_command_lists_the_defaults_and_other_parts():
-    listed = as_json()
-    assert listed["steps"]["value"] == listed["steps"]["default"]
-    parts = "algorithm=swav", "correction=ldam", "network=resnet9", "protocol=two-tails", "strong=cropcolor"
-    other = as_json(*(word for part in parts for word in ("--set", part)))
-    assert {"prototypes", "max_margin", "widths", "labeled_max", "grey_share"} <= set(other)
-    assert not {"strength", "depth", "per_class", "draws"} & set(other)
-
-
-def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):
+def test_settings_of_an_algorithm_of_a_file(tmp_path: Path):
     (tmp_path / "mine.py").write_text(
         "from debiaspl.algorithms import FixMatch\n\n\nclass Mine(FixMatch):\n"
         '    """Mine.\n\n    Args:\n        last: the threshold at the end.\n'
@@ -89,6 +53,7 @@ def test_the_command_lists_an_algorithm_of_a_file(tmp_path: Path):
         "    def __init__(self, correction=None, last=0.5, **others):\n"
         "        super().__init__(correction, **others)\n"
     )
-    listed = as_json("--set", f"algorithm={tmp_path}/mine.py:Mine")
-    assert listed["last"]["help"] == "The threshold at the end."
-    assert listed["threshold"]["help"].startswith("Labels less confident than this")
+    recipe = parse_settings(Recipe("mine"), [f"algorithm={tmp_path}/mine.py:Mine"], load_files=True)
+    listed = {one.name: one.help for one in settings(recipe)}
+    assert listed["last"] == "The threshold at the end."
+    assert listed["threshold"].startswith("Labels less confident than this")

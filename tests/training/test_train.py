@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from debiaspl.data import FewLabels, ImageSet, IndexStream, Task, load
-from debiaspl.training import Choice, train
 from debiaspl.training import loop as loop_module
+from debiaspl.training import train
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
 
@@ -32,11 +32,13 @@ def test_a_run_leaves_a_complete_folder(tmp_path):
     assert returned["labels"] == [1] * 10
 
 
-def test_the_same_recipe_gives_the_same_bits(tmp_path):
+def test_the_same_recipe_gives_the_same_bits_and_another_seed_others(tmp_path):
     train(EAGER, tmp_path / "a")
     torch.rand(7)  # what the user draws between runs does not matter
     train(EAGER, tmp_path / "b")
+    train(changed(EAGER, "seed=1"), tmp_path / "c")
     assert outcome(tmp_path / "a") == outcome(tmp_path / "b")
+    assert outcome(tmp_path / "a")[0] != outcome(tmp_path / "c")[0]
 
 
 def test_training_leaves_the_users_random_numbers_alone(tmp_path):
@@ -45,12 +47,6 @@ def test_training_leaves_the_users_random_numbers_alone(tmp_path):
     torch.manual_seed(5)
     train(changed(TINY, "steps=2"), tmp_path / "run")
     assert torch.equal(torch.rand(3), expected)
-
-
-def test_another_seed_is_another_run(tmp_path):
-    train(EAGER, tmp_path / "a")
-    train(changed(EAGER, "seed=1"), tmp_path / "b")
-    assert outcome(tmp_path / "a")[0] != outcome(tmp_path / "b")[0]
 
 
 def test_strength_zero_is_fixmatch_bit_for_bit_over_a_whole_run(tmp_path):
@@ -65,45 +61,16 @@ def test_strength_zero_is_fixmatch_bit_for_bit_over_a_whole_run(tmp_path):
 
 def test_weights_change_and_accuracy_beats_chance(tmp_path):
     """Defect 9: a public fit that never calls backward."""
-    settings = [
-        "steps=150",
-        "labeled_batch=32",
-        "width=8",
-        "per_class=4",
-        "learning_rate=0.1",
-        "average_statistics=true",
-    ]
-    reached = train(changed(TINY, *settings), tmp_path / "run")
+    size = {"labeled_batch": 32, "width": 8, "per_class": 4}
+    recipe = TINY.changed(steps=150, learning_rate=0.1, average_statistics=True, **size)
+    assert train(recipe, tmp_path / "run")["accuracy"] > 0.3  # chance is 0.10; ten seeds gave 0.49 to 0.84
     untrained = Step(TINY, task(), torch.device("cpu")).student.state_dict()
     trained = outcome(tmp_path / "run")[0]
     assert all(untrained[name].numpy().tobytes() != trained[name] for name in ("head.weight", "features.0.weight"))
-    assert reached["accuracy"] > 0.3  # chance is 0.10; ten seeds gave 0.49 to 0.84
 
 
 def task() -> Task:
     return Task.of(load("digits"), FewLabels(1), seed=0)
-
-
-@pytest.mark.parametrize("algorithm", ["fixmatch", "pseudolabel", "supervised"])
-def test_scrambled_truth_of_unlabeled_images_changes_no_weight(tmp_path, monkeypatch, algorithm):
-    """Defect 5: true labels of the target set must not reach a loss."""
-    settings = ["correction=none"] if algorithm == "supervised" else ["threshold=0.1"]
-    recipe = changed(replace(EAGER, algorithm=Choice(algorithm)), *settings)
-    train(recipe, tmp_path / "honest")
-    original = loop_module.task_of
-
-    def scrambled(*arguments):
-        honest = original(*arguments)
-        lies = (honest.unlabeled.truth + 1) % 10
-        return replace(honest, unlabeled=replace(honest.unlabeled, truth=lies))
-
-    monkeypatch.setattr(loop_module, "task_of", scrambled)
-    train(recipe, tmp_path / "scrambled")
-    honest, lied = outcome(tmp_path / "honest"), outcome(tmp_path / "scrambled")
-    assert honest[0] == lied[0]
-    assert [line["losses"] for line in honest[2]] == [line["losses"] for line in lied[2]]
-    if algorithm != "supervised":  # the monitors did look: the test would see a leak
-        assert [line["pseudo_accuracy"] for line in honest[2]] != [line["pseudo_accuracy"] for line in lied[2]]
 
 
 def test_pseudo_label_accuracy_is_measured_against_the_truth():
@@ -159,32 +126,17 @@ def test_a_step_that_is_let_go_is_gone_at_once():
     assert seen() is None
 
 
-def test_the_learning_rate_follows_the_recipes_arc():
-    step = Step(replace(TINY, arc=0.5, steps=4), task(), torch.device("cpu"))
-    rates = []
-    for number in range(4):
-        step(number)
-        rates.append(step.learning_rate / TINY.learning_rate)
-    assert rates == pytest.approx([math.cos(math.pi * number / 8) for number in range(4)])
-
-
 @pytest.mark.parametrize(
     "settings",
     [
-        ["algorithm=supervised", "correction=none"],
-        ["algorithm=pseudolabel"],
-        ["views=2"],
-        ["cld_weight=0.2"],
-        ["joint=true"],
-        ["teacher=average", "average_statistics=true"],
         ["strong=benchmark"],
         ["protocol=long-tail", "gamma=20", "labeled_fraction=0.1"],
         ["network=wrn", "depth=10", "width=1", "steps=2"],
     ],
 )
 def test_every_option_trains(tmp_path, settings):
-    reached = train(changed(TINY, "steps=4", *settings), tmp_path / "run")
-    assert 0 <= reached["accuracy"] <= 1
+    """The options of algorithms are in test_algorithm_bits.py."""
+    train(changed(TINY, "steps=4", *settings), tmp_path / "run")
     assert all(math.isfinite(value) for line in log(tmp_path / "run") for value in line["losses"].values())
 
 
@@ -213,7 +165,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, mo
         return value * float("nan") if next(calls) == 2 * 9 else value  # two losses a step: step 9
 
     monkeypatch.setattr("debiaspl.algorithms.fixmatch.F.cross_entropy", poisoned)
-    with pytest.raises(loop_module.RunError, match=r"loss of step 9 is not finite.*checkpoint of step 8 is kept"):
+    with pytest.raises(loop_module.RunError, match=r"step 9.*step 8"):
         train(TINY, tmp_path / "run")
     assert [path.name for path in sorted((tmp_path / "run" / "checkpoint").iterdir())] == [
         "step-000000004.safetensors",

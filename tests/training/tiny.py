@@ -5,14 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from debiaspl.data import load
 from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
-from debiaspl.training import Choice, Recipe
+from debiaspl.training import Choice, Recipe, RunError, train
 from debiaspl.training.results import about
 from debiaspl.training.settings import parse_settings
+from debiaspl.training.step import Step
 
 TINY = replace(
     ONE_LABEL,
@@ -50,6 +52,34 @@ def outcome(folder: Path) -> tuple[Any, ...]:
     """All that must be the same bits in two runs of one recipe."""
     weights = {name: value.numpy().tobytes() for name, value in load_file(folder / "model.safetensors").items()}
     return weights, results(folder), log(folder), (folder / "predictions.csv").read_text()
+
+
+def stop_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    original = Step.__call__
+
+    def stopping(self: Step, number: int) -> None:
+        if number == step:
+            raise RunError("stopped for the test")
+        original(self, number)
+
+    monkeypatch.setattr(Step, "__call__", stopping)
+
+
+def train_until(step: int, recipe: Recipe, folder: Path, **options: Any) -> None:
+    """Train, and stop before that step, as after an error."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        stop_at(monkeypatch, step)
+        with pytest.raises(RunError, match="stopped for the test"):
+            train(recipe, folder, **options)
+
+
+def check_resume(recipe: Recipe, place: Path, stop: int, **options: Any) -> dict[str, Any]:
+    """Train without and with a stop before this step: both end with the same bits. Returns the results."""
+    train(recipe, place / "whole", **options)
+    train_until(stop, recipe, place / "run", **options)
+    reached = train(recipe, place / "run", resume=True, **options)
+    assert outcome(place / "run") == outcome(place / "whole")
+    return reached
 
 
 def write_finished(folder: Path, network: Choice = TINY.network, seed: int = 0) -> Path:

@@ -159,7 +159,7 @@ def _check_results(results: Any) -> None:
         _expect(accuracy is None and counted, "it has no numbers of images, or an accuracy without labels")
         return
     _expect(_is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
-    _expect(counted and images > 0, f"'test' is {images!r}, expected the number of test images")
+    _expect(counted and images > 0, "'test' or 'unlabeled' is not a number of images")
     for name in NUMBERS:
         value = results.get(name)
         _expect(value is None or _is_number(value), f"{name!r} is {value!r}, expected a number")
