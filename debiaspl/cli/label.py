@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from debiaspl.cli.options import Photos, Port, TableColumns, columns_of, file, option
 from debiaspl.cli.terminal import plain_errors, say
+from debiaspl.cli.usage import checked_encoder
 
 if TYPE_CHECKING:
     from debiaspl.label import LabelServer
@@ -24,6 +25,14 @@ def label_command(
     run: Annotated[
         Path | None, option("A run that has ended: show first what it is least sure of.", "no run", metavar="RUN")
     ] = None,
+    encoder: Annotated[
+        str | None,
+        typer.Option(
+            callback=checked_encoder,
+            help="Choose images by this encoder, while you label; none: random order.",
+            show_default="efficientnet-lite0, if installed",
+        ),
+    ] = None,
     port: Port = 0,
     browser: Annotated[bool, option("Open the page in the browser.", None, "--browser/--no-browser")] = True,
 ) -> None:
@@ -31,14 +40,20 @@ def label_command(
     with plain_errors():
         from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
+        from debiaspl.encoders import lite0_is_installed
+        from debiaspl.encoders.efficientnet import NAME
         from debiaspl.files import refuse_missing_folder
         from debiaspl.label import LabelServer, open_session
+        from debiaspl.photos.encoding import FOLDER, about_kept
         from debiaspl.training import RunError
 
         if out is not None:
             refuse_missing_folder(out)
         named = read_class_names(classes) if classes is not None else None
-        with open_session(photos, named, out, run, Columns(**columns_of(column))) as session:
+        if encoder is None and lite0_is_installed():
+            encoder = NAME
+        chosen = None if run is not None or encoder == "none" else encoder
+        with open_session(photos, named, out, run, Columns(**columns_of(column)), chosen) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:
@@ -46,7 +61,11 @@ def label_command(
                     f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
                 ) from error
             with server:
+                if chosen is not None:
+                    say(f"Meanwhile {chosen} encodes the images; features are kept in {FOLDER}, for training too")
                 _serve(server, browser)
+        if chosen is not None and FOLDER.exists():
+            say(about_kept(), err=True)
 
 
 def _serve(server: "LabelServer", browser: bool) -> None:

@@ -12,9 +12,10 @@ from debiaspl.data.listing import list_images, refuse_parts
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import Busy, remove_leftovers
 from debiaspl.files import locked as lock_file
-from debiaspl.label.guide import RunGuide
+from debiaspl.label.guide import EncoderGuide, Guide, RunGuide
 from debiaspl.label.session import Session
 from debiaspl.label.table import Table, why_unnameable
+from debiaspl.photos.encoding import FOLDER
 from debiaspl.training.errors import RunError
 
 
@@ -25,12 +26,16 @@ def open_session(
     labels: Path | None = None,
     run: Path | None = None,
     columns: Columns = USUAL,
+    encoder: str | None = None,
+    features: Path = FOLDER,
 ) -> Iterator[Session]:
-    """The images of a folder and its table, locked against other sessions.
+    """The images of a folder and its table, locked against other sessions. Without a run, images are chosen by the
+    features of ``encoder``, which are kept in the folder ``features``.
 
     Classes that are not given are those of the run, of the table, or of the class folders, in this order.
     """
-    files = list_images(photos).files
+    listing = list_images(photos)
+    files = listing.files
     path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
     model, accuracy = None, None
     if run is not None:
@@ -49,8 +54,12 @@ def open_session(
         files += tuple(sorted(set(table.answers) - set(files)))
         if not path.exists():
             _take_over_class_folders(table, files, classes)
-        guide = RunGuide(model, photos, files, table.answers, accuracy) if model else None
-        encoder = getattr(model.network, "source", None) if model else None
+        guide: Guide | None = None
+        if model is not None:
+            guide = RunGuide(model, photos, files, lambda: table.answers, accuracy)
+            encoder = getattr(model.network, "source", None)
+        elif encoder is not None:
+            guide = EncoderGuide(listing, encoder, features, lambda: table.answers)
         session = Session(photos, files, classes, table, guide, encoder)
         session.start()
         try:

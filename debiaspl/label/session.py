@@ -14,7 +14,7 @@ from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.errors import DataError
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.load import lite0_is_installed
-from debiaspl.label.guide import RunGuide
+from debiaspl.label.guide import Guide
 from debiaspl.label.order import Order
 from debiaspl.label.table import Table, why_unnameable
 
@@ -44,26 +44,26 @@ class Session:
         files: tuple[str, ...],
         classes: tuple[str, ...],
         table: Table,
-        guide: RunGuide | None = None,
+        guide: Guide | None = None,
         encoder: str | None = None,
     ) -> None:
-        """``encoder`` is that of the run, if it has one."""
+        """``encoder`` is that of the run or of the guide, if there is one."""
         self._encoder = encoder
         self.root, self.files, self.classes, self.table, self._guide = root, files, classes, table, guide
         self._number = {file: number for number, file in enumerate(files)}
         answered = [self._number[file] for file in table.answers if file in self._number]
-        self._order = Order(root, files, answered)
-        for number, file in enumerate(files):
-            if reason := why_unnameable(file):
-                self._order.unreadable_now(number, reason)
+        self._order = Order(len(files), answered)
+        reasons = {number: why_unnameable(file) for number, file in enumerate(files)}
+        self._order.unreadable_now({number: reason for number, reason in reasons.items() if reason})
         self._pictures, self._lock = ServedPictures(root), RLock()
 
     def start(self) -> None:
-        self._order.start(self._guide)
+        if self._guide is not None:
+            self._order.start(self._guide)
 
     def stop(self) -> None:
         if self._guide is not None:
-            self._guide.stop()
+            self._guide.stopped = True
         self._order.stop()
 
     def about(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Session:
         try:
             return self._pictures.picture(self.files[number])
         except BadImage as error:
-            self._order.unreadable_now(number, str(error))
+            self._order.unreadable_now({number: str(error)})
             raise
 
     def answer(self, number: int, place: int | None) -> dict[str, Any]:
@@ -118,15 +118,15 @@ class Session:
             if self.table.answers.get(file) is not None:
                 self._order.answered(number)
                 raise Stale(f"{file} has a label already: {self.table.answers[file]}. Nothing was changed.")
-            self.table.answer(file, None if place is None else self.classes[place])
+            self.table.answer(file, None if place is None else self.classes[place], self._order.asked.get(number, ""))
             self._order.answered(number)
             return self.state()
 
     def undo(self) -> dict[str, Any]:
         with self._lock:
-            undone = self.table.undo()
+            asked, undone = self.table.asked, self.table.undo()
             if undone is not None and undone[0] in self._number:
-                self._order.put_first(self._number[undone[0]])
+                self._order.put_first(self._number[undone[0]], asked.get(undone[0], ""))
             return self.state()
 
     def again(self) -> dict[str, Any]:
@@ -144,9 +144,9 @@ class Session:
                 "It is left out, and its image is shown again."
             )
         if self._order.failed is not None:
-            notes.append(f"The run could not choose images: {self._order.failed}")
-        elif self._guide is not None and self._guide.looked < self._guide.total:
-            notes.append(f"The run is reading the images: {self._guide.looked:,} of {self._guide.total:,}.")
+            notes.append(f"The images come in random order, as none could be chosen: {self._order.failed}")
+        elif self._guide is not None and self._guide.note:
+            notes.append(self._guide.note)
         return notes
 
 

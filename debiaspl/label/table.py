@@ -17,6 +17,9 @@ from debiaspl.data.label_table import LabelText, match_files, read_text, split_t
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import try_lock, unguarded, write_whole
 
+ASKED = "asked"
+"""The column of new tables that says how the image was chosen: coverage, uncertainty or random; empty if unknown."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -29,6 +32,7 @@ class Entry:
     """None: the image was shown and skipped."""
     others: tuple[str, ...] = ()
     """What its other columns hold, in their order."""
+    asked: str = ""
 
 
 class Table:
@@ -48,6 +52,8 @@ class Table:
         """A last line that was cut off, and is left out."""
         self.answers: Mapping[str, str | None] = {}
         """File -> label, None where it was skipped; the last answer last."""
+        self.asked: Mapping[str, str] = {}
+        """File -> how it was chosen."""
         self._read()
 
     @property
@@ -64,15 +70,16 @@ class Table:
     def classes_found(self) -> tuple[str, ...]:
         return tuple(sorted({label for label in self.answers.values() if label is not None}))
 
-    def answer(self, file: str, label: str | None) -> None:
-        self.answer_all({file: label})
+    def answer(self, file: str, label: str | None, asked: str = "") -> None:
+        self.answer_all({file: label}, asked)
 
-    def answer_all(self, answers: Mapping[str, str | None]) -> None:
-        """Add rows at the end. Earlier rows of the same files are removed; their other columns are kept."""
+    def answer_all(self, answers: Mapping[str, str | None], asked: str = "") -> None:
+        """Add rows at the end. Earlier rows of the same files are removed; their other columns are kept. ``asked`` is
+        how the images were chosen, for tables with this column."""
         with self._alone():
             old = {entry.file: entry for entry in self._entries if entry.file in answers}
             kept = [entry for entry in self._entries if entry.file not in answers]
-            made = [self._made(file, label, old.get(file)) for file, label in answers.items()]
+            made = [self._made(file, label, asked, old.get(file)) for file, label in answers.items()]
             self._write([*kept, *made])
 
     def undo(self) -> tuple[str, str | None] | None:
@@ -104,11 +111,12 @@ class Table:
         finally:
             os.close(descriptor)
 
-    def _made(self, file: str, label: str | None, old: Entry | None) -> Entry:
-        kept = old.others if old is not None else ()
+    def _made(self, file: str, label: str | None, asked: str, old: Entry | None) -> Entry:
+        kept, asked = (old.others, old.asked or asked) if old is not None else ((), asked)
         others, values = iter(kept), dict(zip(self._text.places, (file, label or ""), strict=True))
+        values |= dict.fromkeys(_asked_places(self._text), asked)
         cells = [values[place] if place in values else next(others, "") for place in range(len(self._text.names))]
-        return Entry(csv_line(cells, _line_end(self._text), self._text.separator), file, label, kept)
+        return Entry(csv_line(cells, _line_end(self._text), self._text.separator), file, label, kept, asked)
 
     def refresh(self) -> None:
         """Read the table again if another program has changed it. A file that was removed is written again."""
@@ -139,6 +147,12 @@ class Table:
     def _take(self, entries: tuple[Entry, ...]) -> None:
         self._entries = entries
         self.answers = {entry.file: entry.label for entry in entries if entry.file is not None}
+        self.asked = {entry.file: entry.asked for entry in entries if entry.file is not None}
+
+
+def _asked_places(text: LabelText) -> list[int]:
+    """The place of the column ``asked``, if the table has it."""
+    return [place for place, name in enumerate(text.names) if name == ASKED and place not in text.places]
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
@@ -166,11 +180,12 @@ def _read_entries(
     understood = [(row, text.understood(row)) for row in rows]
     matched = match_files(path, (said for _, said in understood if said is not None), names)
     tell_assumed(path, text.assumed + matched.assumed)
-    entries = []
+    entries, ours = [], _asked_places(text)
     for row, said in understood:
         file, label = (None, None) if said is None else (names.locate(said.name), said.label)
-        others = [unguarded(cell) for place, cell in enumerate(row.cells) if place not in text.places]
-        entries.append(Entry(row.raw, file, label, tuple(others)))
+        cells = {place: unguarded(cell) for place, cell in enumerate(row.cells) if place not in text.places}
+        asked = "".join(cells.pop(place, "") for place in ours)
+        entries.append(Entry(row.raw, file, label, tuple(cells.values()), asked))
     if classes is not None:
         _refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)
     return text, tuple(entries), cut
@@ -195,7 +210,7 @@ def _text(path: Path, columns: Columns) -> LabelText:
     if path.suffix.lower() == ".json":
         raise DataError(f"answers go into a CSV file, and {path} is JSON. Choose another table: --out.")
     text = read_text(path) if path.exists() else ""
-    begun = csv_line(columns.names)
+    begun = csv_line((*columns.names, ASKED))
     found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
     header = found.header
     if not header.raw or header.raw.endswith(("\n", "\r")):

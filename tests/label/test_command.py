@@ -21,7 +21,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
     photos, table = write_photos(tmp_path / "photos", 200), tmp_path / "labels.csv"
     acknowledged: list[str] = []
     killed = threading.Event()
-    with Labelling(photos, "--classes", 'owl,"a, b"', "--out", str(table)) as labelling:
+    with Labelling(photos, "--classes", 'owl,"a, b"', "--out", str(table), "--encoder", "none") as labelling:
         assert "200 images, 0 labels, 2 classes" in labelling.said
         client = Client(labelling.url)
 
@@ -48,12 +48,14 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         labelling.end(signal.SIGKILL)
         thread.join()
     header, *rows = table.read_text().splitlines()
-    assert header == "file_name,label"
+    assert header == "file_name,label,asked"
+    assert all(row.endswith(",random") for row in rows)
+    rows = [row.removesuffix(",random") for row in rows]
     assert rows[: len(acknowledged)] == acknowledged
     assert len(rows) <= len(acknowledged) + 1  # the one on its way may have been saved
     assert table.read_text().endswith("\n")
     (tmp_path / ".labels.csv.0123456789abcdef.partial").write_text("what a kill in the middle of writing leaves")
-    with Labelling(photos, "--classes", 'owl,"a, b"', "--out", str(table)) as again:
+    with Labelling(photos, "--classes", 'owl,"a, b"', "--out", str(table), "--encoder", "none") as again:
         assert f"200 images, {len(rows)} labels, 2 classes" in again.said
         code, errors = again.end(signal.SIGINT)
     assert (code, errors) == (0, f"ended; {len(rows)} labels are in {table}\n")
@@ -76,7 +78,7 @@ def test_what_cannot_be_begun_is_one_message(tmp_path, monkeypatch, options, mes
     write_photos(tmp_path / "photos", 2)
     (tmp_path / "bad.csv").write_text("x,y\n1,2\n")
     before = sorted(tmp_path.rglob("*"))
-    ran = CliRunner().invoke(app, ["label", "photos", "--no-browser", *options])
+    ran = CliRunner().invoke(app, ["label", "photos", "--no-browser", "--encoder", "none", *options])
     assert ran.exit_code == 1
     assert message in ran.stderr.replace("\n", " ")
     assert ran.stderr.startswith("error: ")
@@ -87,7 +89,7 @@ def test_a_port_that_is_taken_is_told(tmp_path):
     photos = write_photos(tmp_path / "photos", 2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ran = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--port", port, "--no-browser"])
+        ran = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--port", port, "--encoder", "none"])
     assert ran.exit_code == 1
     assert f"port {port} cannot be used" in ran.stderr
 
@@ -103,7 +105,7 @@ def test_the_browser_is_opened_where_there_is_a_screen(tmp_path, monkeypatch, sc
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", ":0" if screen else "")
-    ran = CliRunner().invoke(app, ["label", str(write_photos(tmp_path, 2)), "--classes", "a,b"])
+    ran = CliRunner().invoke(app, ["label", str(write_photos(tmp_path, 2)), "--classes", "a,b", "--encoder", "none"])
     assert (ran.exit_code, ran.stderr) == (0, f"ended; 0 labels are in {tmp_path / 'labels.csv'}\n")
     assert [url in ran.stdout for url in opened] == [True] * screen
     assert not (tmp_path / "labels.csv").exists()

@@ -1,15 +1,20 @@
 """A run that says which images to label next."""
 
+import threading
 import time
 
 import pytest
 import torch
 
+from debiaspl.data.listing import list_images
 from debiaspl.deploy import load_model
-from debiaspl.deploy.next import Pool
+from debiaspl.deploy.next import Pool, checked_accuracy
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.label.guide import RunGuide
+from debiaspl.features import choose
+from debiaspl.label import guide as guide_module
+from debiaspl.label.guide import EncoderGuide, RunGuide, Stopped
 from debiaspl.models import MODELS
+from debiaspl.photos.encoding import PhotoEncoding
 from debiaspl.training import train
 from tests.label.made import Client, served, write_photos
 from tests.training.tiny import EAGER
@@ -26,29 +31,78 @@ def test_it_names_what_next_would_pick_and_nothing_that_was_answered(tmp_path, m
     root = write_photos(tmp_path, 20)
     (root / "007.jpg").write_bytes(b"damaged")
     files = tuple(f"{number:03d}.jpg" for number in range(20))
-    guide = RunGuide(model, root, files)
-    assert guide.total == 20
+    answers = {"003.jpg": "a", "009.jpg": None}
+    guide = RunGuide(model, root, files, lambda: answers)
+    assert guide.note == "The images are being read: 0 of 20. They come in random order until 20 are read."
+    assert not guide.learn()
+    assert (guide.note, list(guide.unreadable)) == ("", [7])
     readable = [number for number in range(20) if number != 7]
     images = torch.stack([model.read(root / files[number]) for number in readable])
-    features, probabilities = model.features(images), model.probabilities(images)
-    pool = Pool(features, probabilities, model.classes)
-    expected = pool.choose(200, {readable.index(3): None, readable.index(9): None})
-    assert guide({3, 9, 7}) == [readable[one.place] for one in expected]
-    assert guide.looked == 20
-    assert set(guide({3, 9, 7})) == set(range(20)) - {3, 9, 7}
-    assert guide(set(range(20))) == []
+    pool = Pool(model.features(images), model.probabilities(images), model.classes)
+    expected = pool.choose(200, {readable.index(3): "a", readable.index(9): None})
+    assert guide.choose({3, 9, 7}) == [(readable[pick.place], "uncertainty") for pick in expected]
+    assert guide.choose(set(range(20))) == []
 
 
-def test_answers_given_meanwhile_are_used(tmp_path, model, monkeypatch):
-    root = write_photos(tmp_path, 20)
-    files = tuple(f"{number:03d}.jpg" for number in range(20))
-    answers: dict[str, str | None] = {}
-    guide, seen, choose = RunGuide(model, root, files, answers), [], Pool.choose
-    monkeypatch.setattr(Pool, "choose", lambda pool, count, labels: seen.append(labels) or choose(pool, count, labels))
-    guide({3, 9, 12})
-    answers |= {"003.jpg": "a", "009.jpg": "b", "012.jpg": None}
-    guide({3, 9, 12})
-    assert seen == [{3: None, 9: None, 12: None}, {3: "a", 9: "b", 12: None}]
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    pytest.importorskip("transformers")
+    from tests.encoders.tiny import save
+
+    save("resnet", tmp_path_factory.mktemp("encoder") / "tiny")
+    return str(next(tmp_path_factory.getbasetemp().glob("encoder*/tiny")))
+
+
+def test_an_encoder_chooses_by_coverage_and_encodes_twice_as_many_each_time(tmp_path, encoder, monkeypatch):
+    monkeypatch.setattr(guide_module, "FIRST", 8)
+    listing = list_images(write_photos(tmp_path / "photos", 20))
+    guide = EncoderGuide(listing, encoder, tmp_path / "features", dict)
+    assert guide.choose(set()) == []
+    for read in (8, 16, 20):
+        assert guide.learn() == (read < 20)
+        assert guide.looked == read
+        assert len(guide.choose(set())) == read
+    _, pool, _ = PhotoEncoding(listing, encoder, "cpu", tmp_path / "features").pool(range(20), lambda *done: None)
+    order = guide.choose({3})
+    assert {asked for _, asked in order} == {"coverage"}
+    assert {key for key, _ in order} == set(range(20)) - {3}
+    assert [key for key, _ in order][:5] == choose(pool.features, 5, [-1, -1, -1, 0, *[-1] * 16]).tolist()
+
+
+def test_the_page_goes_from_random_to_coverage_and_the_table_says_so(tmp_path, encoder):
+    photos = write_photos(tmp_path / "photos", 30)
+    with served(photos, encoder=encoder, features=tmp_path / "features") as client:
+        client.answer(0)
+        deadline = time.monotonic() + 60
+        while client.get("state")["notes"]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        for _ in range(6):
+            state = client.answer(1)
+        first = client.post("undo")["upcoming"][0]
+        assert first["name"] == state["last"]["name"]
+        client.answer(0)
+    header, *rows = (photos / "labels.csv").read_text().splitlines()
+    assert header == "file_name,label,asked"
+    assert (rows[0].split(",")[2], rows[-1].split(",")[1:]) == ("random", ["china", "coverage"])
+    assert list((tmp_path / "features").glob("*/*.safetensors"))
+
+
+def test_an_answer_does_not_wait_for_the_encoder(tmp_path, monkeypatch):
+    started = threading.Event()
+
+    def learn(guide):
+        started.set()
+        while not guide.stopped:
+            time.sleep(0.01)
+        raise Stopped
+
+    monkeypatch.setattr(EncoderGuide, "learn", learn)
+    with served(write_photos(tmp_path, 12), encoder="any", features=tmp_path / "features") as client:
+        assert started.wait(20)
+        for number in range(12):
+            assert client.answer(0)["labeled"] == number + 1
+        assert "0 of 12" in client.get("state")["notes"][0]
 
 
 def test_a_trained_run_gives_its_classes_and_its_choice(tmp_path):
@@ -63,8 +117,9 @@ def test_a_trained_run_gives_its_classes_and_its_choice(tmp_path):
         client.answer(3)
         model = load_model(tmp_path / "run")
         files = sorted(path.name for path in photos.glob("*.jpg"))
-        guide = RunGuide(model, photos, files)
-        wanted = guide(())
+        guide = RunGuide(model, photos, files, dict, checked_accuracy(tmp_path / "run"))
+        guide.learn()
+        wanted = [key for key, _ in guide.choose(set())]
         deadline = time.monotonic() + 20
         # The first two were on the screen or on their way there when the run had made up its mind.
         while [one["image"] for one in client.get("state")["upcoming"]][2:4] != (left := without(wanted, client))[:2]:

@@ -34,7 +34,7 @@ def client(photos):
 
 def rows(photos: Path) -> list[str]:
     table = photos / "labels.csv"
-    return table.read_text().splitlines()[1:] if table.exists() else []
+    return [",".join(row.split(",")[:2]) for row in table.read_text().splitlines()[1:]] if table.exists() else []
 
 
 def test_it_listens_on_this_machine_alone_with_another_token_each_time(photos):

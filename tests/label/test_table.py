@@ -46,9 +46,9 @@ def test_answers_are_rows_and_training_reads_them(photos):
     table = opened(photos)
     assert not (photos / "labels.csv").exists()
     table.answer("c, d.jpg", "heron")
-    table.answer("sub/e.jpg", "owl")
+    table.answer("sub/e.jpg", "owl", "random")
     table.answer("a.jpg", None)
-    assert read(photos) == 'file_name,label\n"c, d.jpg",heron\nsub/e.jpg,owl\na.jpg,\n'
+    assert read(photos) == 'file_name,label,asked\n"c, d.jpg",heron,\nsub/e.jpg,owl,random\na.jpg,,\n'
     listing = list_folder(photos)
     named = {file: int(label) for file, label in zip(listing.files, listing.labels, strict=True)}
     assert listing.classes == ("heron", "owl")
@@ -66,15 +66,15 @@ def test_undo_has_as_many_levels_as_there_are_rows_also_after_a_restart(photos):
     assert again.undo() == ("b.jpg", None)
     assert again.undo() == ("a.jpg", "owl")
     assert again.undo() is None
-    assert read(photos) == "file_name,label\n"
+    assert read(photos) == "file_name,label,asked\n"
 
 
 def test_a_skipped_image_that_is_answered_later_has_one_row(photos):
     table = opened(photos)
-    table.answer("a.jpg", None)
-    table.answer("b.jpg", "owl")
-    table.answer("a.jpg", "heron")
-    assert read(photos) == "file_name,label\nb.jpg,owl\na.jpg,heron\n"
+    table.answer("a.jpg", None, "coverage")
+    table.answer("b.jpg", "owl", "random")
+    table.answer("a.jpg", "heron")  # it was asked for by coverage
+    assert read(photos) == "file_name,label,asked\nb.jpg,owl,random\na.jpg,heron,coverage\n"
     assert table.undo() == ("a.jpg", "heron")
 
 
@@ -113,11 +113,11 @@ def test_a_last_line_that_is_cut_off_is_left_out_if_it_may_not_be_whole(photos, 
     assert read(photos) == f"file_name,label\na.jpg,owl\n{middle}f.jpg,heron\n"
 
 
-@pytest.mark.parametrize("begun", ["", "\ufeff", "file_na", "file_name,label", "file_name,label\n"])
+@pytest.mark.parametrize("begun", ["", "\ufeff", "file_na", "file_name,label", "file_name,label,asked\n"])
 def test_a_table_that_was_only_just_begun_is_a_new_one(photos, begun):
     write(photos, begun)
-    opened(photos).answer("a.jpg", "owl")
-    assert read(photos) == "file_name,label\na.jpg,owl\n"
+    opened(photos).answer("a.jpg", "owl", "coverage")
+    assert read(photos) == "file_name,label,asked\na.jpg,owl,coverage\n"
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_table_that_somebody_changes_meanwhile_is_read_again(photos):
     table = opened(photos)
     table.answer("a.jpg", "owl")
     write(photos, read(photos) + "b.jpg,heron\n")
-    table.answer("f.jpg", "owl")
-    assert read(photos) == "file_name,label\na.jpg,owl\nb.jpg,heron\nf.jpg,owl\n"
+    table.answer("f.jpg", "owl", "random")
+    assert read(photos) == "file_name,label,asked\na.jpg,owl,\nb.jpg,heron\nf.jpg,owl,random\n"
     write(photos, read(photos) + "sub/e.jpg,eagle\n")
     with pytest.raises(DataError, match="eagle"):
         table.answer("c, d.jpg", "owl")
@@ -159,7 +159,7 @@ def test_an_answer_that_cannot_be_written_does_not_count(photos, monkeypatch):
     with pytest.raises(FileError, match="No space left"):
         table.answer("b.jpg", "heron")
     assert table.answers == {"a.jpg": "owl"}
-    assert read(photos) == "file_name,label\na.jpg,owl\n"
+    assert read(photos) == "file_name,label,asked\na.jpg,owl,\n"
     assert sorted(path.name for path in photos.iterdir() if path.name.startswith(".")) == []
 
 
@@ -240,7 +240,7 @@ def test_columns_of_other_names_are_read_and_written(photos):
     (photos / "labels.csv").unlink()
     again = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
     again.answer("a.jpg", "owl")
-    assert read(photos) == "photo,kind\na.jpg,owl\n"
+    assert read(photos) == "photo,kind,asked\na.jpg,owl,\n"
     assert 0 in list_folder(photos, classes=CLASSES, columns=Columns("photo", "kind")).labels
     with pytest.raises(DataError, match="has the columns photo, kind"):
         opened(photos)
