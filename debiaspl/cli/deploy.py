@@ -10,6 +10,7 @@ import typer
 from debiaspl._printable import printable
 from debiaspl.cli.options import (
     Device,
+    Encoder,
     EndedRun,
     OverwriteFiles,
     TableColumns,
@@ -20,7 +21,6 @@ from debiaspl.cli.options import (
     option,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
-from debiaspl.cli.usage import checked_encoder
 
 MOST_NAMED = 10
 """How many files without a prediction are named on the terminal."""
@@ -112,19 +112,14 @@ def _one_photo(model: Any, photo: Path) -> str:
 
 def next_command(
     run: Annotated[
-        Path, typer.Argument(metavar="[RUN]", help="The folder of a run that has ended; not needed with --encoder.")
+        Path,
+        typer.Argument(metavar="[RUN]", help="The folder of a run that has ended; without one, the encoder chooses."),
     ],
     photos: Annotated[
-        Path | None, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default="the only one"),
     ] = None,
-    encoder: Annotated[
-        str | None,
-        option(
-            "Without RUN: choose the first photos to label with this encoder, such as efficientnet-lite0.",
-            "no encoder",
-            callback=checked_encoder,
-        ),
-    ] = None,
+    encoder: Encoder = None,
     out: Annotated[Path, file("Write the photos to this table, with an empty label column.")] = Path("next.csv"),
     count: Annotated[int, option("How many photos to pick.", min=1)] = 50,
     labels: Annotated[
@@ -137,8 +132,8 @@ def next_command(
 ) -> None:
     """Pick the photos to label next: those that cover most of what the model is unsure of; or the first ones."""
     with plain_errors():
-        if (photos is None) != (encoder is not None):
-            raise ValueError("expected RUN PHOTOS, or PHOTOS --encoder NAME for the first labels, without a run.")
+        if photos is not None and encoder is not None:
+            raise ValueError("--encoder chooses the first labels, without a run: leave out RUN, or --encoder.")
         from debiaspl.data.table_form import Columns
         from debiaspl.deploy.saved import check_inputs
         from debiaspl.files import write_text
@@ -148,8 +143,8 @@ def next_command(
         _refuse_existing(overwrite, {"--out": out, "--page": page})
         table, columns = one_table(labels), Columns(**columns_of(column))
         if photos is None:
-            photos, model = run, str(encoder)
-            found, known = _first(photos, model, count, table, columns, device)
+            photos = run
+            found, known, model = _first(photos, encoder, count, table, columns, device)
         else:
             model = str(run)
             found, known = _next(run, photos, count, table, columns, device)
@@ -183,8 +178,8 @@ def _next(run: Path, photos: Path, count: int, table: Path | None, columns: Any,
     return found, known
 
 
-def _first(photos: Path, encoder: str, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
-    """The first photos to label, by an encoder; and the photos that have a label."""
+def _first(photos: Path, encoder: str | None, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
+    """The first photos to label, by an encoder; the photos that have a label; and the encoder's name."""
     from debiaspl.data.listing import list_images
     from debiaspl.deploy.labeled import labels_of_folder
     from debiaspl.deploy.next import suggestions
@@ -199,7 +194,7 @@ def _first(photos: Path, encoder: str, count: int, table: Path | None, columns: 
     bad = {listing.files[row]: why for row, why in skipped.items()}
     found = suggestions(photos, pool, [listing.files[row] for row in rows], count, known, bad)
     say(about_kept())
-    return found, known
+    return found, known, encoding.encoder.name
 
 
 def export_command(

@@ -5,9 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from debiaspl.cli.options import Photos, Port, TableColumns, columns_of, file, option
+from debiaspl.cli.options import Encoder, Photos, Port, TableColumns, columns_of, file, option
 from debiaspl.cli.terminal import plain_errors, say
-from debiaspl.cli.usage import checked_encoder
 
 if TYPE_CHECKING:
     from debiaspl.label import LabelServer
@@ -25,14 +24,7 @@ def label_command(
     run: Annotated[
         Path | None, option("A run that has ended: show first what it is least sure of.", "no run", metavar="RUN")
     ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(
-            callback=checked_encoder,
-            help="Choose images by this encoder, while you label; none: random order.",
-            show_default="efficientnet-lite0, if installed",
-        ),
-    ] = None,
+    encoder: Encoder = None,
     port: Port = 0,
     browser: Annotated[bool, option("Open the page in the browser.", None, "--browser/--no-browser")] = True,
 ) -> None:

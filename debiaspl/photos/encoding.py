@@ -9,7 +9,7 @@ from debiaspl.data.listing import Listing
 from debiaspl.deploy.next import Pool
 from debiaspl.encoders import Encoder, features_of
 from debiaspl.encoders.feature_folder import FEATURES, Watch
-from debiaspl.photos.api import encoder_for
+from debiaspl.photos.api import encoder_or_none
 from debiaspl.photos.survey import Photos, median_side
 
 FOLDER = Path("runs") / FEATURES
@@ -19,9 +19,15 @@ FOLDER = Path("runs") / FEATURES
 class PhotoEncoding:
     """The photos of a folder, and an encoder at the image size at which ``train`` uses it."""
 
-    def __init__(self, listing: Listing, name: str, device: str, folder: Path = FOLDER) -> None:
+    def __init__(self, listing: Listing, name: str | None, device: str, folder: Path = FOLDER) -> None:
+        """Without a name it is the encoder that ``train`` uses without one."""
         photos = Photos(listing.root, None, listing.labels, listing.classes, median_side(listing))
-        self.encoder: Encoder = encoder_for(photos, device, name).to(device)
+        named = encoder_or_none(photos, device, name)
+        if named is None:
+            raise ValueError(
+                "an encoder is needed. Install one: pip install 'debiaspl[encoders]'; or name one: --encoder."
+            )
+        self.encoder: Encoder = named[1].to(device)
         self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
         self.folder = folder
 

@@ -2,6 +2,7 @@
 
 import csv
 
+import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
@@ -40,11 +41,11 @@ def test_the_first_labels_are_chosen_without_a_run_and_train_finds_their_feature
     assert "6 with a label left out" in labeled.output.replace("\n", " ")
 
 
-def test_a_run_or_an_encoder(place, tmp_path):
-    for options in ([place / "photos"], [tmp_path, place / "photos", "--encoder", place / "encoder"]):
-        result = command("next", *options)
-        assert result.exit_code == 1
-        assert "--encoder" in result.stderr
+@pytest.mark.parametrize("options", [("--encoder", "none"), ("photos", "--encoder", "efficientnet-lite0")])
+def test_a_run_or_an_encoder(place, options):
+    result = command("next", place / "photos", *options)
+    assert result.exit_code == 1
+    assert "--encoder" in result.stderr
 
 
 def test_class_folders_are_labels_if_something_is_left(tmp_path):
