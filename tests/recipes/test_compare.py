@@ -236,7 +236,7 @@ def test_a_list_of_methods_is_compared_with_the_first(tmp_path, monkeypatch):
     monkeypatch.setattr(compare_module, "train_all", lambda jobs, *rest: ended)
     table = compare(made, tmp_path / "out")
     written = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert [row[0] for row in table.rows()] == methods[:4]
+    assert [row[0] for row in table.whole()[1:]] == methods[:4]
     assert written["baseline"] == "fixmatch"
     assert written["methods"]["debiaspl"]["difference"]["mean"] == pytest.approx(0.2)
     supervised, strength = made.notes()

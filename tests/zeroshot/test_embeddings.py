@@ -62,12 +62,6 @@ def test_debiasing_takes_from_the_class_that_draws_all_images_and_is_more_often_
     assert mean["head"] > mean["raw"]
 
 
-def test_strength_zero_changes_nothing():
-    classes, images, _ = biased(80)
-    model = ZeroShot(classes, temperature=0.1, strength=0, head=False).fit(images)
-    torch.testing.assert_close(model.debiased_, model.zero_shot_)
-
-
 def test_the_same_seed_gives_the_same_bits_and_further_images_can_be_asked_for():
     classes, images, _ = biased(200)
     settings = {"temperature": 0.1, "confidence": 0.6, "steps": 30}

@@ -63,16 +63,12 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     teacher = Stub(sees=1, noise=0.01)
     found = judged(teacher)
     assert found.word == GOOD
-    line = found.line("stub", Path("birds"), CLASSES)
-    assert "judged without labels: good (found, of what a good one has: clarity 0." in line
-    assert "does not prove that it is right: test it with 20 labels (--labels)" in line
-
+    assert "20 labels" in found.line("stub", Path("birds"), CLASSES)
     blind = judged(Stub(sees=0, noise=1))
     assert blind.word == CHANCE
     line = blind.line("stub", Path("my birds"), ("owl", "duck, or goose"))
     assert """(debiaspl label 'my birds' --classes 'owl,"duck, or goose"')""" in line
-    line = blind.line("stub", Path("my birds"), CLASSES, labels=True)  # a few are given already
-    assert line.endswith("Do not rely on it: 20 labels or more test it.")
+    assert "debiaspl label" not in blind.line("stub", Path("my birds"), CLASSES, labels=True)  # a few are given
     assert judged(Stub(sees=1, noise=0.01), count=40) is None  # too few photos
 
 
