@@ -16,15 +16,23 @@ PRIOR = [0.4, 0.3, 0.2, 0.1]
 
 
 class Linear(nn.Module):
-    """No batch norm: the logits of a view do not depend on its neighbours, so that twins can be computed by hand."""
+    """Features are the pixels. No batch norm: the logits of a view do not depend on its neighbours, so that twins can
+    be computed by hand."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.weight = nn.Parameter(0.6 * torch.randn(CLASSES, 12, generator=generator))
+        self.head = nn.Linear(12, CLASSES, bias=False)
+        self.head.weight.data = 0.6 * torch.randn(CLASSES, 12, generator=torch.Generator().manual_seed(seed))
 
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return images.flatten(1) @ self.weight.T
+    @property
+    def weight(self) -> nn.Parameter:
+        return self.head.weight
+
+    def embed(self, images: Tensor) -> Tensor:
+        return images.flatten(1)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.head(self.embed(images))
 
 
 class Features(Network):

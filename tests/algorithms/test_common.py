@@ -74,16 +74,59 @@ def test_half_precision_is_computed_in_float32(case):
     assert all(value.grad is not None for value in algorithm.parameters())
 
 
-@pytest.mark.parametrize("case", TEACHER)
+@pytest.mark.parametrize("case", [*TEACHER, "mixmatch"])
 def test_a_teacher_that_is_not_the_student_labels_the_weak_views(case):
     algorithm, student, teacher = built(*EXACT[case], Correction()), network(False, 1), network(False, 2)
     batch = part(0, algorithm, torch.Generator().manual_seed(3))
     algorithm.losses(Models(student, teacher), batch)
     views = batch.weak[1:] if case == "mean-teacher" else batch.weak
     several = [teacher(view).detach() for view in views]
+    if case == "mixmatch":
+        several = [logits.softmax(-1) for logits in several]
     mean = several[0] if case == "fixmatch, paired views" else torch.stack(several).mean(0)
     assert torch.equal(algorithm.monitors["pseudo_label"], mean.argmax(-1))
     assert not torch.equal(algorithm.monitors["pseudo_label"], student(batch.weak[0]).argmax(-1))
+
+
+@pytest.mark.parametrize("case", [*TEACHER, "mixmatch", "graph", "taught"])
+def test_labels_carry_no_gradient(case):
+    """It is that of a student whose teacher is a copy of it, and the copy gets none."""
+    gradients = []
+    for copied in (False, True):
+        algorithm, student, copy = built(*EXACT[case]), network(False, 1), network(False, 1)
+        models = Models(student, copy if copied else student)
+        losses = algorithm.losses(models, part(0, algorithm, torch.Generator().manual_seed(3)))
+        torch.stack(list(losses.values())).sum().backward()
+        gradients.append({name: value.grad for name, value in student.named_parameters()})
+        assert all(value.grad is None for value in copy.parameters())
+    torch.testing.assert_close(*gradients)
+
+
+KEPT: dict[str, Any] = {"threshold": 0.5, "unlabeled_weight": 2.0}
+SEPARATE, TWO_VIEWS = {**KEPT, "joint": False}, {**KEPT, "views": 2, "cld_weight": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "of_fixmatch"),
+    [
+        ("abc", KEPT, KEPT),
+        ("abc", SEPARATE, SEPARATE),
+        ("contrastmatch", {**KEPT, "contrast_weight": 0.0, "labels_from": 0.0}, SEPARATE),
+        ("crest", KEPT, KEPT),
+        ("crest", TWO_VIEWS, TWO_VIEWS),
+        ("crest", {**SEPARATE, "strong_share": 0.5}, {**SEPARATE, "strong_share": 0.5}),
+        ("softmatch", {"sharpness": 0}, {"threshold": 0.0}),
+    ],
+)
+def test_at_its_neutral_settings_it_is_fixmatch_bit_for_bit(name, settings, of_fixmatch):
+    plain, own = built("fixmatch", of_fixmatch), built(name, settings)
+    student, losses = network(False, 1), []
+    for algorithm in (plain, own):
+        drawn = part(0, algorithm, torch.Generator().manual_seed(3))
+        losses.append(algorithm.losses(Models(student, student), drawn))
+    expected, found = losses
+    assert expected["unlabeled"] > 0
+    assert all(torch.equal(found[key], value) for key, value in expected.items())
 
 
 @pytest.mark.parametrize("case", STRONG)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import Batch, ContrastMatch, FixMatch, Models
+from debiaspl.algorithms import Batch, ContrastMatch, Models
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
 from tests.algorithms.test_algorithms import CLASSES, FEATURES, Features
 from tests.algorithms.test_algorithms import batch as one_batch
@@ -89,16 +89,3 @@ def test_the_labeled_margin_and_the_weight_count_once_pseudo_labels_do():
     torch.testing.assert_close(twice["unlabeled"], 2 * plain["unlabeled"])
     marginal = Features(1)(drawn.weak[0]).softmax(-1).mean(0).detach()
     torch.testing.assert_close(algorithm.monitors["marginal"], marginal)
-
-
-@pytest.mark.parametrize("strength", [None, 0.5])
-def test_without_contrast_it_is_fixmatch_bit_for_bit(strength):
-    def correction() -> Correction:
-        return Correction() if strength is None else Debiaser(CLASSES, strength)
-
-    models = Models(Features(0), Features(1))
-    fixmatch = FixMatch(correction(), threshold=0.6, joint=False).losses(models, batch(0.3))
-    own = made(correction(), contrast_weight=0.0, labels_from=0.0).losses(models, batch(0.3))
-    assert own["contrast"].item() == 0
-    assert fixmatch["unlabeled"].item() > 0
-    assert all(torch.equal(own[name], value) for name, value in fixmatch.items())

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import FixMatch
 from debiaspl.algorithms.crest import CReST, CReSTPlus, sampling_rates
 from debiaspl.debias import Debiaser, DistributionAlignment
 from tests.algorithms.test_algorithms import CLASSES, PRIOR, batch, biased_debiaser, models
@@ -81,22 +80,6 @@ def test_the_next_generation_begins_with_a_correction_that_has_learned_nothing()
     assert torch.equal(prior, torch.full((CLASSES,), 1 / CLASSES))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"joint": True}, {"joint": False}, {"views": 2, "cld_weight": 0.3}, {"joint": False, "strong_share": 0.5}],
-)
-def test_a_step_is_fixmatch_bit_for_bit(settings):
-    crest, fixmatch = (
-        make(correction=biased_debiaser(), threshold=0.6, unlabeled_weight=2.0, **settings)
-        for make in (lambda **settings: CReST(COUNTS, **settings), FixMatch)
-    )
-    drawn = batch(settings.get("views", 1))
-    expected, found = fixmatch.losses(models(), drawn), crest.losses(models(), drawn)
-    assert set(found) == set(expected)
-    assert all(torch.equal(value, found[name]) for name, value in expected.items())
-    assert crest.views == fixmatch.views
-
-
 def test_the_target_of_crest_plus_by_hand_over_its_generations():
     crest = aligned(generations=3, final_temperature=0.5)
     shares = [count / 15 for count in COUNTS]
@@ -128,7 +111,5 @@ def test_the_state_of_a_later_generation_goes_on_bit_for_bit():
 
 def test_crest_plus_refuses_another_correction_when_it_is_built():
     for correction in (None, Debiaser(CLASSES)):
-        with pytest.raises(
-            ValueError, match=r"CReST\+ needs distribution alignment, but the correction is .*=alignment"
-        ):
+        with pytest.raises(ValueError, match="correction=alignment"):
             CReSTPlus(COUNTS, correction)

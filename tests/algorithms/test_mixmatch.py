@@ -58,30 +58,3 @@ def test_one_pass_of_the_student_sees_all_mixtures_so_that_batch_norm_does():
     student = Counting()
     MixMatch().losses(Models(student, student), at())
     assert student.seen == [(2 * UNLABELED, False), (LABELED + 2 * UNLABELED, True)]
-
-
-def test_guessed_labels_carry_no_gradient():
-    """The gradient is that of the mixtures alone: the same as with a teacher that is a copy."""
-    drawn, used = at(), models()
-    teacher = Linear(0)
-    (own,) = torch.autograd.grad(MixMatch().losses(used, drawn)["unlabeled"], used.student.weight)
-    losses = MixMatch().losses(Models(used.student, teacher), at())
-    losses["unlabeled"].backward()
-    assert torch.equal(own, used.student.weight.grad)
-    assert own.abs().sum() > 0
-    assert teacher.weight.grad is None
-
-
-def test_a_teacher_that_is_not_the_student_guesses():
-    used = Models(Linear(0), Linear(7))
-    algorithm = MixMatch()
-    algorithm.losses(used, at())
-    mean = torch.stack([used.teacher(view).softmax(-1) for view in at().weak]).mean(0)
-    assert torch.equal(algorithm.monitors["pseudo_label"], mean.argmax(-1))
-
-
-def test_the_correction_learns_once_and_in_training_alone():
-    used = models()
-    algorithm = MixMatch(biased_debiaser())
-    algorithm.eval().losses(used, at())
-    torch.testing.assert_close(algorithm.correction.prior, torch.tensor(PRIOR))

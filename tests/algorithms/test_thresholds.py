@@ -127,13 +127,6 @@ def test_alignment_as_published_changes_the_weights_alone():
     assert [row.index(max(row)) for row in aligned] != labels, "as a correction of labels it would change some"
 
 
-def test_no_sharpness_is_fixmatch_without_a_threshold_bit_for_bit():
-    used, step = models(), batch()
-    expected = FixMatch(threshold=0).losses(used, step)
-    for name, value in SoftMatch(CLASSES, sharpness=0).losses(used, step).items():
-        assert torch.equal(value, expected[name])
-
-
 def test_equal_confidences_and_a_single_image_give_no_nan():
     algorithm = SoftMatch(CLASSES, decay=0)
     algorithm.variance.zero_()
