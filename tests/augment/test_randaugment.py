@@ -4,7 +4,6 @@ import dataclasses
 
 import pytest
 import torch
-from torch import Tensor
 
 from debiaspl.augment import OPERATIONS, Draws, RandAugment
 from debiaspl.augment.mix import by_masks, by_rows
@@ -131,49 +130,6 @@ def test_an_image_is_its_own_affair(preset: RandAugment) -> None:
         assert torch.equal(preset.apply(images[i : i + 1], alone), together[i : i + 1])
     same = photos(1).expand(64, -1, -1, -1)
     assert len(torch.unique(preset(same, seeded()), dim=0)) > 60
-
-
-def shares(codes: Tensor) -> Tensor:
-    return torch.bincount(codes.flatten(), minlength=14) / codes.numel()
-
-
-def test_fixmatch_draws_equally_and_applies_half_of_the_time() -> None:
-    images = torch.zeros(50_000, 1, 10, 10, dtype=torch.uint8)
-    draws = RandAugment.fixmatch().draw(images, seeded(6))
-    expected = torch.full((14,), 0.5 / 14)
-    expected[0] += 0.5
-    assert (shares(draws.operation) - expected).abs().max() < 0.003
-    # The two draws know nothing of each other: a quarter of the images sees none, but for drawn identities.
-    none = (draws.operation == 0).all(0).double().mean()
-    assert none == pytest.approx((0.5 + 0.5 / 14) ** 2, abs=0.01)
-    bright = draws.value[draws.operation == OPERATIONS.index("brightness")]
-    found, counts = torch.unique(((bright - 0.05) / 0.09).round().long(), return_counts=True)
-    assert found.tolist() == list(range(1, 10))
-    assert counts.max() < 1.3 * counts.min()
-    turned = draws.value[draws.operation == OPERATIONS.index("rotate")]
-    assert (turned < 0).double().mean() == pytest.approx(0.5, abs=0.03)
-
-
-def test_benchmark_always_applies_and_squares_vary() -> None:
-    images = torch.zeros(20_000, 1, 32, 32, dtype=torch.uint8)
-    draws = RandAugment.benchmark().draw(images, seeded(7))
-    assert draws.operation.shape == (3, 20_000)
-    assert (shares(draws.operation) - 1 / 14).abs().max() < 0.005
-    sizes = draws.box[0, 1] - draws.box[0, 0]
-    assert torch.unique(sizes).tolist() == list(range(17))
-    turned = draws.value[draws.operation == OPERATIONS.index("rotate")]
-    assert -30 <= turned.min() < -29
-    assert 29 < turned.max() < 30
-    bits = draws.value[draws.operation == OPERATIONS.index("posterize")]
-    assert torch.unique(bits).tolist() == [4, 5, 6, 7]
-
-
-def test_fixmatch_square_is_half_the_side_anywhere() -> None:
-    images = torch.zeros(20_000, 1, 32, 20, dtype=torch.uint8)
-    box = RandAugment.fixmatch().draw(images, seeded(8)).box
-    assert torch.unique(box[:, 1] - box[:, 0], dim=1).flatten().tolist() == [16, 10]
-    assert torch.unique(box[0, 0]).tolist() == list(range(-8, 24))
-    assert torch.unique(box[1, 0]).tolist() == list(range(-5, 15))
 
 
 def test_settings_are_obeyed() -> None:

@@ -3,9 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.algorithms import FixMatch, PseudoLabel
-from debiaspl.debias import Correction, Debiaser, DistributionAlignment
-from tests.algorithms.test_algorithms import batch, models
+from debiaspl.debias import Correction, DistributionAlignment
 from tests.reference import corrections, paper
 
 COUNTS = (40, 20, 10, 2)
@@ -38,33 +36,11 @@ def test_a_target_that_the_model_meets_changes_nothing_bit_for_bit():
     assert torch.equal(DistributionAlignment(COUNTS, "uniform").probabilities(weak), Correction()(weak))
 
 
-def test_with_a_uniform_target_the_labels_are_those_of_a_debiaser_of_strength_1():
-    alignment, debiaser = DistributionAlignment(COUNTS, "uniform", 0.9), Debiaser(4, strength=1.0, momentum=0.9)
-    for step in range(5):
-        torch.testing.assert_close(alignment(logits(seed=step)), debiaser(logits(seed=step)))
-    assert torch.equal(alignment.prior, debiaser.prior)
-
-
 def test_a_class_with_no_share_gets_no_label_and_finite_numbers():
     alignment = DistributionAlignment(COUNTS, (1, 1, 1, 0))
     probabilities = alignment(logits())
     assert probabilities.isfinite().all()
     assert probabilities[:, 3].max() < 1e-30
-
-
-@pytest.mark.parametrize("algorithm", [FixMatch, PseudoLabel])
-def test_it_changes_labels_alone(algorithm):
-    """With a margin of its own, or one that reached the labeled loss, the loss of its labels would be another."""
-    drawn, used = batch(), models()
-    alignment = DistributionAlignment((9, 5, 3, 1))
-    made = algorithm(alignment, threshold=0.0)
-    losses, plain = made.losses(used, drawn), algorithm(threshold=0.0).losses(used, drawn)
-    assert torch.equal(losses["labeled"], plain["labeled"])
-    label = DistributionAlignment((9, 5, 3, 1)).probabilities(used.student(drawn.weak[0])).argmax(-1)
-    assert torch.equal(made.monitors["pseudo_label"], label)
-    assert not torch.equal(label, used.student(drawn.weak[0]).argmax(-1))
-    view = drawn.strong[0] if algorithm is FixMatch else drawn.weak[0]
-    torch.testing.assert_close(losses["unlabeled"], torch.nn.functional.cross_entropy(used.student(view), label))
 
 
 def test_a_target_can_be_written_on_a_command_line():

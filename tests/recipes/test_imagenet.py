@@ -131,14 +131,8 @@ def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place
     finally:
         (place / "moco.pth").write_bytes(kept)
     assert outcome(place / "run") == outcome(whole)
-
-
-@pytest.mark.slow
-def test_labels_are_one_of_each_class_and_all_others_are_unlabeled(whole):
     results = Run(whole).results()
-    assert results["labels"] == [1] * CLASSES
-    assert results["unlabeled"] == 2 * CLASSES
-    assert len(results["start"]) == 64
+    assert (results["labels"], results["unlabeled"]) == ([1] * CLASSES, 2 * CLASSES)  # one of each class is labeled
 
 
 @pytest.mark.slow
@@ -183,7 +177,7 @@ def test_tar_shards_go_through_multi_view_and_cld(place):
         "--device",
         "cpu",
         "--workers",
-        0,
+        "0",
         "--out",
         "shards-run",
     ]
