@@ -32,7 +32,7 @@ CLASSES = 30
 SMALL = (
     "depth=18",
     "image_size=32",
-    "steps=10",
+    "steps=6",
     "labeled_batch=2",
     "unlabeled_batch=4",
     "log_every=1",
@@ -112,7 +112,7 @@ def stopped(patched: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, [*typed("run"), "--workers", "0"])
     patched.setattr(Step, "__call__", original)
     assert result.exit_code == 128 + signal.SIGINT
-    assert "Stopped and saved at step 4 of 10" in result.output
+    assert "Stopped and saved at step 4 of 6" in result.output
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place
 
 @pytest.mark.slow
 def test_the_first_step_begins_with_the_start_and_warms_up(place):
-    settings = (*SMALL, f"data={write_shards(place / 'few')}", "warm_up=0.2")
+    settings = (*SMALL, f"data={write_shards(place / 'few')}", "steps=10", "warm_up=0.2")
     chosen = parse_settings(recipe("imagenet-1pct"), settings)
     task = Task.of(open_data(chosen.data, 32, stream=True), LabelShare(), seed=0)
     step = Step(chosen, task, torch.device("cpu"))
@@ -169,19 +169,8 @@ def test_the_model_predicts_where_the_start_is_not(place, whole, monkeypatch):
 def test_tar_shards_go_through_multi_view_and_cld(place):
     shards = write_shards(place / "shards")
     sizes = [part for item in (*SMALL, "steps=2", f"data={shards}") for part in ("--set", item)]
-    options = [
-        "--recipe",
-        "imagenet-0.2pct",
-        "--method",
-        "multiview",
-        "--device",
-        "cpu",
-        "--workers",
-        "0",
-        "--out",
-        "shards-run",
-    ]
-    said = command("train", *options, *sizes)
+    options = ["--recipe", "imagenet-0.2pct", "--method", "multiview", "--device", "cpu", "--workers", "0"]
+    said = command("train", *options, *sizes, "--out", "shards-run")
     assert "on 4 test images" in said
     assert set(Run(place / "shards-run").log()[-1]["losses"]) == {"labeled", "unlabeled", "cld"}
 
