@@ -1,5 +1,6 @@
 """``debiaspl train``: a folder of photos, or a recipe."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,12 +73,11 @@ def train_command(
         if rank() is not None:
             raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
         from debiaspl.algorithms import STARTS
-        from debiaspl.cli.start import train_start
         from debiaspl.data.table_form import Columns
 
         table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         if method in STARTS:
-            train_start(photos, table, columns, folders == "ignore", method, settings or [], out, how, overwrite)
+            _train_start(photos, table, columns, folders == "ignore", method, settings or [], out, how, overwrite)
             return
         from debiaspl.photos.names import Allowed
 
@@ -114,8 +114,8 @@ def _train_recipe(
         say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
     else:
         say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
-    say_skipped(results)
-    say(f"The report is {report_of([folder], folder)}")
+    _say_skipped(results)
+    say(f"The report is {_report_of(folder)}")
 
 
 def _train_photos(
@@ -153,7 +153,7 @@ def _train_photos(
     print_table(HEADER, rows(outcome))
     for line in (caption(outcome), verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
         say(line)
-    say_skipped(outcome.results)
+    _say_skipped(outcome.results)
     say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
 
 
@@ -165,13 +165,78 @@ def _refuse_tensorboard(how: Any) -> None:
         )
 
 
-def say_skipped(results: dict[str, Any]) -> None:
+def _train_start(
+    folder: Path,
+    table: Path | None,
+    columns: Any,
+    no_labels: bool,
+    method: str,
+    settings: list[str],
+    out: Path | None,
+    how: Any,
+    overwrite: bool,
+) -> None:
+    """Choose a recipe and print it, train, and print how to train from it. Labels only measure the features."""
+    from debiaspl.photos.api import NETWORKS
+    from debiaspl.photos.start import choose_start, start_name, train_start
+    from debiaspl.photos.survey import survey_for_start
+    from debiaspl.training import Run
+    from debiaspl.training.device import find_device
+    from debiaspl.training.method import with_method
+    from debiaspl.training.settings import parse_settings
+
+    place = out or Path("runs") / start_name(folder)
+    if how.resume and Run(place).config_path.exists():
+        # Labels may have been added since it was started.
+        no_labels = no_labels or Run(place).recipe().protocol.name == "no-labels"
+    photos = survey_for_start(folder, table, columns, no_labels)
+    chosen = choose_start(photos, find_device(how.device).type)
+    if method != chosen.algorithm.name:
+        chosen = with_method(chosen, method)
+    recipe = parse_settings(chosen, settings, load_files=True)
+    with Run(place).replacing(recipe, overwrite):
+        begun = Run.at(place, recipe, how.resume).config_path.exists()
+        say(photos.headline())
+        if photos.classes:
+            source = " those of the folders, unless you add --folders ignore," if photos.in_folders else ""
+            say(f"No label is learned from: labels,{source} only measure the features at the end.")
+        note_new_run(how.resume, place)
+        network = NETWORKS.get(recipe.network.name, recipe.network.name)
+        size = f"{recipe.image_size} x {recipe.image_size} pixels"
+        steps = f"{recipe.steps:,} steps of {recipe.unlabeled_batch} images"
+        say(f"Resuming {place}." if begun else f"{network}, at {size}, {recipe.algorithm.name}, {steps}.")
+        results = train_start(photos, recipe, place, how)
+    for line in _measured(results):
+        say(line)
+    _say_skipped(results)
+    say(f"The start is in {place}; the report is {_report_of(place)}")
+    typed = [("--labels", table), ("--device", how.device)]
+    typed += [("--column", f"{role}={name}") for role, name in vars(columns).items() if name]
+    more = [part for option, value in typed if value is not None for part in (option, str(value))]
+    say("Next, train from it:")
+    if not photos.classes:
+        say(f"  {shlex.join(['debiaspl', 'label', str(folder), '--classes', 'NAME,OTHER NAME'])}")
+    say(f"  {shlex.join(['debiaspl', 'train', str(folder), *more, '--set', f'start={place}'])}")
+
+
+def _measured(results: dict[str, Any]) -> list[str]:
+    """The quality of the features, where there are labels."""
+    if "accuracy" not in results:
+        return []
+    if results.get("check", {}).get("kind") == "none":
+        return ["No class has two labels, so the features cannot be measured."]
+    accuracy = f"{100 * results['accuracy']:.1f} % of {results['test']:,} held-out labels"
+    labels = f"{sum(results['labels']):,} labels"
+    return [f"A nearest-class-mean classifier, of {labels}, is right for {accuracy}: this measures the features only."]
+
+
+def _say_skipped(results: dict[str, Any]) -> None:
     if "skipped" in results:
         say(f"{len(results['skipped'])} files could not be read; they are listed in results.json", err=True)
 
 
-def report_of(runs: list[Path], folder: Path) -> Path:
+def _report_of(run: Path) -> Path:
     from debiaspl.recipes import RECIPES
     from debiaspl.report.runs import write_report
 
-    return write_report(runs, folder / "report.html", RECIPES)
+    return write_report([run], run / "report.html", RECIPES)

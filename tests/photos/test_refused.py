@@ -6,105 +6,53 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from debiaspl.photos import duration
 from debiaspl.photos.names import Allowed, alike, refuse_doubtful, refuse_passed_over
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch
 from tests.photos.user import SIDE, debiaspl
 
-
-def bad(change):
-    """A row of the table of bad inputs: what is done to the folder, and what is said."""
-
-    def case(words):
-        return pytest.param(change, words, id=change.__name__)
-
-    return case
-
-
-def no_labels(root):
-    (root / "labels.csv").write_text("file_name,label\n")
+TABLES = {
+    "no image of PHOTOS has a label yet": "",
+    "labels of one class only: owl": "00.jpg,owl\n01.jpg,owl\n",
+    "not in PHOTOS: 99.jpg": "00.jpg,owl\n99.jpg,heron\n",
+    "has 'owl,heron' (1 photo) as well as heron, owl": '00.jpg,owl\n01.jpg,heron\n02.jpg,"owl,heron"\n',
+    "has the class 'To do' (1 photo)": "00.jpg,owl\n01.jpg,heron\n02.jpg,To do\n",
+    "says owl for 00.jpg in line 2 and heron in line 4": "00.jpg,owl\n01.jpg,heron\n00.jpg,heron\n",
+}
+"""What is said -> the rows of the table."""
 
 
-def one_class(root):
-    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,owl\n")
-
-
-def a_label_for_a_missing_file(root):
-    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n99.jpg,heron\n")
-
-
-def two_images(root):
-    for path in sorted((root / "photos").iterdir())[2:]:
-        path.unlink()
-    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n")
-
-
-def an_empty_folder(root):
-    for path in (root / "photos").iterdir():
-        path.unlink()
-
-
-def odd_columns(root):
-    (root / "labels.csv").write_text("a,b,c\n00.jpg,owl,1\n01.jpg,heron,2\n")
-
-
-def two_classes_for_a_photo(root):
-    (root / "labels.csv").write_text('file_name,label\n00.jpg,owl\n01.jpg,heron\n02.jpg,"owl,heron"\n')
-
-
-def photos_that_wait(root):
-    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n02.jpg,To do\n")
-
-
-def contradictory_rows(root):
-    (root / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n00.jpg,heron\n")
-
-
-def no_table(root):
-    (root / "labels.csv").unlink()
-
-
-def no_folder(root):
-    shutil.rmtree(root / "photos")
-
-
-def nothing_readable(root):
-    for path in (root / "photos").iterdir():
-        path.write_bytes(b"not a photo")
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        bad(no_labels)("no image of PHOTOS has a label yet. Expected labels of two classes or more. Label a few"),
-        bad(one_class)("PHOTOS has labels of one class only: owl. Expected two classes or more: label a few images"),
-        bad(a_label_for_a_missing_file)("names 1 file not in PHOTOS: 99.jpg. Paths are relative to PHOTOS"),
-        bad(two_images)("PHOTOS holds 2 images, expected 10 or more. Add photos without a label too"),
-        bad(an_empty_folder)("names 6 files not in PHOTOS"),
-        bad(odd_columns)("has the columns a, b, c. Expected a first line with file_name and label"),
-        bad(two_classes_for_a_photo)(
-            "labels.csv has 'owl,heron' (1 photo) as well as heron, owl. If that means several"
-        ),
-        bad(photos_that_wait)(
-            "has the class 'To do' (1 photo). If these photos have no label yet, leave the label empty"
-        ),
-        bad(contradictory_rows)("says owl for 00.jpg in line 2 and heron in line 4. Keep one of the two."),
-        bad(no_table)("labels.csv cannot be read: No such file or directory"),
-        bad(no_folder)("PHOTOS does not exist. Expected a folder of images."),
-        bad(nothing_readable)("of PHOTOS that were tried can be read"),
-    ],
-)
-def test_bad_input(change, words, place, tmp_path):
-    shutil.copytree(place / "photos", tmp_path / "photos")
-    shutil.copy(place / "labels.csv", tmp_path)
-    change(tmp_path)
-    where = tmp_path / "photos", "--labels", tmp_path / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
+def refused(root):
+    """What is said; no run is begun."""
+    out = root / "run"
+    where = root / "photos", "--labels", root / "labels.csv", "--device", "cpu", "--out", out
     ran = debiaspl("train", *where)
     assert ran.exit_code == 1
     assert ran.output.startswith("error: ")
-    assert words.replace("PHOTOS", str(tmp_path / "photos")) in ran.output
-    assert not (tmp_path / "run").exists()
+    assert not out.exists()
+    return ran.output.replace(str(root / "photos"), "PHOTOS")
+
+
+@pytest.mark.parametrize("words", TABLES)
+def test_bad_tables(words, place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    (tmp_path / "labels.csv").write_text(f"file_name,label\n{TABLES[words]}")
+    assert words in refused(tmp_path)
+
+
+def test_bad_folders(place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    assert "labels.csv cannot be read" in refused(tmp_path)
+    (tmp_path / "labels.csv").write_text("file_name,label\n00.jpg,owl\n01.jpg,heron\n")
+    photos = sorted((tmp_path / "photos").iterdir())
+    for path in photos:
+        path.write_bytes(b"not a photo")
+    assert "of PHOTOS that were tried can be read" in refused(tmp_path)
+    for path in photos[2:]:
+        path.unlink()
+    assert "PHOTOS holds 2 images, expected 10 or more" in refused(tmp_path)
+    shutil.rmtree(tmp_path / "photos")
+    assert "PHOTOS does not exist" in refused(tmp_path)
 
 
 def test_an_empty_folder_without_a_table(tmp_path):
@@ -129,7 +77,7 @@ def test_a_bad_encoder_leaves_nothing(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--out", tmp_path / "run", "--device", "cpu"
     ran = debiaspl("train", *where, "--encoder", tmp_path / "none")
     assert ran.exit_code == 1
-    assert "does not exist, expected a folder, or a name on the hub" in ran.output
+    assert "none does not exist" in ran.output
     assert not (tmp_path / "run").exists()
 
 
@@ -146,20 +94,15 @@ def test_names_that_are_alike(classes, groups):
     assert alike(classes) == groups
 
 
-def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allowed(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(duration, "estimate", lambda *_: 1.0)
+def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allowed(place, tmp_path):
     names = ["Owl", "Owl", "owl ", "grey  owl", "grey owl", "Unlabeled"]
     table, out = tmp_path / "labels.csv", tmp_path / "run"
     table.write_text("file_name,label\n" + "".join(f"{number:02d}.jpg,{name}\n" for number, name in enumerate(names)))
     asked = "train", place / "photos", "--labels", table, "--device", "cpu", "--out", out, "--set", "steps=1"
     ran = debiaspl(*asked)
     assert ran.exit_code == 1
-    assert ran.output == (
-        f"error: {table} has class names that differ only in capital letters or spaces: 'Owl' (2 photos) and 'owl' (1 "
-        "photo); 'grey  owl' (1 photo) and 'grey owl' (1 photo). Each would be learned as a class of its own. If they "
-        "are one, write: 'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: "
-        "--allow-names.\n"
-    )
+    assert "'Owl' (2 photos) and 'owl' (1 photo); 'grey  owl' (1 photo) and 'grey owl' (1 photo)." in ran.output
+    assert "'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: --allow" in ran.output
     assert not out.exists()
     allowed = debiaspl(*asked, "--allow-names")
     assert allowed.exit_code == 0, allowed.output
