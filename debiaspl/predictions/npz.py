@@ -57,28 +57,19 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(path) as pack:
             refuse_larger_than_memory(path, sum(member.file_size for member in pack.infolist()))
         with np.load(path, allow_pickle=False) as stored:
-            return {name: _array(stored, name) for name in stored.files}
+            arrays = {name: stored[name] for name in stored.files}
+        if others := [name for name, values in arrays.items() if not isinstance(values, np.ndarray)]:
+            raise ValueError(f"{others[0]!r} is not an array")
     except PredictionsError:
         raise
-    except _DAMAGED as error:
+    except (*_DAMAGED, MemoryError) as error:
+        # numpy's own message about Python objects would advise to run them.
+        why = "it contains Python objects" if "allow_pickle" in str(error) else reason(error)
         raise PredictionsError(
-            f"{path} cannot be read as .npz: {reason(error)}. Write it with numpy.savez(path, label=..., "
-            "probabilities=...), and text as an array of strings, not of objects."
+            f"{path} cannot be read as .npz: {why}. Write it with numpy.savez(path, label=..., probabilities=...), and "
+            "text as an array of strings, not of objects."
         ) from error
-
-
-def _array(stored: Any, name: str) -> NDArray[Any]:
-    """One of the arrays; numpy's own message about Python objects would advise to run them."""
-    try:
-        values = stored[name]
-    except MemoryError as error:
-        raise ValueError(f"{name!r} claims more numbers than fit in memory") from error
-    except _DAMAGED as error:
-        objects = "allow_pickle" in str(error)
-        raise ValueError(f"{name!r} contains Python objects" if objects else f"{name!r}: {reason(error)}") from error
-    if not isinstance(values, np.ndarray):
-        raise ValueError(f"{name!r} is not an array")
-    return values
+    return arrays
 
 
 def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[str, NDArray[Any]]) -> None:
