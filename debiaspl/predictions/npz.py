@@ -51,22 +51,26 @@ def read_npz(path: Path, names: Names) -> Raw:
 
 def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of the file, by name."""
+    arrays: dict[str, NDArray[Any]] = {}
+    name = None
     try:
         if not zipfile.is_zipfile(path):
             raise ValueError("it is not an archive of arrays, or it is truncated")
         with zipfile.ZipFile(path) as pack:
             refuse_larger_than_memory(path, sum(member.file_size for member in pack.infolist()))
         with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        if others := [name for name, values in arrays.items() if not isinstance(values, np.ndarray)]:
-            raise ValueError(f"{others[0]!r} is not an array")
+            for name in stored.files:
+                arrays[name] = stored[name]
+                if not isinstance(arrays[name], np.ndarray):
+                    raise ValueError("it is not an array")
     except PredictionsError:
         raise
     except (*_DAMAGED, MemoryError) as error:
         # numpy's own message about Python objects would advise to run them.
         why = "it contains Python objects" if "allow_pickle" in str(error) else reason(error)
+        where = "" if name is None else f"{name!r}: "
         raise PredictionsError(
-            f"{path} cannot be read as .npz: {why}. Write it with numpy.savez(path, label=..., probabilities=...), and "
+            f"{path} cannot be read as .npz: {where}{why}. Write it with numpy.savez(path, label=..., probabilities=...), and "
             "text as an array of strings, not of objects."
         ) from error
     return arrays

@@ -20,8 +20,8 @@ from debiaspl.report.pictures import Find, thumbnails
 from debiaspl.report.runs.methods import method_name
 from debiaspl.report.runs.record import RunRecord, read_run
 
-SUBFOLDERS = ("supervised", "graph")
-"""Where models that a run was compared with are, if they are runs of their own."""
+SUPERVISED = "supervised"
+"""The folder of the model that a run was compared with, if it is a run of its own."""
 IN_WORDS = {
     "supervised": "labels only",
     "graph": "labels spread to similar photos",
@@ -58,9 +58,9 @@ def is_of_photos(run: RunRecord) -> bool:
 
 def compared_runs(run: RunRecord) -> list[RunRecord]:
     """The runs that this one was compared with, and, last, itself."""
-    folders = [run.folder / name for name in SUBFOLDERS]
-    others = [read_run(folder) for folder in folders if (folder / "config.json").exists()]
-    return [*(other for other in others if other.results is not None), run]
+    folder = run.folder / SUPERVISED
+    supervised = read_run(folder) if (folder / "config.json").exists() else None
+    return [run] if supervised is None or supervised.results is None else [supervised, run]
 
 
 def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -> dict[str, Any]:
