@@ -70,8 +70,8 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
         why = "it contains Python objects" if "allow_pickle" in str(error) else reason(error)
         where = "" if name is None else f"{name!r}: "
         raise PredictionsError(
-            f"{path} cannot be read as .npz: {where}{why}. Write it with numpy.savez(path, label=..., probabilities=...), and "
-            "text as an array of strings, not of objects."
+            f"{path} cannot be read as .npz: {where}{why}. Write it with numpy.savez(path, label=..., "
+            "probabilities=...), and text as an array of strings, not of objects."
         ) from error
     return arrays
 
