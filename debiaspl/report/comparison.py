@@ -56,7 +56,8 @@ class Comparison:
     def narrow(self) -> list[Table]:
         """Two tables, for where both are too wide: the methods, and their differences."""
         whole = self.whole()
-        first, second = [(row[0], row[2], *row[6:8]) for row in whole], [(row[0], row[3]) for row in whole if row[3]]
+        first: Table = [(row[0], row[2], *row[6:8]) for row in whole]
+        second: Table = [(row[0], row[3]) for row in whole if row[3]]
         return [first, second] if len(second) > 1 else [first]
 
     def whole(self) -> Table:
