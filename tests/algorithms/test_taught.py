@@ -1,7 +1,5 @@
 """TaughtFixMatch: images that the student discards take a given label."""
 
-import math
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,6 +9,9 @@ from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import Hints
 from debiaspl.debias import Debiaser
 from debiaspl.models import Network
+from tests.reference import paper
+
+BEFORE = [0.6, 0.3, 0.1]
 
 
 class Plain(Network):
@@ -33,11 +34,15 @@ def batch() -> Batch:
     return Batch(labeled, torch.tensor([0, 1, 2]), (weak,), (strong,), positions=torch.tensor([7, 0, 3, 5, 2, 9]))
 
 
-def algorithm(taught: Tensor, threshold: float = 0.85) -> TaughtFixMatch:
+def debiaser() -> Debiaser:
     correction = Debiaser(3, strength=0.8, momentum=0.5)
-    correction.prior.copy_(torch.tensor([0.6, 0.3, 0.1]))
+    correction.prior.copy_(torch.tensor(BEFORE))
+    return correction
+
+
+def algorithm(taught: Tensor, threshold: float = 0.85) -> TaughtFixMatch:
     hints = Hints(taught.clamp_min(0), torch.where(taught >= 0, 0.5, 0.3))
-    return TaughtFixMatch(hints, correction, 0.4, threshold, unlabeled_weight=2.0).train()
+    return TaughtFixMatch(hints, debiaser(), 0.4, threshold, unlabeled_weight=2.0).train()
 
 
 def test_losses_against_plain_loops():
@@ -46,19 +51,15 @@ def test_losses_against_plain_loops():
     losses = own.losses(Models(network, network), seen)
 
     weak, strong = (network(views).tolist() for views in (seen.weak[0], seen.strong[0]))
-    raw = [softmax(row) for row in weak]
-    before = [0.6, 0.3, 0.1]
-    after = [0.5 * old + 0.5 * sum(row[c] for row in raw) / 6 for c, old in enumerate(before)]
-    total, used = 0.0, 0
+    after, total, used = paper.moved_prior(BEFORE, weak, 0.5), 0.0, 0
     for row, position in enumerate(seen.positions.tolist()):
-        debiased = softmax([value - 0.8 * math.log(share) for value, share in zip(weak[row], before, strict=True)])
+        debiased = paper.debiased(weak[row], BEFORE, 0.8)
         label = debiased.index(max(debiased))
         if max(debiased) < 0.85:
             label = int(taught[position])
             used += label >= 0
         if label >= 0:
-            margin = softmax([value + 0.8 * math.log(share) for value, share in zip(strong[row], after, strict=True)])
-            total -= math.log(margin[label])
+            total += paper.marginal_loss(strong[row], label, after, 0.8)
     assert used >= 2  # else nothing was tested
     torch.testing.assert_close(losses["unlabeled"], torch.tensor(2 * total / 6), atol=1e-5, rtol=1e-4)
     assert float(own.monitors["taught"]) == pytest.approx(used / 6)
@@ -88,17 +89,10 @@ def test_a_sure_student_is_not_taught():
         assert float(own.monitors["taught"]) == 0
 
 
-def test_without_hints_and_with_a_wrong_confidence_it_says_what_to_do():
-    with pytest.raises(ValueError, match=r"this task has none.*zeroshot --labels"):
+def test_without_hints_it_says_what_to_do():
+    with pytest.raises(ValueError, match="zeroshot --labels"):
         TaughtFixMatch()
-    with pytest.raises(ValueError, match="sure is 2, expected a confidence in"):
-        TaughtFixMatch(Hints(torch.zeros(1, dtype=torch.int64), torch.zeros(1)), sure=2)
 
 
 def test_what_is_taught_is_saved_with_the_run():
     assert "taught" in algorithm(torch.arange(10)).state_dict()
-
-
-def softmax(row: list[float]) -> list[float]:
-    powers = [math.exp(value) for value in row]
-    return [power / sum(powers) for power in powers]

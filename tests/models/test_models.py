@@ -69,11 +69,6 @@ def test_the_smallest_images_a_network_takes(name):
                 network(torch.zeros(2, 3, *shape))
 
 
-def test_resnet9_wants_four_widths():
-    with pytest.raises(ValueError, match=r"widths are \(64, 128\), expected four"):
-        MODELS["resnet9"](10, 3, widths=(64, 128))
-
-
 @pytest.mark.parametrize(
     ("name", "channels", "side"), [("wrn", 3, 32), ("wrn", 1, 28), ("small", 1, 8), ("resnet9", 3, 32)]
 )
@@ -86,11 +81,20 @@ def test_every_network_gives_logits_and_gradients_to_all_its_weights(name, chann
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"), [({"depth": 27}, "depth is 27, expected 6 n"), ({"width": 0}, "width")]
+    ("name", "settings", "word"),
+    [
+        ("wrn", {"depth": 27}, "depth is 27"),
+        ("wrn", {"width": 0}, "width"),
+        ("resnet", {"depth": 34}, "depth is 34"),
+        ("resnet9", {"widths": (64, 128)}, "four"),
+        ("resnet18", {"widths": (8, 8)}, "equally many"),
+        ("resnet18", {"widths": (), "blocks": ()}, "at least 1"),
+        ("resnet18", {"blocks": (1, 1, 0, 1)}, "at least 1"),
+    ],
 )
-def test_wide_resnets_of_wrong_sizes_teach(settings, message):
-    with pytest.raises(ValueError, match=message):
-        MODELS["wrn"](10, 3, **settings)
+def test_wrong_sizes_are_refused(name, settings, word):
+    with pytest.raises(ValueError, match=word):
+        MODELS[name](10, 3, **settings)
 
 
 def test_scale_spans_minus_one_to_one():
@@ -146,9 +150,3 @@ def test_resnet18_is_a_preactivation_network_written_out():
         features = shortcut + block.conv2(active(block.norm2, block.conv1(first)))
     expected = model.head(active(model.norm, features).mean((2, 3)))
     torch.testing.assert_close(model(images), expected)
-
-
-@pytest.mark.parametrize("settings", [{"widths": (8, 8)}, {"widths": (), "blocks": ()}, {"blocks": (1, 1, 0, 1)}])
-def test_resnet18_wants_as_many_widths_as_stages(settings):
-    with pytest.raises(ValueError, match="expected equally many, all at least 1"):
-        MODELS["resnet18"](10, 3, **settings)

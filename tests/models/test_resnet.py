@@ -63,8 +63,3 @@ def test_all_weights_get_gradients_and_norms_can_be_synchronised():
 def test_convolutions_begin_as_he_et_al_say():
     weight = MODELS["resnet"](7, depth=18).layer2[1].conv2.weight
     assert float(weight.detach().std()) == pytest.approx((2 / (128 * 9)) ** 0.5, rel=0.02)
-
-
-def test_a_depth_without_a_table_teaches():
-    with pytest.raises(ValueError, match="depth is 34, expected 18 or 50"):
-        MODELS["resnet"](10, depth=34)

@@ -11,7 +11,6 @@ from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes import recipe as recipe_of
 from debiaspl.recipes.demo import BALANCED, demo, jobs_of
 from debiaspl.report import Comparison
-from debiaspl.training import RunError
 from debiaspl.training.settings import parse_settings
 from tests.report.stored import comparison_of
 
@@ -53,27 +52,6 @@ def test_the_methods_differ_in_nothing_but_the_method(recipe):
     assert jobs["FixMatch"][0].recipe.algorithm == jobs["DebiasPL"][0].recipe.algorithm
     assert jobs["FixMatch"][0].recipe.correction.name == "none"
     assert jobs["DebiasPL"][0].recipe.correction.name == "debiaser"
-
-
-def test_an_existing_demo_is_gone_on_with_or_begun_anew_only_when_asked(tmp_path, monkeypatch):
-    (tmp_path / ".demo").touch()
-    (tmp_path / "table.md").touch()
-    with pytest.raises(
-        RunError, match=r"already contains a demo. Use --resume to resume it, --overwrite to replace it"
-    ):
-        demo(tmp_path, range(1))
-
-    def stop(*arguments):
-        raise RuntimeError("far enough")
-
-    monkeypatch.setattr(demo_module, "train_all", stop)
-    with pytest.raises(RuntimeError, match="far enough"):
-        demo(tmp_path, range(1), resume=True)
-    assert (tmp_path / "table.md").exists()
-    with pytest.raises(RuntimeError, match="far enough"):
-        demo(tmp_path, range(1), overwrite=True)
-    assert [path.name for path in tmp_path.iterdir()] == [".demo"]
-    assert (tmp_path.with_name(f"{tmp_path.name}.old") / "table.md").exists()
 
 
 def results(accuracy: float, worst: float, labels: list[int] | None = None) -> dict[str, Any]:
