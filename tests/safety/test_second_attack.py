@@ -102,7 +102,7 @@ def test_other_photos_of_the_same_names_are_noticed(tmp_path, stream):
 
 def test_a_run_does_not_go_on_with_other_pixels(tmp_path):
     images = ImageSet.of(np.random.default_rng(0).integers(0, 255, (40, 8, 8), np.uint8), [0, 1] * 20)
-    recipe = TINY.changed(steps=4) if hasattr(TINY, "changed") else replace(TINY, steps=4)
+    recipe = TINY.changed(steps=4)
     task = Task(images.select(range(4)), images.select(range(4, 30)).without_labels(), images.select(range(30, 40)))
     train(replace(recipe, checkpoint_every=2), tmp_path / "run", data=task)
     (tmp_path / "run" / "results.json").unlink()
