@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ TEN = replace(TEN, classes=[*TEN.classes[:-1], HOSTILE], names=[f"{HOSTILE}{row}
 THOUSAND = made(3000, 1000)
 DATA = {10: TEN, 1000: THOUSAND}
 
+ACCURACY = "document.querySelector('#accuracy table')"
 TABLE = "document.querySelector('#counts table')"
 ROWS = f"[...{TABLE}.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))"
 
@@ -282,10 +284,13 @@ def test_two_methods_stand_side_by_side_in_one_order(chromium, pages, runs):
     page = chromium.page(pages["runs"])
     captions = page.evaluate("[...document.querySelectorAll('#confusion figcaption')].map(one => one.textContent)")
     assert captions == ["supervised", "fixmatch", "debiaspl"]
-    rows = page.evaluate("[...document.querySelector('#accuracy table').rows].map(row => row.cells[2].textContent)")
+    rows = page.evaluate(f"[...{ACCURACY}.rows].map(row => row.cells[2].textContent)")
     for method, shown in zip(("supervised", "fixmatch", "debiaspl"), rows[1:], strict=True):
         values = [json.loads((runs / f"{method}-seed{seed}/results.json").read_text())["accuracy"] for seed in (0, 1)]
         assert shown.startswith(f"{100 * sum(values) / 2:.1f} ± ")
+    (each,) = page.evaluate(f"[{ACCURACY}.rows[2].cells[3].textContent]")
+    signs = each.replace("\N{MINUS SIGN}", "-")
+    assert re.fullmatch(r"[+-][\d.]+ \([+-][\d.]+, [+-][\d.]+\)", signs), "two seeds: both, and no interval"
     dots = page.evaluate("document.querySelectorAll('#accuracy circle').length")
     assert dots == 6
     choose = "document.querySelector('#pseudo select')"

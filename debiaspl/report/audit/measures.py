@@ -54,6 +54,7 @@ class Shares:
             "distance_from": self.reference,
             "almost_none": self.almost_none,
             "imbalance_ratio": self.imbalance_ratio,
+            "effective_classes": self.effective_classes if self.counts.any() else None,
         }
 
     @property
@@ -104,7 +105,6 @@ class Above:
             "kept_share": self.kept_share,
             "largest_times_even": float(self.shares.times_even.max()) if self.kept else None,
             **self.shares.to_json(),
-            "effective_classes": self.shares.effective_classes if self.kept else None,
             "never_predicted": len(self.shares.never),
             "accuracy": self.accuracy,
         }

@@ -64,8 +64,7 @@ class Audit:
             "classes": list(self.classes),
             "counts": self._by_class(self.shares.counts.tolist()),
             **self.shares.to_json(),
-            "effective_classes": self.shares.effective_classes,
-            "never_predicted": [self.classes[number] for number in self.shares.never],
+            "never_predicted": self._names(self.shares.never),
         }
         if self.thresholds is not None:
             numbers["thresholds"] = [row.to_json() for row in self.thresholds]
@@ -104,11 +103,13 @@ class Audit:
             "strength": found.strength,
             "counts": self._by_class(found.shares.counts.tolist()),
             **found.shares.to_json(),
-            "effective_classes": found.shares.effective_classes,
-            "never_predicted": [self.classes[number] for number in found.shares.never],
+            "never_predicted": self._names(found.shares.never),
             "changed": len(found.rows),
             "accuracy": found.accuracy,
         }
+
+    def _names(self, numbers: list[int]) -> list[str]:
+        return [self.classes[number] for number in numbers]
 
     def _by_class(self, values: list[Any]) -> dict[str, Any]:
         return dict(zip(self.classes, values, strict=True))

@@ -57,7 +57,6 @@ def _facts(audit: Audit) -> dict[str, Any]:
         "predictions": len(audit.predictions),
         "classes": len(audit.classes),
         **audit.shares.to_json(),
-        "effective_classes": audit.shares.effective_classes,
         "never_predicted": len(audit.shares.never),
         "accuracy": None if found is None else found.accuracy,
         "interval": None if found is None else list(found.interval),
@@ -132,7 +131,6 @@ def _change(audit: Audit) -> dict[str, Any] | None:
     return {
         "strength": found.strength,
         **found.shares.to_json(),
-        "effective_classes": found.shares.effective_classes,
         "never_predicted": len(found.shares.never),
         "changed": len(found.rows),
         "accuracy": found.accuracy,
