@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.adamatch import AdaMatch
-from debiaspl.debias import Composite, Correction, Debiaser, DistributionAlignment, TauNorm
+from debiaspl.debias import Composite, Correction, DistributionAlignment, TauNorm
 from debiaspl.models import SmallNet
-from tests.algorithms.test_algorithms import PRIOR, Linear
+from tests.algorithms.test_algorithms import PRIOR, Linear, biased_debiaser
 from tests.reference import adamatch as twin
 from tests.reference import paper
 
@@ -112,9 +112,7 @@ def test_it_aligns_to_its_predictions_on_labeled_images():
 
 def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new():
     drawn, student, old = batch(progress=0.6), Linear2(), PRIOR
-    debiaser = Debiaser(CLASSES, strength=0.5, momentum=0.9)
-    debiaser.prior.copy_(torch.tensor(old))
-    algorithm = AdaMatch(debiaser, threshold=0.9)
+    algorithm = AdaMatch(biased_debiaser(), threshold=0.9)
     loss = algorithm.losses(Models(student, student), drawn)["unlabeled"]
     weak, strong = student(drawn.weak[0]).tolist(), student(drawn.strong[0]).tolist()
     threshold = twin.relative_threshold(student(drawn.labeled).tolist(), 0.9)

@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.comatch import CoMatch, contrast
-from debiaspl.debias import Correction, Debiaser
-from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, PRIOR, UNLABELED, Features
+from debiaspl.debias import Correction
+from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, PRIOR, UNLABELED, Features, biased_debiaser
 from tests.algorithms.test_algorithms import batch as two_views
 from tests.reference import comatch as twin
 from tests.reference import paper
@@ -79,9 +79,7 @@ def test_four_steps_equal_the_paper():
 
 def test_with_a_debiaser_labels_come_from_the_old_prior_and_margins_from_the_new():
     drawn, used, old = batch(), models(), PRIOR
-    debiaser = Debiaser(CLASSES, strength=0.5, momentum=0.9)
-    debiaser.prior.copy_(torch.tensor(old))
-    loss = comatch(debiaser).losses(used, drawn)["unlabeled"]
+    loss = comatch(biased_debiaser()).losses(used, drawn)["unlabeled"]
     weak, strong = used.student(drawn.weak[0]).tolist(), used.student(drawn.strong[0]).tolist()
     labels = [paper.debiased(row, old, 0.5) for row in weak]
     new = paper.moved_prior(old, weak, 0.9)

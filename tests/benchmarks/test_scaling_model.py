@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 from torch.distributed import _compute_bucket_assignment_by_size as torch_buckets
+from torch.utils.flop_counter import FlopCounterMode
 
 from debiaspl import Debiaser
 from debiaspl.algorithms.fixmatch import cld
@@ -35,16 +36,11 @@ def load(*names: str):
 
 
 (model,) = load("scaling_model")
-count, feeding, links, messages, origin, runs, together, work_room = load(
-    *(
-        f"scaling_parts.{name}"
-        for name in ("count", "feeding", "links", "messages", "origin", "tables_runs", "together", "work")
-    )
+count, feeding, links, messages, work_room = load(
+    *(f"scaling_parts.{name}" for name in ("count", "feeding", "links", "messages", "work"))
 )
 PAGE = model.PAGE.read_text()
 WORKS = work_room.works()
-LINKS = links.links()
-SLOWEST = LINKS[-1]
 NETWORKS = {"wrn": (count.wide_resnet, lambda: WideResNet(10)), "resnet": (count.resnet50, lambda: ResNet(1000))}
 
 
@@ -52,37 +48,12 @@ def test_the_page_shows_what_is_computed():
     assert model.filled(PAGE) == PAGE, "run python benchmarks/scaling_model.py --write"
 
 
-def slow_resnet_macs() -> int:
-    """Blocks, inner width, and the side of their 3x3 convolution, written out."""
-    macs, incoming, side = 112 * 112 * 49 * 3 * 64, 64, 56
-    for blocks, inner, after in ((3, 64, 56), (4, 128, 28), (6, 256, 14), (3, 512, 7)):
-        for block in range(blocks):
-            macs += side * side * incoming * inner + after * after * (9 * inner * inner + inner * 4 * inner)
-            if block == 0:
-                macs += after * after * incoming * 4 * inner
-            incoming, side = 4 * inner, after
-    return macs + 2048 * 1000
-
-
-def test_resnet_multiply_adds_have_a_slow_twin():
-    assert count.resnet50().macs == slow_resnet_macs()
-
-
-def slow_wrn_macs() -> int:
-    """Twelve blocks of two 3x3 convolutions, three of them with a 1x1 shortcut, written out."""
-    macs = 32 * 32 * 9 * 3 * 16
-    incoming = 16
-    for side, outgoing in ((32, 32), (16, 64), (8, 128)):
-        for _ in range(4):
-            macs += side * side * 9 * incoming * outgoing + side * side * 9 * outgoing * outgoing
-            if incoming != outgoing:
-                macs += side * side * incoming * outgoing
-            incoming = outgoing
-    return macs + 128 * 10
-
-
-def test_wrn_multiply_adds_have_a_slow_twin():
-    assert count.wide_resnet().macs == slow_wrn_macs()
+@pytest.mark.parametrize(("which", "side"), [("wrn", 32), ("resnet", 224)])
+def test_multiply_adds_are_those_that_torch_counts(which, side):
+    counted, make = NETWORKS[which]
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        make().eval()(torch.zeros(1, 3, side, side))
+    assert 2 * counted().macs == counter.get_total_flops()
 
 
 @pytest.mark.parametrize("which", list(NETWORKS))

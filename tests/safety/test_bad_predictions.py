@@ -62,13 +62,8 @@ def test_a_column_of_scores_that_holds_no_numbers_is_refused(tmp_path, column, l
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
-def test_scores_of_any_kind_of_number_are_read(tmp_path, kind):
-    columns = {"probability:a": pa.array(np.array([1, 0]), kind), "probability:b": pa.array(np.array([0, 1]), kind)}
-    assert read_predictions(parquet(tmp_path / "a.parquet", columns)).label.tolist() == [0, 1]
-
-
-def test_columns_of_different_numbers_make_one_matrix(tmp_path):
-    columns = {"probability:a": pa.array([1, 0]), "probability:b": pa.array([0.0, 1.0], pa.float32())}
+def test_scores_of_any_kind_of_number_make_one_matrix(tmp_path, kind):
+    columns = {"probability:a": pa.array(np.array([1, 0]), kind), "probability:b": pa.array([0.0, 1.0], pa.float32())}
     assert read_predictions(parquet(tmp_path / "a.parquet", columns)).label.tolist() == [0, 1]
 
 
