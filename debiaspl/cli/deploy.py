@@ -113,11 +113,11 @@ def _one_photo(model: Any, photo: Path) -> str:
 def next_command(
     run: Annotated[
         Path,
-        typer.Argument(metavar="[RUN]", help="The folder of a run that has ended; without one, the encoder chooses."),
+        typer.Argument(metavar="RUN|PHOTOS", help="A run that has ended; or the photos, without a run."),
     ],
     photos: Annotated[
         Path | None,
-        typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default="the only one"),
+        typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default="no run"),
     ] = None,
     encoder: Encoder = None,
     out: Annotated[Path, file("Write the photos to this table, with an empty label column.")] = Path("next.csv"),
