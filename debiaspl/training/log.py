@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
@@ -100,28 +101,24 @@ class NoLog(Log):
         pass
 
 
+@dataclass
 class ProgressLine:
     """Shows step, losses, share of kept labels, distance of the prior from the true shares, state of the features and
     remaining time, on one line of a terminal. Without a terminal it only prints warnings."""
 
-    def __init__(
-        self,
-        name: str,
-        first_step: int,
-        steps: int,
-        stream: TextIO | None = None,
-        unit: str = "step",
-        part: str = "",
-        shown: bool = True,
-    ) -> None:
-        """``part`` names one of several runs, to which the remaining time refers: ``run 2 of 8``. Not ``shown``: only
-        warnings, for one of several processes that share a terminal."""
-        self.name, self.first_step, self.steps = name, first_step, steps
-        self.unit, self.part, self.shown = unit, part, shown
-        self._stream = sys.stderr if stream is None else stream
-        self._started = time.monotonic()
-        self._health: list[str] = []  # the latest measurement, until the next one
-        self._console: Console | None = None
+    name: str
+    first_step: int
+    steps: int
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    unit: str = "step"
+    part: str = ""
+    """Which of several runs the remaining time refers to: ``run 2 of 8``."""
+    shown: bool = True
+    """If not, only warnings are printed, for one of several processes that share a terminal."""
+    _started: float = field(default_factory=time.monotonic, init=False)
+    _health: list[str] = field(default_factory=list, init=False)
+    """The latest measurement, until the next one."""
+    _console: "Console | None" = field(default=None, init=False)
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
         elapsed = time.monotonic() - self._started
@@ -145,18 +142,18 @@ class ProgressLine:
         """Print a permanent line, with or without a terminal; the progress line continues below it."""
         if self._console is not None:
             self._replace_line("")
-        print(prose(line, self._stream), file=self._stream, flush=True)
+        print(prose(line, self.stream), file=self.stream, flush=True)
 
     def say(self, *parts: str) -> None:
         """Show these parts on one line. If they do not fit, parts are dropped from the second last on: the last one
         shows the position in the whole. There is room left for ``^C``, which a terminal adds when it is typed: on a
         full line it would begin another one, and this one would stay."""
-        if not self.shown or not self._stream.isatty():
+        if not self.shown or not self.stream.isatty():
             return
         from rich.cells import cell_len
         from rich.console import Console
 
-        self._console = self._console or Console(file=self._stream)
+        self._console = self._console or Console(file=self.stream)
         width, kept = self._console.width - len("^C") - 1, list(parts)
         while len(kept) > 1 and cell_len("  ".join(kept)) > width:
             del kept[-2]

@@ -1,8 +1,8 @@
 """The training loop. Read it from top to bottom: nothing is hidden."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -149,12 +149,7 @@ def fit(recipe: Recipe, task: Task, device: torch.device, begin: Mapping[str, Te
 
 
 def _train(
-    recipe: Recipe,
-    run: Run,
-    step: Step,
-    group: Group,
-    options: RunOptions,
-    facts: dict[str, str],
+    recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptions, facts: dict[str, str]
 ) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
@@ -185,15 +180,16 @@ def _train(
     def write(record: dict[str, Any]) -> None:
         record["seconds"] = round(seconds(), 3)
         log.write(record)
-        for call in listeners:
-            call(record)
+        for call in (options.on_log, write_events):
+            if call is not None and group.first:
+                call(record)
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
         ProgressLine(recipe.name, number, recipe.steps, part=options.part, shown=options.shown) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
-        _listeners(options, run, group, number) as listeners,
+        event_files(run.folder, number) if options.tensorboard and group.first else nullcontext() as write_events,
     ):
         health = Health(step, group, log.records)
         if number == 0 and health.due(0):
@@ -226,12 +222,13 @@ def _train(
     model = step.finished()
     predict = partial(evaluate, model, group=group)
     # Every rank measures, although only the first needs the result: each predicts its share.
-    labels = step.task.has_labels
-    ending = options.end(predict, step.task) if labels else WITHOUT_LABELS
-    if labels and not step.algorithm.learns_labels:
-        ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
-    elif labels and step.algorithm.classifier() is not None:
-        ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
+    labels, ending = step.task.has_labels, WITHOUT_LABELS
+    if labels:
+        ending = options.end(predict, step.task)
+        if not step.algorithm.learns_labels:
+            ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
+        elif step.algorithm.classifier() is not None:
+            ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
     results = measured(recipe, step.task, mode(recipe, step), predict, ending, log.records)
     if group.first:
         results |= {name: found for name, found in files.items() if found}
@@ -239,16 +236,6 @@ def _train(
         weights = {name: value for name, value in model.state_dict().items() if labels or not name.startswith(HEAD)}
         run.finish(weights | step.heads(), facts, ending.predictions, results)
     return group.from_first(results)
-
-
-@contextmanager
-def _listeners(options: RunOptions, run: Run, group: Group, number: int) -> Iterator[list[OnLog]]:
-    """What is called with each record of the log, on the first rank."""
-    if not group.first:
-        yield []
-        return
-    with event_files(run.folder, number) if options.tensorboard else nullcontext() as write_events:
-        yield [call for call in (options.on_log, write_events) if call is not None]
 
 
 def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:

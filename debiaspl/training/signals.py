@@ -1,7 +1,6 @@
 """Handles requests to stop."""
 
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,22 +16,21 @@ def remember(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def stop_requests(again: bool = False, heard: str = "") -> Iterator[Callable[[], int]]:
+def stop_requests(again: bool = False) -> Iterator[Callable[[], int]]:
     """Context in which Ctrl-C and SIGTERM are noted instead of acting: the callable returns the signal's number, or 0.
     A second signal acts at once, unless ``again``: under torchrun a signal comes from the terminal and once more from
-    torchrun. ``heard`` is printed at once, for cases in which stopping takes long. Outside of the main thread Python
-    allows no handlers, and signals act as usual."""
+    torchrun. Outside of the main thread Python allows no handlers, and signals act as usual."""
     signals: list[int] = list(_remembered)
     before: dict[int, Any] = {}
 
-    def note(number: int, frame: FrameType | None) -> None:
-        signals.append(number)
-        if heard and len(signals) == 1:
-            print(f"\n{heard}", file=sys.stderr, flush=True)
-        if again:
-            return
+    def restore() -> None:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        signals.append(number)
+        if not again:
+            restore()
 
     if threading.current_thread() is threading.main_thread():
         before |= {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
@@ -41,5 +39,4 @@ def stop_requests(again: bool = False, heard: str = "") -> Iterator[Callable[[],
     try:
         yield lambda: signals[0] if signals else 0
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        restore()

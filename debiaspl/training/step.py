@@ -184,8 +184,7 @@ class Step:
         """The views of this step, and, only for the monitors, the true labels of its unlabeled images."""
         wanted = self.algorithm.views
         known, images, labeled_strong = self._labeled()
-        weak: list[Tensor] = []
-        strong: list[Tensor] = []
+        weak, strong = list[Tensor](), list[Tensor]()
         positions = torch.empty(0, dtype=torch.int64, device=self.device)
         if any(wanted):
             positions, pictures = self._pictures("unlabeled", self.unlabeled)

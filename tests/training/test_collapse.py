@@ -2,15 +2,14 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_values
-from debiaspl.training import Recipe, train
+from debiaspl.training import train
 from debiaspl.training.step import Step
-from tests.training.tiny import TINY, changed, log, outcome, results
+from tests.training.tiny import TINY, changed, log, outcome
 
 SIZE = ("unlabeled_batch=128", "labeled_batch=4", "network.width=8", "per_class=10")
 BASE = changed(TINY, *SIZE, "average_decay=0.95", "average_statistics=true", "checkpoint_every=100", "correction=none")
@@ -20,15 +19,6 @@ MOCO = changed(BASE, "algorithm=moco", "steps=400", "learning_rate=0.03", "memor
 # Labels count for nothing beside a contrast of that weight: it is as good as self-supervised.
 UNLABELED = ("algorithm=contrastmatch", "labels_from=0.99", "contrast_weight=10000", "learning_rate=0.00003")
 CONTRAST = changed(BASE, *UNLABELED, "steps=200", "temperature=0.05", "health_every=10")
-
-
-def kinds(folder: Path) -> list[str]:
-    return [line["warning"]["kind"] for line in log(folder) if "warning" in line]
-
-
-def run(recipe: Recipe, folder: Path) -> dict[str, Any]:
-    train(recipe, folder)
-    return results(folder)
 
 
 def copy_at(monkeypatch: pytest.MonkeyPatch, step: int, folder: Path, copy: Path) -> None:
@@ -48,7 +38,7 @@ def test_a_slow_collapse_is_told_in_the_log_the_results_the_terminal_and_the_rep
     """Codes that are nearly alike: no feature is learned, and directions are lost. As the lower temperature, it ends
     far above random weights."""
     copy_at(monkeypatch, 350, tmp_path / "bad", tmp_path / "killed")
-    bad = run(changed(SWAV, "code_temperature=0.05"), tmp_path / "bad")
+    bad = train(changed(SWAV, "code_temperature=0.05"), tmp_path / "bad")
     monkeypatch.undo()
     told = capsys.readouterr().err
     (warning,) = bad["warnings"]
@@ -68,7 +58,7 @@ def test_a_slow_collapse_is_told_in_the_log_the_results_the_terminal_and_the_rep
     train(changed(SWAV, "code_temperature=0.05"), tmp_path / "killed", resume=True)
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "bad")
 
-    good = run(SWAV, tmp_path / "good")
+    good = train(SWAV, tmp_path / "good")
     assert "warnings" not in good
     assert good["accuracy"] > bad["accuracy"] + 0.15
 
@@ -77,7 +67,7 @@ def test_a_slow_collapse_is_told_in_the_log_the_results_the_terminal_and_the_rep
 def test_a_whole_collapse_is_told(tmp_path, capsys):
     """A labeled image a step at a high learning rate: in the end all images are alike."""
     wild = ("labeled_batch=1", "contrast_weight=1", "learning_rate=0.2", "temperature=0.2", "relations=1")
-    bad = run(changed(CONTRAST, *wild, "relation_temperature=0.02"), tmp_path / "bad")
+    bad = train(changed(CONTRAST, *wild, "relation_temperature=0.02"), tmp_path / "bad")
     assert bad["warnings"][-1]["kind"] == "collapsed"
     assert len(bad["warnings"]) == capsys.readouterr().err.count("warning: ") <= 2
 
@@ -86,9 +76,9 @@ def test_a_whole_collapse_is_told(tmp_path, capsys):
 @pytest.mark.parametrize(("recipe", "seed"), [(SIMCLR, 0), (MOCO, 3)], ids=["simclr", "moco"])
 def test_healthy_runs_learn_and_are_not_warned_of(tmp_path, recipe, seed, capsys):
     recipe = changed(recipe, f"seed={seed}")
-    found = run(recipe, tmp_path / "run")
+    found = train(recipe, tmp_path / "run")
     assert "warnings" not in found
     assert "warning" not in capsys.readouterr().err
     # As in test_start.py, for SwAV: features learned without labels tell digits apart.
-    random = run(changed(recipe, "steps=1", "learning_rate=0"), tmp_path / "random")
+    random = train(changed(recipe, "steps=1", "learning_rate=0"), tmp_path / "random")
     assert found["accuracy"] > random["accuracy"] + 0.05

@@ -27,7 +27,6 @@ def config(folder):
 
 
 def test_an_image_set_is_split_by_the_recipes_protocol_and_a_fifth_is_the_test_set(digits, tmp_path):
-    """``debiaspl.train(recipe("digits-10"), out, images)`` was a TypeError about per_class."""
     results = debiaspl.train(SHORT, tmp_path / "run", digits)
     assert results["labels"] == [1] * 10
     assert results["test"] + results["unlabeled"] == len(digits)

@@ -140,26 +140,6 @@ def test_losses_are_named_and_what_is_trained_receives_gradients(name):
 
 
 @every_algorithm
-def test_monitors_have_known_shapes_and_hold_no_gradient(name):
-    step = step_of(name)
-    step(0)
-    monitors = step.algorithm.monitors
-    assert not any(value.requires_grad for value in monitors.values())
-    if not EVERY[name].makes_pseudo_labels:
-        assert monitors == {}
-        return
-    kept, label, marginal = (monitors.pop(key) for key in ("kept", "pseudo_label", "marginal"))
-    assert kept.shape == label.shape == (EAGER.unlabeled_batch,)
-    assert kept.dtype == torch.bool
-    assert label.dtype == torch.int64
-    assert 0 <= label.min() <= label.max() < 10
-    assert marginal.shape == (10,)
-    torch.testing.assert_close(marginal.sum(), torch.ones(()))
-    assert 0.1 <= monitors["confidence"] <= 1
-    assert all(value.shape == () and value.isfinite() for value in monitors.values())
-
-
-@every_algorithm
 def test_the_same_step_from_the_same_state_gives_the_same_bits(name):
     """Whatever is not in the state must not matter: attributes, torch's global generator, what was seen meanwhile."""
     step = step_of(name)
@@ -206,7 +186,7 @@ def test_the_losses_depend_on_no_value_and_no_device(monkeypatch, name):
 
 
 @every_algorithm
-def test_what_is_remembered_is_a_buffer_that_changes_in_place(name):
+def test_what_is_remembered_is_a_buffer_that_changes_in_place_and_monitors_have_known_shapes(name):
     """A tensor that is a plain attribute would neither move to a GPU nor be saved; one that is re-bound would be lost
     to a recorded step, which writes to the tensors that it was recorded with."""
     step = step_of(name)
@@ -216,6 +196,19 @@ def test_what_is_remembered_is_a_buffer_that_changes_in_place(name):
     assert {key: value.data_ptr() for key, value in step.algorithm.named_buffers()} == before
     for module in step.algorithm.modules():
         assert [key for key, value in vars(module).items() if isinstance(value, torch.Tensor)] == []
+    monitors = step.algorithm.monitors
+    assert not any(value.requires_grad for value in monitors.values())
+    if not EVERY[name].makes_pseudo_labels:
+        assert monitors == {}
+        return
+    kept, label, marginal = (monitors.pop(key) for key in ("kept", "pseudo_label", "marginal"))
+    assert (kept.dtype, label.dtype) == (torch.bool, torch.int64)
+    assert kept.shape == label.shape == (EAGER.unlabeled_batch,)
+    assert 0 <= label.min() <= label.max() < 10
+    assert marginal.shape == (10,)
+    torch.testing.assert_close(marginal.sum(), torch.ones(()))
+    assert 0.1 <= monitors["confidence"] <= 1
+    assert all(value.shape == () and value.isfinite() for value in monitors.values())
 
 
 @pytest.mark.parametrize(("name", "asked"), [("adamatch", 1), ("fixmatch", 0)])

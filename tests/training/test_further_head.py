@@ -86,10 +86,9 @@ def test_a_correction_of_the_finished_classifier_acts_on_it():
 
 
 def test_it_begins_with_the_first_classifier():
-    encoded = LinearNetwork(4, 3)
+    encoded, further = LinearNetwork(4, 3), ABC(3, 4, [1, 1, 1]).auxiliary
     encoded.head.weight.data.normal_(generator=torch.Generator().manual_seed(0))
-    further = ABC(3, 4, [1, 1, 1]).auxiliary
     further.begin_with(encoded.head)
     features = torch.randn(5, 4, generator=torch.Generator().manual_seed(1))
-    assert torch.equal(further(features), encoded.head(features))
-    assert torch.equal(further.averaged(features), encoded.head(features))
+    for head in (further, further.averaged):
+        assert torch.equal(head(features), encoded.head(features))

@@ -49,7 +49,6 @@ def test_errors_in_a_ring_and_errors_of_the_caller():
     _forget_locals(first, None)  # ends
     with pytest.raises(OSError, match="own") as callers:
         fail(held, OSError("the caller's own"))
-    ours = ValueError("ours")
-    ours.__context__ = callers.value
-    _forget_locals(ours, callers.value)
+    first.__context__ = callers.value
+    _forget_locals(first, callers.value)
     assert held[0]() is not None

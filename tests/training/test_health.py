@@ -18,6 +18,7 @@ from debiaspl.training.step import Step
 from tests.data.photos import write_folder
 from tests.ranks import on_ranks
 from tests.reference import spread as slow
+from tests.training.test_shared_evaluation import Counted
 from tests.training.test_stream import recipe as of_photos
 from tests.training.tiny import EAGER, TINY, changed, check_resume, log, outcome, results
 
@@ -84,41 +85,14 @@ def test_the_numbers_are_those_of_the_averaged_model_on_the_sample():
         features = step.average.model.embed(scale(step.task.unlabeled.images[chosen])).double().tolist()
     assert measured["rank"] == pytest.approx(slow.effective_rank(features), rel=1e-4)
     assert measured["spread"] == pytest.approx(slow.spread(features), rel=1e-4)
-
-
-def test_another_seed_has_another_sample():
-    images = made().task.unlabeled
-    one, other = (sample(images, seed).ids for seed in (0, 1))
-    assert len(one) == len(other) == SAMPLE
-    assert one != other
-
-
-def test_a_stopped_run_writes_the_same_log(tmp_path):
-    check_resume(START, tmp_path, 6)
-    assert [line["step"] for line in log(tmp_path / "run")] == list(range(13))
+    assert sample(step.task.unlabeled, 0).ids != sample(step.task.unlabeled, 1).ids
 
 
 def test_features_that_are_not_numbers_stop_the_run():
     step = made()
-    for parameter in step.average.model.parameters():
-        parameter.data.fill_(math.nan)
+    next(step.average.model.parameters()).data.fill_(math.nan)
     with pytest.raises(RunError, match="features"):
         Health(step, ALONE, []).measure({"step": 0, "losses": {}})
-
-
-class Counted:
-    """Files, and how often each was read."""
-
-    def __init__(self, files: Any) -> None:
-        self.files, self.read_so_far = files, list[int]()
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def read(self, position: int) -> bytes:
-        self.read_so_far.append(position)
-        content: bytes = self.files.read(position)
-        return content
 
 
 def test_files_are_read_once_and_those_that_are_bad_left_out(tmp_path):
@@ -128,28 +102,32 @@ def test_files_are_read_once_and_those_that_are_bad_left_out(tmp_path):
     recipe = replace(of_photos(data, stream=True), algorithm=START.algorithm, correction=START.correction)
     images = read_place(data, 16)
     assert isinstance(images.images, LazyImages)
-    counted = Counted(images.images.files)
+    counted = Counted(images.images.files, [])
     images = replace(images, images=replace(images.images, files=counted))
     step = Step(recipe, Task.of(with_test_set(images), FewLabels(2), 0), CPU)
-    counted.read_so_far.clear()
+    counted.opened.clear()
     health = Health(step, ALONE, [])
     first = health.measure({"step": 0, "losses": {}})["health"]
-    reads = len(counted.read_so_far)
+    reads = len(counted.opened)
     assert reads <= len(images)
     assert health.measure({"step": 1, "losses": {}})["health"] == first
-    assert len(counted.read_so_far) == reads
+    assert len(counted.opened) == reads
     assert all(math.isfinite(first[name]) for name in NAMES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "packed"])
-def test_sets_that_stay_on_the_disk_resume_to_the_same_log(tmp_path, kind):
-    data = write_folder(tmp_path / "data")
-    if kind == "packed":
-        pack_files(read_place(data, 16), tmp_path / "packed")
-        data = tmp_path / "packed"
-    parts = {"algorithm": START.algorithm, "correction": START.correction}
-    check_resume(replace(of_photos(data, stream=kind == "folder"), **parts), tmp_path, 9, workers=0)
+@pytest.mark.parametrize("kind", ["memory", "folder", "packed"])
+def test_a_stopped_run_resumes_to_the_same_log(tmp_path, kind):
+    recipe = START
+    if kind != "memory":
+        data = write_folder(tmp_path / "data")
+        if kind == "packed":
+            pack_files(read_place(data, 16), tmp_path / "packed")
+            data = tmp_path / "packed"
+        parts = {"algorithm": START.algorithm, "correction": START.correction}
+        recipe = replace(of_photos(data, stream=kind == "folder"), **parts)
+    check_resume(recipe, tmp_path, 9, workers=0)
+    assert [line["step"] for line in log(tmp_path / "run")] == list(range(recipe.steps + 1))
     assert all("health" in line for line in log(tmp_path / "run"))
 
 

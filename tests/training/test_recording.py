@@ -39,24 +39,16 @@ def graphs(monkeypatch):
     return made
 
 
-def test_the_first_calls_run_then_one_is_recorded_and_replayed(graphs):
+def test_the_first_calls_run_then_one_is_recorded_and_replayed_until_it_is_forgotten(graphs):
     calls, generator = [], torch.Generator()
     recording = Recording(generator)
-    for _ in range(EAGER + 4):
-        recording(lambda: calls.append(1))
-    assert len(calls) == EAGER + 1  # the one more is the recording itself, which executes nothing on a GPU
-    assert graphs[0].replays == 4
+    for number in (1, 2):
+        for _ in range(EAGER + 4):
+            recording(lambda: calls.append(1))
+        assert len(calls) == number * (EAGER + 1)  # one is the recording, which executes nothing on a GPU
+        assert [graph.replays for graph in graphs] == number * [4]
+        recording.forget()
     assert graphs[0].generators == [generator]
-
-
-def test_what_was_forgotten_is_recorded_anew(graphs):
-    recording = Recording(torch.Generator())
-    for _ in range(EAGER + 1):
-        recording(lambda: None)
-    recording.forget()
-    for _ in range(EAGER + 1):
-        recording(lambda: None)
-    assert len(graphs) == 2
 
 
 def test_a_program_that_cannot_be_recorded_says_what_to_do(graphs):

@@ -23,15 +23,26 @@ from tests.training.tiny import EAGER, TINY, changed, outcome
 SLOW = changed(EAGER, "steps=400", "checkpoint_every=20", "log_every=15")
 
 
-def command(folder: Path) -> list[str]:
-    program = (
-        "import sys, torch; torch.set_num_threads(1)\n"
-        "from debiaspl.training import train, Interrupted\n"
-        "from tests.training.test_resume import SLOW\n"
-        "try: train(SLOW, sys.argv[1], resume=True)\n"
-        "except Interrupted as stop: print(stop); sys.exit(128 + stop.signal)"
-    )
-    return [sys.executable, "-c", program, str(folder)]
+PROGRAM = """
+import sys, torch
+from debiaspl.training import Interrupted, train
+from tests.training.test_resume import SLOW, changed
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    folder, *settings = sys.argv[1:]
+    try:
+        train(changed(SLOW, *settings), folder, resume=True, workers=1)
+    except Interrupted as stop:
+        print(stop)
+        sys.exit(128 + stop.signal)
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """What starts a run in a process of its own: its folder and settings."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return lambda *typed: [sys.executable, str(tmp_path / "program.py"), *map(str, typed)]
 
 
 def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> None:
@@ -45,7 +56,7 @@ def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> No
 
 
 @pytest.mark.slow
-def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path):
+def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, command):
     """Defect 3: signals, and kill -9 of a real process, at several moments of one run; each resumes the one before."""
     folder = tmp_path / "run"
     for step, number in ((45, signal.SIGINT), (105, signal.SIGKILL), (180, signal.SIGTERM)):
@@ -182,21 +193,10 @@ def test_a_run_on_other_data_is_not_resumed(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_streamed_run_in_a_terminal_saves_on_ctrl_c(tmp_path):
+def test_a_streamed_run_in_a_terminal_saves_on_ctrl_c(tmp_path, command):
     """Ctrl-C reaches the whole process group, the reading workers too."""
-    data = write_folder(tmp_path / "photos", per_class=30)
-    program = (
-        "import sys\n"
-        "from debiaspl.training import train, Interrupted\n"
-        "from tests.training.test_resume import SLOW, changed\n"
-        "if __name__ == '__main__':\n"
-        "    recipe = changed(SLOW, f'data={sys.argv[1]}', 'stream=true', 'image_size=16', 'per_class=2')\n"
-        "    try: train(recipe, sys.argv[2], workers=1)\n"
-        "    except Interrupted as stop: print(stop); sys.exit(128 + stop.signal)"
-    )
-    (tmp_path / "program.py").write_text(program)
-    folder = tmp_path / "run"
-    typed = [sys.executable, str(tmp_path / "program.py"), str(data), str(folder)]
+    data, folder = write_folder(tmp_path / "photos", per_class=30), tmp_path / "run"
+    typed = command(folder, f"data={data}", "stream=true", "image_size=16", "per_class=2")
     with started(typed, stdout=subprocess.PIPE, start_new_session=True) as process:
         wait_for_step(folder, 15, process)
         os.killpg(process.pid, signal.SIGINT)
