@@ -56,19 +56,6 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
     with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
         algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
-    _check_generations(recipe, algorithm)
-    return algorithm
-
-
-def take_over_heads(algorithm: Algorithm, start: str) -> None:
-    """Copy the heads that the algorithm of a start has trained, if both have the same ones. Not with generations: each
-    must begin with the same heads, even after a resume when the start is gone."""
-    if algorithm.generations == 1:
-        own = algorithm.state_dict()
-        algorithm.load_state_dict(own | first_heads(start, own, algorithm.heads))
-
-
-def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
     if recipe.steps < algorithm.generations:
         raise ValueError(f"there are {algorithm.generations} generations in {recipe.steps} steps. Use more steps.")
     if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
@@ -76,6 +63,15 @@ def _check_generations(recipe: Recipe, algorithm: Algorithm) -> None:
             f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
             "adopt(probabilities, generation) that returns the labels for the next one."
         )
+    return algorithm
+
+
+def take_over_heads(algorithm: Algorithm, start: str) -> None:
+    """Copy the heads that the algorithm of a start has trained, if both have the same ones."""
+    # Not with generations: each must begin with the same heads, even after a resume when the start is gone.
+    if algorithm.generations == 1:
+        own = algorithm.state_dict()
+        algorithm.load_state_dict(own | first_heads(start, own, algorithm.heads))
 
 
 def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> ViewMaker:

@@ -1,8 +1,5 @@
-"""Checkpoints: the complete state of a run in one file, which is complete or absent.
-
-A checkpoint is a safetensors file: tensors, and in its header a text with the step and the recipe; its digest covers
-both. Reading it executes no code.
-"""
+"""Checkpoints: the complete state of a run in one safetensors file, whose digest covers the tensors and the text in its
+header. Reading it executes no code."""
 
 import json
 import re

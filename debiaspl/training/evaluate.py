@@ -1,7 +1,6 @@
 """Evaluates a model on images it was not trained with."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -70,31 +69,21 @@ def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tenso
     return result
 
 
-class _Part(NamedTuple):
-    """One rank's predictions, only for the images that it could read."""
-
-    positions: Tensor
-    label: Tensor
-    confidence: Tensor
-    skipped: dict[int, str]
-
-
 def evaluate(model: Network, images: ImageSet, group: Group = ALONE) -> Evaluation:
     """Predict every readable image, in float32, with a model in eval mode.
 
     The ranks of a group share the work, so all of them must call this; all have the same model and get the same result.
     """
-    parts = group.everyone(_predicted(model, images, group))
-    positions, order = torch.cat([part.positions for part in parts]).sort()
-    label = torch.cat([part.label for part in parts])[order]
-    confidence = torch.cat([part.confidence for part in parts])[order]
-    seen = images if len(positions) == len(images) else images.select(positions)
-    reasons = sorted(pair for part in parts for pair in part.skipped.items())
-    skipped = {images.ids[position]: reason for position, reason in reasons}
-    return Evaluation(seen, label, confidence, skipped)
+    positions, labels, confidences, skipped = zip(*group.everyone(_predicted(model, images, group)), strict=True)
+    read, order = torch.cat(positions).sort()
+    seen = images if len(read) == len(images) else images.select(read)
+    reasons = sorted(pair for one in skipped for pair in one.items())
+    bad = {images.ids[position]: reason for position, reason in reasons}
+    return Evaluation(seen, torch.cat(labels)[order], torch.cat(confidences)[order], bad)
 
 
-def _predicted(model: Network, images: ImageSet, group: Group) -> _Part:
+def _predicted(model: Network, images: ImageSet, group: Group) -> tuple[Tensor, Tensor, Tensor, dict[int, str]]:
+    """One rank's positions, labels and confidences of the images that it could read, and why not of the others."""
     where = images.labels.device
     # A rank may have no batch at all.
     read = [torch.empty(0, dtype=torch.int64)]
@@ -107,4 +96,4 @@ def _predicted(model: Network, images: ImageSet, group: Group) -> _Part:
         labels.append(label)
         confidences.append(confidence)
         skipped |= seen.skipped
-    return _Part(torch.cat(read), torch.cat(labels).cpu(), torch.cat(confidences).cpu(), skipped)
+    return torch.cat(read), torch.cat(labels).cpu(), torch.cat(confidences).cpu(), skipped

@@ -72,10 +72,8 @@ def train(
     on_log: OnLog | None = None,
     tensorboard: bool = False,
 ) -> dict[str, Any]:
-    """Train ``recipe`` into the folder ``out`` and return the content of ``out/results.json``.
-
-    Under torchrun, all processes train together. Only the first one writes the folder, and it sends the others what
-    they need.
+    """Train ``recipe`` into the folder ``out`` and return the content of ``out/results.json``. Under torchrun, all
+    processes train together, and only the first one writes the folder.
 
     Args:
         recipe: what to compute.

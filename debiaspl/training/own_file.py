@@ -1,8 +1,5 @@
-"""Parts from a user's own file, named ``PATH.py:ClassName``.
-
-Loading a file executes it. This only happens if the user names the file or builds a run, never when a run folder, which
-may be untrusted, is read.
-"""
+"""Parts from a user's own file, named ``PATH.py:ClassName``. Loading a file executes it: this only happens if the user
+names the file or builds a run, never when a run folder, which may be untrusted, is read."""
 
 import hashlib
 import inspect
@@ -32,20 +29,15 @@ def load_class(name: str, base: type) -> type:
     if file not in _loaded:
         _loaded[file] = _execute(file, path)
     contents = vars(_loaded[file])
-    expected = f"a class that extends {base.__module__.rpartition('.')[0]}.{base.__name__}"
-    if wanted not in contents:
-        classes = [
-            key for key, value in contents.items() if _extends(value, base) and value.__module__ == contents["__name__"]
-        ]
-        raise ValueError(f"{path} has no class {wanted!r}, expected {expected}; it has {', '.join(classes) or 'none'}.")
-    part = contents[wanted]
+    part = contents.get(wanted)
     if not _extends(part, base):
-        raise ValueError(f"{name} is not {expected}. Write: class {wanted}({base.__name__}).")
+        own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
+        classes = ", ".join(key for key in own if _extends(contents[key], base)) or "none"
+        extends = f"{base.__module__.rpartition('.')[0]}.{base.__name__}"
+        raise ValueError(f"{path} has no class {wanted!r} that extends {extends}; it has {classes}.")
     if inspect.isabstract(part):
         missing = ", ".join(f"{method}()" for method in sorted(part.__abstractmethods__))
-        raise ValueError(
-            f"{name} does not define {missing}. See debiaspl/algorithms/supervised.py for a short example."
-        )
+        raise ValueError(f"{name} does not define {missing}. For an example see debiaspl/algorithms/supervised.py.")
     loaded: type = part
     return loaded
 
@@ -66,9 +58,7 @@ def _extends(value: object, base: type) -> bool:
 
 def _execute(file: Path, path: str) -> ModuleType:
     if not file.is_file():
-        raise ValueError(
-            f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, relative to this folder."
-        )
+        raise ValueError(f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, relative to it.")
     # A unique module name, so that a file called torch.py or random.py replaces nothing.
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = spec_from_file_location(name, file)

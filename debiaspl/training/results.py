@@ -88,11 +88,9 @@ def measured(
     if task.validation is not None:
         held_out = predict(task.validation)
         results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
-    skipped = {name for record in log for name in record.get("skipped", {})} | ending.skipped
-    if skipped:
+    if skipped := {name for record in log for name in record.get("skipped", {})} | ending.skipped:
         results["skipped"] = sorted(skipped)
-    true = true_counts(task.unlabeled)
-    if true is not None:
+    if (true := true_counts(task.unlabeled)) is not None:
         results["true_counts"] = true
     return results | ending.more | _from_log(recipe, log, true) | health_results(log)
 

@@ -2,8 +2,7 @@
 
 All parameters of a kind are consecutive views of one tensor. So a step is a few operations, whatever the depth of the
 network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its weights, made in the same pass;
-the float32 weights are here, and they are averaged, saved and evaluated. (On a CPU they have torch's default precision,
-which is float32 unless the user has changed it.)
+the float32 weights are here, and they are averaged, saved and evaluated.
 """
 
 from collections.abc import Mapping, Sequence

@@ -32,16 +32,6 @@ def test_what_was_saved_is_read(saved):
     assert {name: value.tolist() for name, value in found.tensors.items()} == {"weights": [*range(6)], "seen": 3}
 
 
-@pytest.mark.parametrize(("written", "instead"), [(b": 50,", b": 54,"), (b": 100,", b": 104,")])
-def test_a_changed_number_in_the_header_is_found(saved, written, instead):
-    """One bit makes 54 of 50: the run would go on with other images."""
-    content = saved.read_bytes()
-    assert written in content
-    saved.write_bytes(content.replace(written, instead))
-    with pytest.raises(RunError, match="digest"):
-        read(saved)
-
-
 def test_a_flipped_bit_is_found_or_changes_nothing(saved):
     content = saved.read_bytes()
     for place in range(0, 8 * len(content), 5):

@@ -7,7 +7,8 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.data import FewLabels, Task, load, open_data
-from debiaspl.debias import CORRECTIONS, Debiaser
+from debiaspl.debias import CORRECTIONS
+from debiaspl.training import Recipe
 from debiaspl.training.step import Step
 from tests.data.photos import write_folder
 from tests.training.tiny import EAGER, changed, check_resume
@@ -36,6 +37,16 @@ def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, recipe, stop):
     check_resume(recipe, tmp_path, stop, device="cuda")
 
 
+def eager_and_recorded(recipe: Recipe, task: Task) -> tuple[Step, Step]:
+    """Not alike, but the same bits: weights, average, momentum, prior, monitors and the place of the generator."""
+    eager, recorded = (Step(recipe, task, torch.device("cuda"), record=record) for record in (False, True))
+    for number in range(recipe.steps):
+        eager(number)
+        recorded(number)
+        assert bits(recorded) == bits(eager), f"after step {number}"
+    return eager, recorded
+
+
 FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
 
 
@@ -56,42 +67,17 @@ FAST = ["teacher=average", "average_statistics=true", "strong_share=0.5"]
 )
 @pytest.mark.parametrize("recipe", [EAGER, WIDE], ids=["small", "wrn"])
 def test_a_recorded_run_is_the_eager_run(recipe, settings):
-    """Not alike, but the same bits: weights, average, momentum, prior, monitors and the place of the generator."""
-    recipe = changed(recipe, *settings)
-    eager, recorded = (Step(recipe, digits(), torch.device("cuda"), record=record) for record in (False, True))
-    for number in range(12):
-        eager(number)
-        recorded(number)
-        found, expected = bits(recorded), bits(eager)
-        assert found.keys() == expected.keys()
-        assert [name for name in expected if found[name] != expected[name]] == [], f"after step {number}"
+    eager_and_recorded(changed(recipe, "steps=12", *settings), digits())
 
 
-@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
-def test_a_recorded_start_without_labels_is_the_eager_one_and_never_waits():
+def test_a_recorded_start_without_labels_is_the_eager_one():
     recipe = changed(EAGER, "algorithm=moco", "correction=none", "memory=48", "labeled_batch=0")
-    task = Task.of_unlabeled(load("digits").train)
-    eager, recorded = (Step(recipe, task, torch.device("cuda"), record=record) for record in (False, True))
-    *first, last = range(recipe.steps)
-    for number in first:
-        eager(number)
-        recorded(number)
-        assert bits(recorded) == bits(eager), f"after step {number}"
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        eager(last)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+    eager_and_recorded(recipe, Task.of_unlabeled(load("digits").train))
 
 
 def test_a_generation_begins_in_a_recorded_run_as_in_an_eager_one():
     """The labeled images are others then, so that the step is recorded again."""
-    recipe = changed(EAGER, "algorithm=crest", "generations=2", "steps=16")
-    eager, recorded = (Step(recipe, digits(), torch.device("cuda"), record=record) for record in (False, True))
-    for number in range(16):
-        eager(number)
-        recorded(number)
-        assert bits(recorded) == bits(eager), f"after step {number}"
+    _, recorded = eager_and_recorded(changed(EAGER, "algorithm=crest", "generations=2", "steps=16"), digits())
     assert (recorded.adopted >= 0).any()
 
 
@@ -134,24 +120,3 @@ def test_a_step_fed_from_files_never_waits_for_the_device(tmp_path):
             step(number)
     finally:
         torch.cuda.set_sync_debug_mode("default")
-
-
-def test_a_debiaser_can_be_captured_and_replayed():
-    debiaser, twin = Debiaser(10).cuda(), Debiaser(10).cuda()
-    weak, strong = torch.randn(64, 10, device="cuda"), torch.randn(64, 10, device="cuda")
-    debiaser(weak)
-    debiaser.margin(strong)
-    debiaser.prior.fill_(0.1)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        confidence, label = debiaser(weak).max(-1)
-        loss = F.cross_entropy(debiaser.margin(strong), label, reduction="none") * (confidence >= 0.3)
-    for seed in range(3):
-        torch.manual_seed(seed)
-        weak.normal_(std=3)
-        weak[:, 0] += 1
-        graph.replay()
-        expected_confidence, expected_label = twin(weak).max(-1)
-        expected = F.cross_entropy(twin.margin(strong), expected_label, reduction="none") * (expected_confidence >= 0.3)
-        torch.testing.assert_close(loss, expected)
-        torch.testing.assert_close(debiaser.prior, twin.prior)

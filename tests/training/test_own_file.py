@@ -116,24 +116,22 @@ def test_worker_processes_load_the_file_by_themselves(mine):
 
 
 @pytest.mark.slow
-def test_a_stopped_run_goes_on_from_the_same_directory(mine):
+def test_a_stopped_run_resumes_in_the_same_directory(mine):
     """In processes of their own, as a user would: the second knows nothing of what the first has loaded."""
     code = """
-import json, sys
-from debiaspl.training import Recipe, train
+import sys
 import debiaspl.training.loop as loop
-recipe = Recipe.from_json(json.loads(sys.argv[1]))
-recipe = recipe.changed(load_files=True, algorithm="mine.py:Mine", scale=2.0)
-if sys.argv[3] == "stop":
+from tests.training.tiny import EAGER
+recipe = EAGER.changed(load_files=True, algorithm="mine.py:Mine", scale=2.0, log_every=10)
+if sys.argv[2] == "stop":
     loop._record = lambda *arguments: sys.exit(3)
-train(recipe, sys.argv[2], resume=True)
+loop.train(recipe, sys.argv[1], resume=True)
 """
-    plain = replace(EAGER, log_every=10, checkpoint_every=4)
-    assert program(code, json.dumps(plain.to_json()), "run", "stop").returncode == 3
+    assert program(code, "run", "stop").returncode == 3
     assert not (mine / "run" / "results.json").exists()
-    assert [path.name for path in (mine / "run" / "checkpoint").iterdir()]
+    assert list((mine / "run" / "checkpoint").iterdir())
     for name in ("run", "whole"):
-        ran = program(code, json.dumps(plain.to_json()), name, "go on")
+        ran = program(code, name, "resume")
         assert ran.returncode == 0, ran.stderr
     assert outcome(mine / "run") == outcome(mine / "whole")
 
@@ -182,11 +180,10 @@ def test_a_report_of_a_folder_executes_nothing(mine):
     """A finished run that somebody sends, with the file that it was trained with beside it."""
     run = mine / "sent"
     train(replace(TINY, name="digits-10", steps=3, algorithm=Choice("mine.py:Mine")), run)
-    written = (run / "config.json").read_text()
     (run / "evil.py").write_text(EVIL)
     for path in (run / "config.json", run / "results.json"):
+        assert "mine.py:Mine" in path.read_text()
         path.write_text(path.read_text().replace("mine.py:Mine", f"{run}/evil.py:Evil"))
-    assert (run / "config.json").read_text() != written
     said = command("report", "sent")
     assert said.returncode == 0, said.stderr
     assert not (run / "executed").exists()

@@ -57,19 +57,17 @@ def test_parts_are_changed_before_settings():
 
 def test_the_difference_of_two_recipes_makes_one_of_the_other():
     base = recipe("cifar10-40")
-    for name, length, method in (
-        ("cifar10-40", "minutes", None),
+    for cell in (
         ("cifar10-40", "start", "supervised"),
         ("cifar10-lt100-10pct", "start", "contrastmatch+margins"),
         ("digits-10", None, None),
     ):
-        other = recipe(name, length, method)
+        other = recipe(*cell)
         made = base.changed(**base.diff(other))
         assert made.diff(other) == {} == other.diff(made)
     assert base.diff(base.changed(strength=1.0, seed=2)) == {"correction.strength": 1.0, "seed": 2}
     assert base.diff(base.changed(margin_strength=None, name="other")) == {}, "the default, and a description"
-    supervised = base.changed(algorithm="supervised")
-    assert base.diff(supervised) == {"algorithm": "supervised"}
+    assert base.diff(base.changed(algorithm="supervised")) == {"algorithm": "supervised"}
     assert base.diff(base.changed(algorithm="pseudolabel", threshold=0.7))["algorithm.threshold"] == 0.7
 
 
@@ -139,21 +137,17 @@ def test_a_part_with_another_setting_is_refused_when_made(part, name, settings):
     ("values", "word"),
     [
         ({"data": 5}, "data"),
-        ({"start": 5}, "start"),
         ({"seed": True}, "seed"),
         ({"seed": "3"}, "seed"),
         ({"steps": 10.5}, "steps"),
         ({"flip": 1}, "flip"),
         ({"paper": "good"}, "paper"),
         ({"learning_rate": float("nan")}, "learning_rate"),
-        ({"unlabeled_batch": 10**12}, "unlabeled_batch"),
-        ({"image_size": 10**9}, "image_size"),
         ({"image_size": 10**30}, "image_size"),
         ({"network": 5}, "network"),
         ({"network": {"name": "wrn"}}, "network"),
         ({"network": {"name": "wrn", "settings": 5}}, "settings"),
         ({"network": {"name": 5, "settings": {}}}, "text"),
-        ({"network": {"name": "wrn", "settings": {"width": "x"}}}, "width"),
         ({"network": {"name": "wrn", "settings": {"width": True}}}, "width"),
         ({"network": {"name": "resnet9", "settings": {"widths": [1, "x"]}}}, "widths"),
     ],

@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from debiaspl.training.log import Log
 from tests.data.photos import write_folder
 from tests.processes import started
 from tests.training.tiny import EAGER, TINY, changed, outcome
+from tests.training.torchrun import logged, wait_for
 
 SLOW = changed(EAGER, "steps=400", "checkpoint_every=20", "log_every=15")
 
@@ -45,23 +45,13 @@ def command(tmp_path):
     return lambda *typed: [sys.executable, str(tmp_path / "program.py"), *map(str, typed)]
 
 
-def wait_for_step(folder: Path, step: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        log = Run(folder).log() if folder.exists() else []
-        if log and log[-1]["step"] >= step:
-            return
-        time.sleep(0.002)
-    raise AssertionError(f"step {step} was not reached in a minute, or the run ended before")
-
-
 @pytest.mark.slow
 def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, command):
     """Defect 3: signals, and kill -9 of a real process, at several moments of one run; each resumes the one before."""
     folder = tmp_path / "run"
     for step, number in ((45, signal.SIGINT), (105, signal.SIGKILL), (180, signal.SIGTERM)):
         with started(command(folder), stdout=subprocess.PIPE) as process:
-            wait_for_step(folder, step, process)
+            wait_for(lambda step=step: logged(folder) >= step, process, f"step {step}")
             process.send_signal(number)
             said, _ = process.communicate(timeout=60)
         assert not (folder / "results.json").exists()
@@ -198,7 +188,7 @@ def test_a_streamed_run_in_a_terminal_saves_on_ctrl_c(tmp_path, command):
     data, folder = write_folder(tmp_path / "photos", per_class=30), tmp_path / "run"
     typed = command(folder, f"data={data}", "stream=true", "image_size=16", "per_class=2")
     with started(typed, stdout=subprocess.PIPE, start_new_session=True) as process:
-        wait_for_step(folder, 15, process)
+        wait_for(lambda: logged(folder) >= 15, process, "step 15")
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
