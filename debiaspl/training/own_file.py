@@ -8,6 +8,7 @@ import traceback
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 _loaded: dict[Path, ModuleType] = {}
 
@@ -29,7 +30,7 @@ def load_class(name: str, base: type) -> type:
     if file not in _loaded:
         _loaded[file] = _execute(file, path)
     contents = vars(_loaded[file])
-    part = contents.get(wanted)
+    part: Any = contents.get(wanted)
     if not _extends(part, base):
         own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
         classes = ", ".join(key for key in own if _extends(contents[key], base)) or "none"
