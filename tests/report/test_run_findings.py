@@ -74,3 +74,9 @@ def test_few_seeds_are_shown_and_not_tested():
     assert "significant" not in first.fact + first.todo
     assert "6 seeds" in first.todo
     assert "significant" not in run_findings(methods([0.5], [0.9]), ["a", "b"])[0].fact
+
+
+def test_a_method_is_recommended_only_if_every_difference_was_tested():
+    base, better = [0.5 + 0.001 * place for place in range(10)], [0.6 + 0.001 * place for place in range(10)]
+    assert run_findings(methods(base, better), ["a", "b"])[0].todo == "Use m1."
+    assert "Use" not in run_findings(methods(base, base[:2], better), ["a", "b"])[0].todo

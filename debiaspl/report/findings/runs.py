@@ -96,7 +96,7 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
     if found["seeds"] > 1:
         more = f"A test of the differences needs {MIN_PAIRS} seeds or more."
         if chances:
-            all_sure = max(chances) <= LEVEL
+            all_sure = len(chances) == len(others) and max(chances) <= LEVEL
             more = f"Use {best.title}." if all_sure else "More seeds may make the other differences significant."
     if unfair:
         more = "The difference may come from these other settings, not from the method."
