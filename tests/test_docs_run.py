@@ -111,7 +111,7 @@ def test_photos_from_the_first_command_to_the_last(tmp_path):
     assert said["train"].startswith("40 images, 10 labels, 2 classes; 5 of each.")
     with (tmp_path / "next.csv").open(newline="") as file:
         assert not {row["file_name"] for row in csv.DictReader(file)} & set(labeled)
-    for written in ("compare.html", "next.html", "sheet.html", "model.onnx"):
+    for written in ("report.html", "next.html", "sheet.html", "model.onnx"):
         assert (tmp_path / written).stat().st_size > 1000
     with (tmp_path / "predicted.csv").open(newline="") as file:
         rows = [(row["label"], truth[row["file_name"]]) for row in csv.DictReader(file)]

@@ -1,6 +1,6 @@
 """``debiaspl list``: recipes, algorithms, corrections and settings, as tables of at most 80 columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import zip_longest
@@ -88,8 +88,7 @@ def _list_recipes(words: list[str], json_: bool) -> None:
     """Cells, with the paper's accuracy and the lengths that they have."""
     from debiaspl.recipes.cells import CELLS
 
-    chosen = [cell for cell in CELLS.values() if _has(words, cell.name, cell.about)]
-    _refuse_none(chosen, "recipe", words)
+    chosen = _matching(Kind.RECIPES, ((cell.name, cell.about, cell) for cell in CELLS.values()), words)
     if json_:
         print_json(
             [
@@ -108,15 +107,13 @@ def _list_recipes(words: list[str], json_: bool) -> None:
     _notes(RECIPES_CAPTION)
 
 
-def _refuse_none(chosen: list[Any], thing: str, words: list[str]) -> None:
+def _matching(kind: Kind, named: Iterable[tuple[str, str, Any]], words: Sequence[str]) -> list[Any]:
+    """Of (name, description, thing) the things with all of these words, in capitals or not."""
+    wanted = [word.casefold() for word in words]
+    chosen = [one for name, about, one in named if all(word in f"{name} {about}".casefold() for word in wanted)]
     if not chosen:
-        raise ValueError(f"no {thing} has {' and '.join(words)} in its name or description.")
-
-
-def _has(words: Sequence[str], *texts: str) -> bool:
-    """Whether all of these words occur in the texts, in capitals or not."""
-    whole = " ".join(texts).casefold()
-    return all(word.casefold() in whole for word in words)
+        raise ValueError(f"no {kind.value[:-1]} has {' and '.join(words)} in its name or description.")
+    return chosen
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = (), gap: int = 2) -> None:
@@ -174,8 +171,7 @@ def _list_algorithms(words: list[str], json_: bool) -> None:
     """What each does, its paper and what it needs."""
     from debiaspl.recipes.algorithm_list import algorithm_list
 
-    chosen = [row for row in algorithm_list() if _has(words, row.name, row.about)]
-    _refuse_none(chosen, "algorithm", words)
+    chosen = _matching(Kind.ALGORITHMS, ((row.name, row.about, row) for row in algorithm_list()), words)
     if json_:
         print_json([row._asdict() for row in chosen])
         return
@@ -200,8 +196,7 @@ def _list_corrections(words: list[str], json_: bool) -> None:
         for name, made in CORRECTIONS.items()
         if (traits := getattr(made, "traits", None)) is not None
     ]
-    chosen = [one for one in declared if _has(words, one["name"], one["about"])]
-    _refuse_none(chosen, "correction", words)
+    chosen = _matching(Kind.CORRECTIONS, ((one["name"], one["about"], one) for one in declared), words)
     if json_:
         print_json(chosen)
         return

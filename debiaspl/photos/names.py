@@ -30,70 +30,38 @@ class Allowed(NamedTuple):
         """Refuse classes that are likely a mistake, and labels that would be lost."""
         if self.folders not in (None, "use", "ignore"):
             raise ValueError(f"{'' if self.python else '--'}folders is {self.folders!r}, expected use or ignore.")
-        if not self.names:
-            refuse_alike(photos, self.python)
-            refuse_doubtful(photos, self.python)
-        if self.folders != "ignore":
-            refuse_passed_over(photos, self.python)
+        if not self.names and (doubt := _alike(photos) or _joined(photos) or _waiting(photos)):
+            allow = "allow_names=True" if self.python else "--allow-names"
+            raise DataError(f"{photos.source} has {doubt}, allow it: {allow}.")
+        if self.folders != "ignore" and photos.passed_over:
+            use, ignore = "--folders use", "--folders ignore"
+            if self.python:
+                use, ignore = 'folders="use"', 'folders="ignore"'
+            folders = sorted({file.split("/")[0] for file in photos.passed_over})
+            raise DataError(
+                f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders named like its "
+                f"classes: {shown(folders)}. If these folders are labels too: {use}. If only the table counts: "
+                f"{ignore}."
+            )
 
 
-def refuse_doubtful(photos: Photos, python: bool = False) -> None:
-    """Raise where a class is probably none: two classes for one photo, or photos without a label yet."""
-    allow = "allow_names=True" if python else "--allow-names"
-    joined = {name: parts for name in photos.classes if (parts := _parts(name, photos.classes))}
-    counts = dict(zip(photos.classes, photos.counts, strict=True))
-    if joined:
-        told = shown([_told(name, counts) for name in joined], limit=NAMED)
-        others = shown(sorted({part for parts in joined.values() for part in parts}), limit=2 * NAMED)
-        raise DataError(
-            f"{photos.source} has {told} as well as {others}. If that means several classes for one photo: it would be "
-            "learned as a class of its own. Keep one class for each photo, or leave it without a label. If it is a "
-            f"class, allow it: {allow}."
-        )
-    waiting = [
-        name for name in photos.classes if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
-    ]
-    if waiting:
-        told = shown([_told(name, counts) for name in waiting], limit=NAMED)
-        how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
-        raise DataError(
-            f"{photos.source} has the class {told}. If these photos have no label yet, {how}; otherwise they would be "
-            f"learned as a class. If it is a class, allow it: {allow}."
-        )
-
-
-def refuse_passed_over(photos: Photos, python: bool = False) -> None:
-    """Raise where labels would be lost: there is a table, and also folders named like its classes."""
-    if not photos.passed_over:
-        return
-    use, ignore = ('folders="use"', 'folders="ignore"') if python else ("--folders use", "--folders ignore")
-    folders = sorted({file.split("/")[0] for file in photos.passed_over})
-    raise DataError(
-        f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders named like its classes: "
-        f"{shown(folders)}. If these folders are labels too: {use}. If only the table counts: {ignore}."
-    )
-
-
-def _parts(name: str, classes: tuple[str, ...]) -> list[str]:
-    """The classes that a name is composed of; none for a plain name."""
-    parts = _BETWEEN.split(name)
-    return [part for part in parts if part in classes and part != name] if len(parts) > 1 else []
-
-
-def refuse_alike(photos: Photos, python: bool = False) -> None:
-    """Raise where class names differ only in capital letters and spaces: nearly always a typing mistake."""
-    groups = alike(photos.classes)
+def _alike(photos: Photos) -> str:
+    """Class names that differ only in capital letters and spaces: nearly always a typing mistake."""
+    groups, counts = alike(photos.classes), _counts(photos)
     if not groups:
-        return
-    counts = dict(zip(photos.classes, photos.counts, strict=True))
-    told = "; ".join(" and ".join(_told(name, counts) for name in group) for group in groups[:NAMED])
+        return ""
+    named = "; ".join(" and ".join(_with_count(name, counts) for name in group) for group in groups[:NAMED])
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
-    todo = ", ".join(_todo(group, counts, photos.in_folders) for group in groups[:NAMED])
-    allow = "allow_names=True" if python else "--allow-names"
     how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
-    raise DataError(
-        f"{photos.source} has class names that differ only in capital letters or spaces: {told}{more}. Each would be "
-        f"learned as a class of its own. If they are one, {how}: {todo}. If they are not, allow it: {allow}."
+    todo = []
+    for group in groups[:NAMED]:
+        # Keep a spelling without odd spaces that most photos have.
+        right = max(group, key=lambda name: (" ".join(name.split()) == name, counts[name]))
+        wrong = " and ".join(repr(name) for name in group if name != right)
+        todo.append(f"{wrong} to {right!r}" if photos.in_folders else f"{right!r} instead of {wrong}")
+    return (
+        f"class names that differ only in capital letters or spaces: {named}{more}. Each would be learned as a class "
+        f"of its own. If they are one, {how}: {', '.join(todo)}. If they are not"
     )
 
 
@@ -105,13 +73,41 @@ def alike(classes: tuple[str, ...]) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _told(name: str, counts: dict[str, int]) -> str:
+def _joined(photos: Photos) -> str:
+    """Names that are composed of other classes: two classes for one photo."""
+    joined, parts = [], set()
+    for name in photos.classes:
+        if own := {part for part in _BETWEEN.split(name) if part in photos.classes and part != name}:
+            joined.append(_with_count(name, _counts(photos)))
+            parts |= own
+    if not joined:
+        return ""
+    return (
+        f"{shown(joined, limit=NAMED)} as well as {shown(sorted(parts), limit=2 * NAMED)}. If that means several "
+        "classes for one photo: it would be learned as a class of its own. Keep one class for each photo, or leave it "
+        "without a label. If it is a class"
+    )
+
+
+def _waiting(photos: Photos) -> str:
+    """Names of photos that have no label yet."""
+    waiting = [
+        _with_count(name, _counts(photos))
+        for name in photos.classes
+        if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
+    ]
+    if not waiting:
+        return ""
+    how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
+    return (
+        f"the class {shown(waiting, limit=NAMED)}. If these photos have no label yet, {how}; otherwise they would be "
+        "learned as a class. If it is a class"
+    )
+
+
+def _counts(photos: Photos) -> dict[str, int]:
+    return dict(zip(photos.classes, photos.counts, strict=True))
+
+
+def _with_count(name: str, counts: dict[str, int]) -> str:
     return f"{name!r} ({counts[name]:,} photo{'' if counts[name] == 1 else 's'})"
-
-
-def _todo(group: list[str], counts: dict[str, int], in_folders: bool) -> str:
-    """The spelling to keep: one without odd spaces that most photos have."""
-    tidy = {name: " ".join(name.split()) == name for name in group}
-    right = max(group, key=lambda name: (tidy[name], counts[name]))
-    wrong = " and ".join(repr(name) for name in group if name != right)
-    return f"{wrong} to {right!r}" if in_folders else f"{right!r} instead of {wrong}"

@@ -5,7 +5,6 @@ debiaspl compare --methods fixmatch,uda,mine.py:Mine --corrections none,own,debi
 """
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from debiaspl.features.run import is_frozen, refuse_for_frozen, train_encoded
 from debiaspl.files import write_json, write_text
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.cells import CELLS
-from debiaspl.recipes.folder import experiment_folder
+from debiaspl.recipes.folder import experiment_folder, timed
 from debiaspl.report.comparison import OWN, Comparison, Matrix
 from debiaspl.training import Choice, Job, Recipe, Run, RunError, train_all
 from debiaspl.training.build import NeedsPictures
@@ -225,21 +224,17 @@ def compare(
         _keep_to_device(out, planned.device)
         for job in different:
             Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
-        total = sum(job.recipe.steps for job in different)
-        started = time.monotonic()
         if is_frozen(different[0].recipe):
-            ended = _fit_all(different, out, lambda steps: watch(steps, total), go_on)
+            ended, timing = timed(lambda done: _fit_all(different, out, done, go_on), different, watch)
         else:
-            ended = train_all(different, workers, lambda steps: watch(steps, total), go_on)
-        seconds = time.monotonic() - started
-
+            ended, timing = timed(lambda done: train_all(different, workers, done, go_on), different, watch)
         results = {job.out: result for job, result in zip(different, ended, strict=True)}
         table = _table(planned, {key: results[job.out] for key, job in jobs.items()})
         numbers = {
             "recipe": planned.base.to_json(),
             "changes": planned.changes(),
             **table.to_json(),
-            "timing": {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)},
+            "timing": timing,
         }
         write_text(out / "table.md", table.to_markdown())
         write_json(out / "results.json", numbers)

@@ -4,7 +4,6 @@ debiaspl demo
 debiaspl demo --long-tail
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES, recipe
-from debiaspl.recipes.folder import experiment_folder
+from debiaspl.recipes.folder import experiment_folder, timed
 from debiaspl.report import Comparison, draw_comparison, require_matplotlib
 from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
@@ -63,17 +62,12 @@ def demo(
     with experiment_folder(out, "demo", resume, overwrite):
         jobs = jobs_of(base, seeds, out)
         flat = [job for method in jobs.values() for job in method]
-        total = sum(job.recipe.steps for job in flat)
-        started = time.monotonic()
-        ended = train_all(flat, workers, lambda steps: watch(steps, total), go_on)
-        seconds = time.monotonic() - started
-
+        ended, timing = timed(lambda done: train_all(flat, workers, done, go_on), flat, watch)
         results = iter(ended)
         comparison = Comparison(
             seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch"
         )
         draw_comparison(comparison, out / "comparison.png")
-        timing = {"seconds": round(seconds, 1), "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
         summary = {"recipe": base.to_json(), **comparison.to_json(), "timing": timing}
         write_text(out / "table.md", comparison.to_markdown())
         write_report([job.out for job in flat], out / "report.html", RECIPES)

@@ -1,12 +1,13 @@
 """Folders that a command fills: free, resumed, or overwritten with ``--overwrite``."""
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from debiaspl.files import exists_already, replacing
-from debiaspl.training import RunError
+from debiaspl.training import Job, RunError
 from debiaspl.training.run import OTHER_OUT
 
 
@@ -26,6 +27,18 @@ def experiment_folder(
         except OSError as error:
             raise RunError(f"could not write {out}: {error.strerror}. Choose another --out.") from error
         yield
+
+
+def timed(
+    train: Callable[[Callable[[int], None]], Sequence[dict[str, Any]]],
+    jobs: Sequence[Job],
+    watch: Callable[[int, int], None],
+) -> tuple[Sequence[dict[str, Any]], dict[str, float]]:
+    """The results of all runs, and how long they took. ``watch`` is called with the steps done and the total."""
+    total, started = sum(job.recipe.steps for job in jobs), time.monotonic()
+    ended = train(lambda steps: watch(steps, total))
+    seconds = round(time.monotonic() - started, 1)
+    return ended, {"seconds": seconds, "seconds_of_runs": sum(run["timing"]["seconds"] for run in ended)}
 
 
 def _holds(out: Path, kind: str) -> bool:

@@ -60,7 +60,8 @@ def _split(method: str) -> tuple[str, str | None]:
         return _OTHER_NAMES[method]
     known = [name for name in PARTS["algorithm"] if method == name or method.startswith(f"{name}+")]
     in_file = re.match(r".*?\.py:\w+(?=\+|$)", method)
-    algorithm = in_file[0] if in_file else max(known, key=len, default=method.partition("+")[0])
+    # In fixmatch+mine.py:Mine the correction alone is in a file.
+    algorithm = max(known, key=len, default=in_file[0] if in_file else method.partition("+")[0])
     correction = method[len(algorithm) :]
     return algorithm, correction.removeprefix("+") if correction else None
 

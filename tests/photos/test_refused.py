@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from debiaspl.photos.names import Allowed, alike, refuse_doubtful, refuse_passed_over
+from debiaspl.photos.names import Allowed, alike
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch
 from tests.photos.user import SIDE, debiaspl
@@ -135,7 +135,7 @@ def test_folders_that_may_be_no_class(tmp_path, caplog):
     assert "Unlabelled/ contains photos without a label." in caplog.text
     words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
     with pytest.raises(ValueError, match=words):
-        refuse_doubtful(found)
+        Allowed().check(found)
     Allowed(True).check(found)
 
 
@@ -146,9 +146,9 @@ def test_class_folders_beside_a_table_are_asked_about(tmp_path):
     with pytest.raises(
         ValueError, match=r"no label to 7 photos in folders .* like its classes: heron, owl\. .*--folders use"
     ):
-        refuse_passed_over(found)
+        Allowed().check(found)
     both = survey(photos, tmp_path / "t.csv", folders=True)
-    refuse_passed_over(both)
+    Allowed().check(both)
     assert both.classes == ("day 1", "heron", "owl")
     assert (both.counts, both.unlabeled) == ([2, 5, 4], 1)
     assert both.protocol["folders"] is True

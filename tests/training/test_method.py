@@ -62,6 +62,9 @@ def test_classes_in_files(tmp_path):
         made = with_method(BASE, f"{file}:Mine{ending}", load_files=True)
         assert (made.algorithm.name, made.correction.name) == (f"{file}:Mine", correction)
         assert method_of(made) == f"{file}:Mine{ending}"
+    file = tmp_path / "own.py"
+    file.write_text(OWN.format("debias", "Correction"))
+    assert with_method(BASE, f"fixmatch+{file}:Mine", load_files=True).correction.name == f"{file}:Mine"
 
 
 @pytest.mark.parametrize("name", ["", "fixmach", "fixmatch+", "fixmatch+debiase", "debiaspl+debiaser"])
