@@ -6,6 +6,7 @@ part of an address is ever used as a path.
 
 import json
 import secrets
+import sys
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,6 +57,11 @@ class LabelServer(ThreadingHTTPServer):
     def __init__(self, session: Session, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(18)
         super().__init__((HOST, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a connection that the browser has closed: it may do so at any time."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def port(self) -> int:

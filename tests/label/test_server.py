@@ -117,6 +117,16 @@ def test_other_methods_and_broken_requests_are_refused(client, photos):
     assert client.raw(client.base + "state")[0] == 200
 
 
+@pytest.mark.parametrize(("error", "told"), [(ConnectionResetError, False), (RuntimeError, True)])
+def test_a_connection_that_the_browser_closes_is_no_error(photos, capsys, error, told):
+    with open_session(photos, CLASSES) as session, LabelServer(session) as server:
+        try:
+            raise error
+        except error:
+            server.handle_error(None, ("127.0.0.1", 1))
+    assert ("Traceback" in capsys.readouterr().err) == told
+
+
 def test_pages_may_run_their_own_scripts_alone_and_tell_nobody_where_they_are(client):
     status, body, headers = client.raw(client.base)
     assert headers["Content-Type"] == "text/html; charset=utf-8"
