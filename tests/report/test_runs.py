@@ -224,6 +224,13 @@ DAMAGED = [
     ("log.jsonl", '{"step": 1}'),
     ("log.jsonl", json.dumps(GOOD) + "\n" + json.dumps(line(2, [1]))),
     *(("log.jsonl", json.dumps(GOOD | bad)) for bad in ({"prior": 3}, {"health": {"rank": "high"}}, {"warning": "w"})),
+    # Found by the fuzzers: lists that are empty, shares that are none, an accuracy without labels.
+    *(
+        ("log.jsonl", json.dumps(GOOD | bad))
+        for bad in ({"pseudo_labels": []}, {"prior": [1e308]}, {"marginal": [-1.0]})
+    ),
+    *(("results.json", json.dumps({"labels": [], "test": 5} | bad)) for bad in ({"accuracy": 1}, {"test": [1]})),
+    ("results.json", json.dumps({"labels": [], "test": 5, "unlabeled": None})),
     ("config.json", {"steps": "many"}),
     ("config.json", {"about": None}),
     ("config.json", {"correction": {"name": "none"}}),
