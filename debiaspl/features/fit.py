@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from debiaspl.data import Hints, ImageSet, Task, Vectors
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task, Vectors
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import LinearNetwork, Scaling
 from debiaspl.training.classifier import as_classifier, class_means
@@ -74,12 +74,20 @@ class FeatureTable:
 
     def _propagate(self, labels: Tensor, num_classes: int) -> Tensor:
         if len(self) <= GRAPH_ROWS:
-            return self.graph.spread(labels, num_classes)
+            return self._from_copies(self.graph, labels, num_classes)
         chosen = labels.cpu() >= 0
         chosen[:: -(-len(self) // GRAPH_ROWS)] = True
         graph = Graph.of(self.rows[chosen.to(self.rows.device)])
-        probabilities = graph.spread(labels[chosen.to(labels.device)], num_classes)
+        probabilities = self._from_copies(graph, labels[chosen.to(labels.device)], num_classes)
         return torch.cat([graph.carried(probabilities, part) for part in torch.split(self.rows, CHUNK)])
+
+    @staticmethod
+    def _from_copies(graph: Graph, labels: Tensor, num_classes: int) -> Tensor:
+        """Labels spread from a copy of each labeled row, which is .4 points better than from the rows themselves, plain
+        and by class: results/photos/copies.json."""
+        known = (labels >= 0).nonzero().flatten().to(graph.units.device)
+        given = torch.cat((torch.full_like(labels, UNLABELED), labels[known.to(labels.device)]))
+        return graph.with_copies(known).spread(given, num_classes)[: len(labels)]
 
     @torch.no_grad()
     def first_classifier(self, kind: str, labels: Tensor, num_classes: int) -> dict[str, Tensor]:
@@ -89,12 +97,14 @@ class FeatureTable:
         head = nn.Linear(self.rows.shape[1], num_classes, device="meta").to_empty(device=self.rows.device)
         labels = labels.to(self.rows.device)
         mean = self.rows.mean(0)
+        known = labels >= 0
         if kind == MEANS:
-            known = labels >= 0
             return with_finite_bias(class_means(head, self.rows[known], labels[known], mean))
-        label = torch.where(labels >= 0, labels, self.spread(labels, num_classes).argmax(-1))
+        label = torch.where(known, labels, self.spread(labels, num_classes).argmax(-1))
         centred = self.rows - mean
-        weights = ridge_weights(nn.functional.normalize(centred, dim=-1), label, num_classes)
+        units = nn.functional.normalize(centred, dim=-1)
+        # A given label counts twice: as a labeled row and as an unlabeled one, as in training.
+        weights = ridge_weights(torch.cat((units[known], units)), torch.cat((labels[known], label)), num_classes)
         return with_finite_bias(as_classifier(head, weights, centred, mean))
 
 

@@ -33,6 +33,21 @@ class Nearest(NamedTuple):
         """The ``count`` nearest of these, as a search for fewer would find them."""
         return Nearest(self.places[:, :count], self.similarity[:, :count])
 
+    def with_copies(self, rows: Tensor) -> "Nearest":
+        """What a search finds where each of ``rows`` is there twice, the copies after all others; without a search."""
+        size, count = self.places.shape
+        copy = self.places.new_full((size,), -1)
+        copy[rows] = torch.arange(size, size + len(rows), device=rows.device)
+        # Of each row: its own copy, which is nearest, then its neighbours, each followed by its copy.
+        places = torch.cat((copy[:, None], torch.stack((self.places, copy[self.places]), -1).flatten(1)), 1)
+        similarity = torch.cat((torch.ones_like(self.similarity[:, :1]), self.similarity.repeat_interleave(2, 1)), 1)
+        similarity = similarity.masked_fill(places < 0, -torch.inf)
+        of_copies = places[rows]
+        of_copies[:, 0] = rows
+        places, similarity = torch.cat((places, of_copies)), torch.cat((similarity, similarity[rows]))
+        order = similarity.argsort(dim=1, descending=True, stable=True)[:, :count]
+        return Nearest(places.gather(1, order), similarity.gather(1, order))
+
     def weights(self, power: float = POWER) -> Tensor:
         """Weights of the edges, not normalised: cosine ** power, 0 for negative cosines, float32, (N, k)."""
         return self.similarity.clamp_min(0).pow(power)

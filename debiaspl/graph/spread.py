@@ -40,14 +40,19 @@ class Graph:
     def of(cls, vectors: Tensor, neighbours: int = 10, power: float = POWER, search: int = 0) -> "Graph":
         """The graph of the rows of ``vectors``, (N, D), on their device. With a larger ``search``, so many neighbours
         are searched and kept in ``near``, for whoever needs more of them than the graph."""
-        from scipy import sparse
-
         if vectors.ndim != 2 or len(vectors) < 2:
             raise ValueError(f"vectors have shape {tuple(vectors.shape)}, expected (N, D) with two rows or more.")
         mean = vectors.float().mean(0)
         units = directions(vectors, mean)
         neighbours = min(neighbours, len(units) - 1)
         near = nearest(units, min(max(search, neighbours), len(units) - 1))
+        return cls._joined(mean, units, near, neighbours, power)
+
+    @classmethod
+    def _joined(cls, mean: Tensor, units: Tensor, near: Nearest, neighbours: int, power: float) -> "Graph":
+        """The graph whose edges lead to the first ``neighbours`` of ``near``."""
+        from scipy import sparse
+
         used = near.first(neighbours)
         weight = used.weights(power).double().flatten().cpu().numpy()
         rows = np.repeat(np.arange(len(units)), neighbours)
@@ -56,6 +61,12 @@ class Graph:
         degree = symmetric.sum(axis=1)
         scale = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
         return cls(mean, units, (scale @ symmetric @ scale).tocsr(), near, neighbours, power)
+
+    def with_copies(self, rows: Tensor) -> "Graph":
+        """The graph with a copy of each of ``rows``, after all others. Labels that spread from copies reach the rows
+        themselves as their nearest neighbours do."""
+        near = self.near.first(self.neighbours).with_copies(rows)
+        return self._joined(self.mean, torch.cat((self.units, self.units[rows])), near, self.neighbours, self.power)
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:

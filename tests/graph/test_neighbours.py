@@ -95,3 +95,15 @@ def test_a_gpu_finds_the_same():
         found, expected = nearest(units.cuda(), 10, exact=way), nearest(units, 10, exact=way)
         assert (found.places.cpu() == expected.places).float().mean() > 0.99
         torch.testing.assert_close(found.similarity.cpu(), expected.similarity, rtol=0, atol=1e-3)
+
+
+def test_copies_are_what_a_search_among_them_finds():
+    vectors = torch.randn(40, 6, generator=torch.Generator().manual_seed(0))
+    units, rows = directions(vectors, vectors.mean(0)), torch.tensor([3, 17, 30])
+    found = nearest(units, 10).with_copies(rows)
+    searched = nearest(torch.cat((units, units[rows])), 10)
+    assert torch.allclose(found.similarity, searched.similarity, atol=1e-5)
+    original = torch.cat((torch.arange(40), rows))  # equally near vectors may be in another order
+    for ours, theirs in zip(original[found.places].tolist(), original[searched.places].tolist(), strict=True):
+        assert sorted(ours) == sorted(theirs)
+    assert (found.places != torch.arange(43)[:, None]).all()
