@@ -139,7 +139,8 @@ def test_a_walk_is_short(place, tmp_path, monkeypatch):
 def test_one_photo_more_encodes_one_photo(place, tmp_path, monkeypatch):
     shutil.copytree(place / "photos", tmp_path / "photos")
     asked = tmp_path / "photos", place / "labels.csv", str(place / "encoder")
-    encoded = []
+    encoded, encoder = [], load_encoder(str(place / "encoder"))  # which tries it on two pictures
+    monkeypatch.setattr("debiaspl.photos.api.load_encoder", lambda name: encoder)
     real = encoder_module.Encoder.embed
     monkeypatch.setattr(
         encoder_module.Encoder, "embed", lambda self, images: encoded.append(images) or real(self, images)
