@@ -18,7 +18,7 @@ from torch import Tensor
 
 from debiaspl import Algorithm, Correction, recipe, train
 from debiaspl.algorithms import Batch, Models, Views
-from debiaspl.training.settings import parse_settings
+from debiaspl.training import parse_settings
 
 
 class Agreement(Algorithm):

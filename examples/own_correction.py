@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from debiaspl import Correction, recipe, train
-from debiaspl.training.settings import parse_settings
+from debiaspl.training import parse_settings
 
 
 class Centred(Correction):

@@ -5,5 +5,6 @@ from debiaspl.training.loop import train
 from debiaspl.training.parallel import Job, train_all
 from debiaspl.training.recipe import Choice, Recipe
 from debiaspl.training.run import Run
+from debiaspl.training.settings import parse_settings
 
-__all__ = ["Choice", "Interrupted", "Job", "Recipe", "Run", "RunError", "train", "train_all"]
+__all__ = ["Choice", "Interrupted", "Job", "Recipe", "Run", "RunError", "parse_settings", "train", "train_all"]
