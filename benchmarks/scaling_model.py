@@ -36,7 +36,7 @@ TABLES = {
     "measured": tables_work.known,
     "assumptions": tables_work.assumptions,
 }
-ON_PAGE = "breaks", "steps", "runs", "billion"
+ON_PAGE = "breaks", "runs"
 
 
 def numbers() -> dict[str, object]:

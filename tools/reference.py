@@ -11,7 +11,6 @@ import typer
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.cli import app
-from debiaspl.debias import CORRECTIONS
 from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, settings_of
 from debiaspl.training.settings import as_text, help_texts, settings
@@ -79,7 +78,7 @@ def settings_page() -> str:
             "`--set KEY=VALUE` changes a setting of a recipe, in every command that trains. `debiaspl list settings "
             "RECIPE` prints those of one recipe with its own values. If two parts have a setting of the same name, "
             "write the part before it: `correction.strength`. Settings of [algorithms](algorithms.md) and "
-            "[corrections](corrections.md) have pages of their own.\n",
+            "[corrections](../corrections.md) have pages of their own.\n",
             "## The recipe\n",
             table(("setting", "default", "what it does"), rows),
             *(part for title, (kind, parts) in groups.items() for part in catalogue(kind, {title: parts})),
@@ -95,19 +94,10 @@ def algorithms_page() -> str:
     }
     intro = (
         "The name is what `--method` takes, alone or as `ALGORITHM+CORRECTION`. Any of them works with any "
-        "[correction](corrections.md). [Add your own](../add-an-algorithm.md); [what was "
+        "[correction](../corrections.md). [Add your own](../add-an-algorithm.md); [what was "
         "measured](../lab/notebook.md#sixteen-algorithms).\n"
     )
     return "\n".join([MADE, "# Algorithms\n", intro, *catalogue("algorithm", groups)])
-
-
-def corrections_page() -> str:
-    intro = (
-        "The name is what stands after the plus in `--method`. Two that act in different places combine: "
-        "`fixmatch+alignment+logit-adjustment`. [Corrections of a biased model](../corrections.md) has the "
-        "formulas and says when to use which.\n"
-    )
-    return "\n".join([MADE, "# Corrections\n", intro, *catalogue("correction", {"By name": CORRECTIONS})])
 
 
 def commands(group: Any, before: str = "debiaspl") -> Iterator[tuple[str, Any]]:
@@ -144,7 +134,6 @@ def option_row(option: Any) -> tuple[str, str, str]:
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "algorithms.md": algorithms_page,
-    "corrections.md": corrections_page,
     "command-line.md": command_page,
 }
 
