@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import first_labels
 from benchmarks.photos import KINDS, Cell, drawn, summary, table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -49,3 +50,23 @@ def test_what_is_claimed_of_them_holds():
         gains = [row[name]["gain"] for row in rows]
         assert min(gains) >= -0.5, name
         assert sum(gain >= 2 for gain in gains) >= 9, name
+
+
+def test_the_table_of_first_labels_is_that_of_the_results_and_coverage_is_ahead():
+    runs = json.loads((RESULTS.parent / "first_labels.json").read_text())["runs"]
+    assert f"<!-- table first-labels -->\n\n{first_labels.table(runs)}\n" in (ROOT / "docs" / "label.md").read_text()
+    for cell in {(run["data"], run["tail"], run["labels"]) for run in runs}:
+        own = [run for run in runs if (run["data"], run["tail"], run["labels"]) == cell]
+        means = {how: np.mean([run["accuracy"] for run in own if run["order"] == how]) for how in first_labels.ORDERS}
+        assert means["coverage"] > max(means["random"], means["page of 583f46c"]), cell
+
+
+def test_choices_are_orders_of_different_photos():
+    random = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), 30)
+    rows = (4 * np.eye(4, 8)[truth] + random.normal(size=(120, 8))).astype(np.float32)
+    for how, order in first_labels.ORDERS.items():
+        chosen = order(rows, rows[:, :7], truth, np.random.default_rng(1), 12)
+        assert len(set(chosen.tolist())) == 12, how
+        if how == "stratified":
+            assert np.bincount(truth[chosen]).tolist() == [3] * 4
