@@ -9,7 +9,6 @@ one core.
 """
 
 import numpy as np
-import torch
 
 from debiaspl import ZeroShot
 
@@ -25,19 +24,19 @@ image_features = shared + own[truth] + 1.5 * random.normal(size=(4000, 64))
 text_features = own + 1.2 * random.normal(size=(8, 64))
 text_features[[1, 4]] += 0.6 * shared
 
-model = ZeroShot(text_features, temperature=0.05, confidence=0.8).fit(image_features)
+model = ZeroShot(text_features, CLASSES, temperature=0.05, confidence=0.8).fit(image_features)
 
 answers = {
-    "zero-shot": model.zero_shot_.argmax(-1),
-    "debiased": model.debiased_.argmax(-1),
+    "zero-shot": model.classes_[model.zero_shot_.argmax(-1)],
+    "debiased": model.classes_[model.debiased_.argmax(-1)],
     "trained": model.transduction_,
 }
 print(f"{'':18}" + "".join(f"{name:>11}" for name in answers))
-accuracy = [(predicted == torch.tensor(truth)).float().mean() for predicted in answers.values()]
-shares = [predicted.bincount(minlength=8) / len(predicted) for predicted in answers.values()]
+accuracy = [(predicted == model.classes_[truth]).mean() for predicted in answers.values()]
 print(f"{'accuracy':18}" + "".join(f"{100 * value:>9.1f} %" for value in accuracy))
-for number, name in enumerate(CLASSES):
-    print(f"{f'share of {name}':18}" + "".join(f"{100 * share[number]:>9.1f} %" for share in shares))
+for name in CLASSES:
+    shares = [(predicted == name).mean() for predicted in answers.values()]
+    print(f"{f'share of {name}':18}" + "".join(f"{100 * share:>9.1f} %" for share in shares))
 
 new = shared + own[6] + 1.5 * random.normal(size=(1, 64))
-print(f"a new image of a ship: {CLASSES[int(model.predict(new))]}")
+print(f"a new image of a ship: {model.predict(new)[0]}")

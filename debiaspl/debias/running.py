@@ -41,11 +41,13 @@ class RunningPrior(Correction):
         self._holding = False
         # Not a buffer: each rank has its own value until release, and copying buffers between ranks would destroy it.
         self._held: Tensor | None = None
+        self._first = True
 
     @torch.no_grad()
     def learn(self, weak_logits: Tensor) -> None:
         self.check(weak_logits, "weak_logits")
         logits = at_least_float32(weak_logits).reshape(-1, self.num_classes)
+        self._refuse_probabilities(logits)
         finite = logits.isfinite().all()
         # Sum, number of rows and number of bad batches in one message per step; ranks may have different sizes.
         rows = logits.new_full((1,), logits.shape[0])
@@ -59,6 +61,19 @@ class RunningPrior(Correction):
             self._held = total + self._held.to(total)
         else:
             self._held.add_(total)  # in place, because a recorded step adds to this very tensor
+
+    def _refuse_probabilities(self, logits: Tensor) -> None:
+        """Raise where the first batch has been through a softmax already. Only the first, as reading it waits for the
+        device, which a recorded step cannot."""
+        recorded = torch.compiler.is_compiling() or (logits.is_cuda and torch.cuda.is_current_stream_capturing())
+        if not self._first or recorded:
+            return
+        self._first = False
+        if logits.numel() and bool(((logits >= 0) & ((logits.sum(-1, keepdim=True) - 1).abs() < 1e-4)).all()):
+            raise ValueError(
+                "weak_logits are probabilities: no number is negative, and each row sums to 1. Expected logits, from "
+                "before the softmax; of probabilities they are probabilities.log()."
+            )
 
     def hold(self) -> None:
         self._holding = True

@@ -19,7 +19,7 @@ from debiaspl.photos.start import choose_with_start
 from debiaspl.photos.survey import Photos, survey
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
-from debiaspl.training import Recipe
+from debiaspl.training import Recipe, Run
 from debiaspl.training.device import find_device
 from debiaspl.training.loop import RunOptions
 from debiaspl.training.settings import split_assignments
@@ -137,6 +137,7 @@ def train_photos(
     folders: str | None = None,
     allow_names: bool = False,
     method: str | None = None,
+    overwrite: bool = False,
 ) -> SavedModel:
     """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
@@ -157,12 +158,16 @@ def train_photos(
         allow_names: names such as ``rest`` or ``owl,heron``, or ``owl`` beside ``Owl``, are classes.
         method: ``debiaspl``, ``fixmatch``, ``supervised``, ALGORITHM or ALGORITHM+CORRECTION; by default chosen from
             the photos and the machine.
+        overwrite: replace the run in ``out``; it is ``NAME.old`` until the new one is complete.
     """
+    if resume and overwrite:
+        raise ValueError("resume=True continues a run and overwrite=True replaces it. Expected one.")
     photos = survey(Path(folder), None if labels is None else Path(labels), Columns(*columns), folders == "use")
     Allowed(allow_names, folders, python=True).check(photos)
     machine = find_device(device).type
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
-    train(planned, resume)
+    with Run(planned.place).replacing(planned.inputs, overwrite):
+        train(planned, resume)
     report_of_photos(planned.place, photos.folder)
     return load_model(planned.place, machine)
 

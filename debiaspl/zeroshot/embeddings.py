@@ -1,11 +1,15 @@
 """Debiased zero-shot predictions from embeddings only: no image is needed and no network is trained."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
+from debiaspl.data.class_names import check_class_names
 from debiaspl.debias import Debiaser
 from debiaspl.features import Fitted, fit
 from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logits
@@ -18,9 +22,10 @@ ROUNDS = 300
 class ZeroShot:
     """Class embeddings and image embeddings of one model (such as CLIP) -> a label for every image.
 
-        model = ZeroShot(class_embeddings).fit(image_embeddings)
+        model = ZeroShot(class_embeddings, ["cat", "truck"]).fit(image_embeddings)
         model.transduction_, model.confidence_, model.prior_
 
+    Arrays are NumPy's or tensors; what is returned is NumPy's, in the words of ``DebiasedClassifier``.
     ``fit`` goes over the embeddings in batches and keeps the running prior of the zero-shot predictions (Eq. 4);
     ``debiased_`` are its probabilities after debiasing (Eq. 3). Then, with ``head=True``, raw predictions with at least
     ``confidence`` become labels, and a linear classifier is trained on the embeddings with DebiasPL, like a student.
@@ -28,30 +33,34 @@ class ZeroShot:
 
     Args:
         class_embeddings: (C, D), of any length; only their direction counts.
+        classes: names of the classes, in this order; by default they are numbered from 0.
         temperature: divisor of the cosines; CLIP's is 0.01.
         strength: how much of the bias is removed (lambda).
         momentum: momentum of the prior's moving average.
         confidence: minimum confidence of a raw prediction that becomes a label of the head.
         head: train a linear classifier.
         threshold: pseudo-labels of the head less confident than this are not used (tau).
-        steps: training steps of the head; by default chosen from the number of images.
-        seed: seed of the order.
+        max_iter: training steps of the head; by default chosen from the number of images.
+        random_state: seed of the order.
 
-    Learned: ``zero_shot_`` (N, C), the raw probabilities; ``prior_`` (C,); ``debiased_`` (N, C); ``probabilities_``
-    (N, C), from which ``transduction_`` (N,) and ``confidence_`` (N,) are taken; ``head_`` or None.
+    Learned: ``classes_`` (C,); ``zero_shot_`` (N, C), the raw probabilities; ``prior_`` (C,); ``debiased_`` (N, C);
+    ``probabilities_`` (N, C), from which ``transduction_`` (N,), of ``classes_``, and ``confidence_`` (N,) are taken;
+    ``head_`` or None.
     """
 
-    zero_shot_: Tensor
-    debiased_: Tensor
-    probabilities_: Tensor
-    prior_: Tensor
-    transduction_: Tensor
-    confidence_: Tensor
+    classes_: NDArray[Any]
+    zero_shot_: NDArray[np.float32]
+    debiased_: NDArray[np.float32]
+    probabilities_: NDArray[np.float32]
+    prior_: NDArray[np.float32]
+    transduction_: NDArray[Any]
+    confidence_: NDArray[np.float32]
     head_: Fitted | None
 
     def __init__(
         self,
         class_embeddings: Any,
+        classes: Sequence[str] | None = None,
         *,
         temperature: float = TEMPERATURE,
         strength: float = 0.5,
@@ -59,65 +68,78 @@ class ZeroShot:
         confidence: float = 0.95,
         head: bool = True,
         threshold: float = 0.95,
-        steps: int | None = None,
-        seed: int = 0,
+        max_iter: int | None = None,
+        random_state: int = 0,
     ) -> None:
         self.class_embeddings = check_embeddings("class embeddings", class_embeddings)
-        self.classes = len(self.class_embeddings)
-        if self.classes < 2:
-            raise DataError(f"there is {self.classes} class embedding, expected two or more: one row per class.")
+        number = len(self.class_embeddings)
+        if number < 2:
+            raise DataError(f"there is {number} class embedding, expected two or more: one row per class.")
+        self.classes = classes
+        self.classes_ = np.arange(number) if classes is None else np.array(check_class_names(classes))
+        if len(self.classes_) != number:
+            raise DataError(
+                f"class embeddings have {number:,} rows for {len(self.classes_)} classes, expected one each."
+            )
         if not bool(self.class_embeddings.norm(dim=-1).all()):
             raise DataError(
                 "a class embedding is all zeros, so it has no direction. Expected embeddings of a text model."
             )
         self.temperature, self.confidence, self.head = temperature, confidence, head
         self.strength, self.momentum = strength, momentum
-        self.threshold, self.steps, self.seed = threshold, steps, seed
+        self.threshold, self.max_iter, self.random_state = threshold, max_iter, random_state
         self._debiaser()  # raises for bad settings
 
     def fit(self, image_embeddings: Any) -> "ZeroShot":
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
+        if self.classes is None and len(images) < len(self.classes_):
+            raise DataError(
+                f"there are {len(images):,} image embeddings and {len(self.classes_):,} class embeddings, which looks "
+                "swapped: ZeroShot(class_embeddings).fit(image_embeddings). If it is right, name the classes."
+            )
         logits = self._logits(images)
-        self.zero_shot_ = logits.softmax(-1)
+        zero_shot = logits.softmax(-1)
         debiaser = self._debiaser()
-        generator = torch.Generator().manual_seed(self.seed)
+        generator = torch.Generator().manual_seed(self.random_state)
         seen = 0
         while seen < ROUNDS:
             for rows in torch.split(torch.randperm(len(logits), generator=generator), BATCH):
                 debiaser(logits[rows])
                 seen += 1
-        self.prior_ = debiaser.prior
-        self.debiased_ = self.probabilities_ = debiaser.eval()(logits)
-        self.head_ = self._fitted(images) if self.head else None
+        self.zero_shot_, self.prior_ = zero_shot.numpy(), debiaser.prior.numpy()
+        self.debiased_ = self.probabilities_ = debiaser.eval()(logits).numpy()
+        self.head_ = self._fitted(images, zero_shot) if self.head else None
         if self.head_ is not None:
-            self.probabilities_ = self.head_.probabilities(images)
-        self.confidence_, self.transduction_ = self.probabilities_.max(-1)
+            self.probabilities_ = self.head_.probabilities(images).numpy()
+        self.confidence_ = self.probabilities_.max(-1)
+        self.transduction_ = self.classes_[self.probabilities_.argmax(-1)]
         return self
 
-    def predict_proba(self, image_embeddings: Any) -> Tensor:
+    def predict_proba(self, image_embeddings: Any) -> NDArray[np.float32]:
         """Probabilities for new images, (N, C): of the head, or debiased with the learned prior."""
         if not hasattr(self, "prior_"):
             raise DataError("this ZeroShot is not fitted yet. Call fit(image_embeddings) first.")
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
         if self.head_ is not None:
-            return self.head_.probabilities(images)
+            return self.head_.probabilities(images).numpy()
         debiaser = self._debiaser().eval()
-        debiaser.prior.copy_(self.prior_)
-        return debiaser.probabilities(self._logits(images))
+        debiaser.prior.copy_(torch.from_numpy(self.prior_))
+        return debiaser.probabilities(self._logits(images)).numpy()
 
-    def predict(self, image_embeddings: Any) -> Tensor:
-        return self.predict_proba(image_embeddings).argmax(-1)
+    def predict(self, image_embeddings: Any) -> NDArray[Any]:
+        """The most likely class of each image."""
+        return np.asarray(self.classes_[self.predict_proba(image_embeddings).argmax(-1)])
 
     def _logits(self, images: Tensor) -> Tensor:
         return cosine_logits(images, self.class_embeddings, self.temperature)
 
     def _debiaser(self) -> Debiaser:
-        return Debiaser(self.classes, self.strength, self.momentum)
+        return Debiaser(len(self.classes_), self.strength, self.momentum)
 
-    def _fitted(self, images: Tensor) -> Fitted:
-        confidence, label = self.zero_shot_.max(-1)
+    def _fitted(self, images: Tensor, zero_shot: Tensor) -> Fitted:
+        confidence, label = zero_shot.max(-1)
         labels = torch.where(confidence >= self.confidence, label, UNLABELED)
-        if int((torch.bincount(label[labels >= 0], minlength=self.classes) > 0).sum()) < 2:
+        if int((torch.bincount(label[labels >= 0], minlength=len(self.classes_)) > 0).sum()) < 2:
             raise DataError(
                 f"{int((labels >= 0).sum()):,} of {len(labels):,} images reach a confidence of {self.confidence:g}, of "
                 f"fewer than two classes; the highest is {float(confidence.max()):.2f}. Lower confidence or "
@@ -126,12 +148,12 @@ class ZeroShot:
         return fit(
             images,
             labels,
-            self.classes,
+            len(self.classes_),
             strength=self.strength,
             momentum=self.momentum,
             threshold=self.threshold,
-            steps=self.steps,
-            seed=self.seed,
+            steps=self.max_iter,
+            seed=self.random_state,
             device=torch.device("cpu"),
             unit=True,
             first_classifier="random",

@@ -150,3 +150,12 @@ def test_wrong_shapes_teach(shape, method):
 def test_labels_instead_of_logits_teach():
     with pytest.raises(TypeError, match=r"dtype torch.int64, expected floating-point logits"):
         Debiaser(3)(torch.zeros(4, 3, dtype=torch.int64))
+
+
+def test_probabilities_are_not_taken_for_logits():
+    logits = torch.randn(6, 4)
+    with pytest.raises(ValueError, match="softmax"):
+        Debiaser(4)(logits.softmax(-1))
+    debias = Debiaser(4)
+    debias(logits)
+    assert debias(logits.softmax(-1)).shape == (6, 4)  # only the first batch is read: no waiting for a GPU after it

@@ -29,6 +29,11 @@ def test_photos_from_python(place, tmp_path, monkeypatch):
     assert model.predict([photo]) == debiaspl.load_model("runs/mine").predict([photo])
     with pytest.raises(RunError, match="already contains a run"):
         debiaspl.train_photos(place / "photos", place / "labels.csv", out="runs/mine", device="cpu")
+    with pytest.raises(ValueError, match="overwrite"):
+        debiaspl.train_photos(*asked, device="cpu", resume=True, overwrite=True)
+    other = place / "photos", place / "labels.csv", str(place / "encoder"), "runs/mine", settings
+    assert debiaspl.train_photos(*other, device="cpu", overwrite=True).classes == CLASSES
+    assert not (tmp_path / "runs" / "mine.old").exists()
 
 
 def test_errors_name_the_argument_that_allows_it(tmp_path):
