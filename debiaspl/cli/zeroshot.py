@@ -30,7 +30,9 @@ def zeroshot_command(
     ] = "efficientnet-lite0",
     templates: Annotated[
         str | None,
-        option("Prompts: name, general, satellite, texture, digits, or a file of lines with {}.", "the teacher's"),
+        option(
+            "Prompts: name, general, imagenet, satellite, texture, digits, or a file of lines with {}.", "the teacher's"
+        ),
     ] = None,
     confidence: Annotated[
         float | None,

@@ -17,6 +17,7 @@ def images(count: int = 4) -> ImageSet:
 
 def test_our_templates_are_templates():
     assert all(check_templates(templates) == templates for templates in TEMPLATES.values())
+    assert len(set(TEMPLATES["imagenet"])) == 80
     assert filled(["a {}.", "{} b"], "{0}") == ["a {0}.", "{0} b"]
 
 
