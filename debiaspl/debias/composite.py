@@ -48,6 +48,7 @@ class Composite(Correction):
         self.corrects_pseudo_labels_alone = all(part.corrects_pseudo_labels_alone for part in parts.values())
         self.looks = any(part.looks for part in parts.values())
         self.needs_pictures = next((part.needs_pictures for part in parts.values() if part.needs_pictures), "")
+        self.held_out = any(part.held_out for part in parts.values())
         self.needs_hard_labels = any(part.needs_hard_labels for part in parts.values())
 
     def each(self) -> tuple[Correction, ...]:
@@ -87,6 +88,11 @@ class Composite(Correction):
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return self._for("labeled loss").labeled_margin(logits, labels)
+
+    def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:
+        for part in self.each():
+            if part.held_out:
+                part.choose(head, features, labels)
 
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
         return self._for("classifier").classifier(head, mean_features)

@@ -59,6 +59,8 @@ class Correction(nn.Module):
     """Needs the network itself, see ``look``."""
     needs_pictures = ""
     """Why it cannot work on vectors of a frozen encoder, as a sentence; empty if it can."""
+    held_out = False
+    """Chooses a setting for the trained classifier by labels that are held out, see ``choose``."""
     takes_out = ""
     """The bias it removes, if other corrections remove the same one elsewhere: they cannot be combined."""
 
@@ -103,6 +105,9 @@ class Correction(nn.Module):
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         """The logits of labeled images for the loss."""
         return at_least_float32(logits)
+
+    def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:
+        """Before ``classifier``: choose a setting by held-out images. Called only if ``held_out`` is true."""
 
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
         """The corrected classifier after training; ``mean_features``, (D,), is the mean over training images."""

@@ -1,9 +1,14 @@
 """Tau-normalisation of the trained classifier (Kang et al., 2020)."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl.debias import ranks
 from debiaspl.debias.correction import Correction, Traits, rewritten
+
+TAUS = 11
+"""Values from 0 to 1 that are tried, if tau is chosen."""
 
 
 class TauNorm(Correction):
@@ -18,18 +23,31 @@ class TauNorm(Correction):
     it is applied once, after the pseudo-labels were made.
 
     Args:
-        tau: 0 changes no weight, 1 gives all classes the same norm; the paper selects a value between them by
-            validation.
+        tau: 0 changes no weight, 1 gives all classes the same norm.
+        choose_tau: choose tau from 0, 0.1, ..., 1 by held-out labels, as in the paper: the best mean accuracy over
+            classes. Needs labels to hold out: ``validation=0.2``.
         keep_bias: normalise the bias with the weights of its class, instead of dropping it as the paper does.
     """
 
     traits = Traits(needs_no_class_distribution=True)
 
-    def __init__(self, tau: float = 0.7, keep_bias: bool = False) -> None:
+    def __init__(self, tau: float = 0.7, keep_bias: bool = False, choose_tau: bool = False) -> None:
         super().__init__()
         if not 0 <= tau < float("inf"):
             raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 changes nothing, 1 makes all norms equal.")
-        self.tau, self.keep_bias = float(tau), keep_bias
+        self.tau, self.keep_bias, self.held_out = float(tau), keep_bias, choose_tau
+
+    @torch.no_grad()
+    def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:
+        members = F.one_hot(labels, head.out_features).double()
+        accuracy = []
+        for number in range(TAUS):
+            self.tau = number / (TAUS - 1)
+            correct = self.classifier(head, features[0])(features).argmax(-1) == labels
+            by_class = correct.double() @ members / members.sum(0)
+            accuracy.append(by_class[members.any(0)].mean())
+        # The first rank chooses, because others might round differently.
+        self.tau = int(ranks.of_first(torch.stack(accuracy).argmax())) / (TAUS - 1)
 
     @torch.no_grad()
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:

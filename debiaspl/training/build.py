@@ -53,6 +53,11 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
     }
     correction = recipe.correction.build("correction", **known)
     check_correction(correction, num_features, task.labeled.num_classes)
+    if correction.held_out and task.validation is None:
+        raise ValueError(
+            f"{recipe.correction.name} chooses a setting by labels that are held out, but none are. Use "
+            "--set validation=0.2, or --set choose_tau=false."
+        )
     with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
         algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)

@@ -29,6 +29,8 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
         return model
     final, mean = deepcopy(model), mean_features(model, task.unlabeled, group)
     if algorithm.learns_labels:
+        if correction.held_out and task.validation is not None:
+            correction.choose(final.head, *labeled_features(model, task.validation))
         if correction.looks:
             correction = deepcopy(correction)  # what it sees here must not affect the next training step
             correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
@@ -52,11 +54,14 @@ def with_learned_head(model: Network, algorithm: Algorithm) -> Network:
 def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Linear:
     """A classifier that predicts the class whose labeled images are nearest on average, by the cosine of features minus
     ``mean``, the mean over the unlabeled images. A class without labels is never predicted."""
-    features, labels = [], []
-    for seen in predict_set(model, labeled, BATCH):
-        features.append(seen.features)
-        labels.append(labeled.labels[seen.positions.to(labeled.labels.device)])
-    return class_means(model.head, torch.cat(features), torch.cat(labels), mean)
+    return class_means(model.head, *labeled_features(model, labeled), mean)
+
+
+def labeled_features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:
+    """Features of every readable image, with its label."""
+    seen = list(predict_set(network, images, BATCH))
+    positions = torch.cat([part.positions for part in seen]).to(images.labels.device)
+    return torch.cat([part.features for part in seen]).float(), images.labels[positions]
 
 
 @torch.no_grad()

@@ -12,7 +12,7 @@ from debiaspl.encoders.text import TextClassifier, text_classifier
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
-from debiaspl.training.classifier import as_classifier, class_means
+from debiaspl.training.classifier import as_classifier, class_means, labeled_features
 from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
 
@@ -38,9 +38,9 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
     if kind == TEXT:
         weight, bias = _of_text(recipe, encoder, task)
         return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
-    labeled, labels = _features(encoder, task.labeled)
+    labeled, labels = labeled_features(encoder, task.labeled)
     if kind == MEANS:
-        mean = _features(encoder, _some(task.unlabeled))[0].mean(0)
+        mean = labeled_features(encoder, _some(task.unlabeled))[0].mean(0)
         head = class_means(network.head, labeled, labels, mean)
     else:
         features, given, graph, spread = _spread(labeled, labels, encoder, task)
@@ -65,7 +65,7 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     """
     _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
     encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled)
-    labeled, labels = _features(encoder, task.labeled)
+    labeled, labels = labeled_features(encoder, task.labeled)
     _, _, graph, spread = _spread(labeled, labels, encoder, task)
     # Uniform for a file that cannot be read.
     probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
@@ -83,7 +83,7 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
 def _spread(labeled: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
     """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; the graph;
     and the propagated probabilities."""
-    unlabeled, _ = _features(network, _some(task.unlabeled))
+    unlabeled, _ = labeled_features(network, _some(task.unlabeled))
     features = torch.cat((labeled, unlabeled))
     given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
     graph = Graph.of(features)
@@ -99,7 +99,7 @@ def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tens
             "CLIP or a SigLIP: --encoder NAME or FOLDER."
         )
     read = text_classifier(source, task.labeled.classes)
-    length = float(_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
+    length = float(labeled_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
     weight, bias = text_head(read, torch.zeros(network.num_features), 1.0, length)
     device = network.head.weight.device
     return weight.to(device), bias.to(device)
@@ -111,13 +111,6 @@ def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float)
     are treated as if they had the mean length."""
     directions = read.directions.cpu() * (read.scale / max(length, 1e-12))
     return directions * stretch, directions @ mean.to(directions.dtype)
-
-
-def _features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:
-    """Features of every readable image, with its label."""
-    seen = list(predict_set(network, images, BATCH))
-    positions = torch.cat([part.positions for part in seen]).to(images.labels.device)
-    return torch.cat([part.features for part in seen]).float(), images.labels[positions]
 
 
 def _some(images: ImageSet) -> ImageSet:

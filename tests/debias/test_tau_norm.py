@@ -5,7 +5,9 @@ import torch
 from torch import nn
 
 from debiaspl.debias import TauNorm
+from debiaspl.training import train
 from tests.reference import corrections
+from tests.training.tiny import EAGER, changed, check_resume
 
 
 def uneven(bias: bool = True) -> nn.Linear:
@@ -56,3 +58,23 @@ def test_a_class_of_zeros_stays_and_gives_finite_numbers():
     final = TauNorm(1).classifier(head, torch.zeros(6))
     assert final.weight.isfinite().all()
     assert torch.equal(final.weight[2], torch.zeros(6))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tau_is_chosen_by_the_mean_accuracy_over_classes_of_held_out_images(seed):
+    torch.manual_seed(seed)
+    head, labels = uneven(), torch.arange(40) % 7 % 4
+    features = head.weight.detach()[labels] + 0.8 * torch.randn(40, 6)
+    rows, images = head.weight.tolist(), features.tolist()
+    chosen = TauNorm(choose_tau=True)
+    chosen.choose(head, features, labels)
+    assert chosen.tau == corrections.chosen_tau(rows, images, labels.tolist())
+
+
+def test_a_run_chooses_tau_by_labels_that_are_held_out(tmp_path):
+    recipe = changed(EAGER, "correction=tau-norm", "choose_tau=true", "labeled_batch=4", "per_class=4")
+    with pytest.raises(ValueError, match="validation"):
+        train(recipe, tmp_path / "none")
+    check_resume(changed(recipe, "validation=0.5"), tmp_path, 6)
+    both = changed(recipe, "validation=0.5", "correction=debiaser+tau-norm", "choose_tau=true")
+    train(both, tmp_path / "both")
