@@ -31,7 +31,7 @@ def get_command(
             with progress_bar("bytes") as watch:
                 got = get(known, root, watch)
         except KeyboardInterrupt:
-            say("stopped; run the same command again to continue", err=True)
+            say("stopped; nothing was kept", err=True)
             raise typer.Exit(130) from None
         say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
 

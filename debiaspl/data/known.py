@@ -21,7 +21,7 @@ def load(name: str, root: Path | str | None = None) -> TrainTest:
     """Load a known set by name.
 
     It is searched in the folder ``$DEBIASPL_DATA``, in ``~/.cache/debiaspl``, and in ``root`` if given, which may also
-    be the set's own folder or archive.
+    be the set's own folder.
     """
     if name == "digits":
         return digits()
@@ -59,15 +59,7 @@ def find(known: KnownSet, folders: list[Path], own: Path | None = None) -> Path 
     places = [folder / name for folder in folders for name in known.places]
     if own is not None:
         places += [*(own / name for name in known.places), own]
-    for place in places:
-        is_archive = place.is_file() and place.name in known.places
-        if is_archive or any(_has(place, sign) for sign in known.signs):
-            return place
-    return None
-
-
-def _has(folder: Path, sign: str) -> bool:
-    return (folder / sign).is_dir() if sign.endswith("/") else (folder / sign).is_file()
+    return next((place for place in places if any((place / sign).exists() for sign in known.signs)), None)
 
 
 def _found(known: KnownSet, root: Path | str | None) -> Path:

@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl.data.archive import DAMAGED_TAR, members
 from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import EXTENSIONS
 from debiaspl.data.lazy import PART
-from debiaspl.data.tar import DAMAGED, members
 
 LABEL_EXTENSIONS = (".cls", ".txt")
 LONGEST_LABEL = 4096
@@ -118,7 +118,7 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
                     samples.setdefault(f"{folder}/{stem}" if folder else stem, {})[dot + extension.lower()] = member
     except DataError:
         raise
-    except (*DAMAGED, OSError) as error:
+    except (*DAMAGED_TAR, OSError) as error:
         why = str(error) or type(error).__name__
         raise DataError(f"{path} is not a complete, plain tar file ({why}). Get or make the shard again.") from error
     return samples

@@ -50,7 +50,7 @@ def test_neither_scikit_learn_nor_scipy_is_imported():
 
 def test_without_it_they_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    room._columns.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'debiaspl\[digits\]'"):
         room.digits()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from debiaspl.data.archive import unpack
 from debiaspl.data.errors import DataError
-from debiaspl.data.formats.archive import read_members, unpack
 from debiaspl.data.shards import index_shards
 from tests.data.photos import add, jpeg, patch
 
@@ -47,8 +47,6 @@ def test_a_negative_size_is_refused(tmp_path, size):
 def test_so_it_is_in_an_archive_of_a_known_set(tmp_path):
     path = tmp_path / "set.tar.gz"
     path.write_bytes(gzip.compress(header("a/1.bin", 0) + header("a/2.bin", -512) + bytes(2 * BLOCK)))
-    with pytest.raises(DataError, match="damaged"):
-        list(read_members(path, {"1.bin"}))
     with pytest.raises(DataError, match="damaged"):
         unpack(path, tmp_path / "out")
 

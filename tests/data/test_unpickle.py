@@ -113,26 +113,24 @@ def test_the_harmful_pickles_do_harm_where_they_are_trusted(tmp_path, trick):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        # A class that is not ndarray, and an array type that holds pointers.
-        (RECONSTRUCT + b"(" + DTYPE + b"K\x00\x85U\x01btR.", "something other than a numpy.ndarray"),
-        (DTYPE + b"(U\x01OK\x00K\x01tR.", "array of type .*O"),
-        (NDARRAY + b"(tR.", "not callable"),
-        (NDARRAY + b"(t\x81.", "NEWOBJ class argument"),
+        # An array type that holds pointers, and a list where a dictionary is expected.
+        DTYPE + b"(U\x01OK\x00K\x01tR.",
+        b"](K\x01e.",
         # BUILD sets attributes, or calls __setstate__ with whatever the file likes.
-        (NDARRAY + b"}(U\x08__call__U\x01xub.", "sets the state of NDArray"),
-        (EMPTY_ARRAY + b"}(U\x01aU\x01bub.", "an array's state"),
-        (EMPTY_ARRAY + b"(K\x01K\x04\x85" + BYTE_TYPE + b"\x89U\x03abctb.", r"shape \(4,\) with 3 bytes"),
-        (EMPTY_ARRAY + b"(K\x01(J\xff\xff\xff\xffJ\xfd\xff\xff\xfft" + BYTE_TYPE + b"\x89U\x03abctb.", r"\(-1, -3\)"),
-        # Commands that call methods of what is on the stack.
-        (EMPTY_ARRAY + b"K\x01a.", "append"),
-        (b"](K\x01e.", "contains a list, expected a dictionary"),
-        (EMPTY_ARRAY + b".", "contains a _Array, expected a dictionary"),
+        NDARRAY + b"}(U\x08__call__U\x01xub.",
+        EMPTY_ARRAY + b"}(U\x01aU\x01bub.",
+        EMPTY_ARRAY + b"(K\x01K\x04\x85" + BYTE_TYPE + b"\x89U\x03abctb.",
+        EMPTY_ARRAY + b"(K\x01(J\xff\xff\xff\xffJ\xfd\xff\xff\xfft" + BYTE_TYPE + b"\x89U\x03abctb.",
+        # Commands that call methods of what is on the stack, and an array that was never made.
+        EMPTY_ARRAY + b"K\x01a.",
+        EMPTY_ARRAY + b".",
+        b"}U\x01a" + NDARRAY + b")\x81s.",
     ],
 )
-def test_names_that_are_allowed_cannot_be_misused(content, message):
-    with pytest.raises(DataError, match=message):
+def test_names_that_are_allowed_cannot_be_misused(content):
+    with pytest.raises(DataError, match="official format"):
         unpickle(content, "data_batch_1")
 
 

@@ -1,6 +1,6 @@
-"""CIFAR-10 and CIFAR-100 (Krizhevsky 2009): pickled batches of 32x32 colour images, in a folder or a .tar.gz."""
+"""CIFAR-10 and CIFAR-100 (Krizhevsky 2009): pickled batches of 32x32 colour images."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from debiaspl.data.errors import DataError, again, damaged
-from debiaspl.data.formats.archive import read_members
 from debiaspl.data.formats.definition import KnownSet, Source, TrainTest
 from debiaspl.data.images import ImageSet
 from debiaspl.data.unpickle import unpickle
@@ -39,26 +38,19 @@ class CifarLayout:
 
 
 def read(layout: CifarLayout, place: Path) -> TrainTest:
-    """The set from its folder, or from its archive in place."""
+    """The set from its folder."""
+    if missing := [name for name in layout.files if not (place / name).is_file()]:
+        raise damaged(place, f"{', '.join(missing)} missing", f"{len(layout.files)} files", place, layout.name)
     try:
-        pickles = {name: unpickle(content, place / name) for name, content in _contents(layout, place)}
+        pickles = {name: unpickle((place / name).read_bytes(), place / name) for name in layout.files}
     except DataError as error:
         raise DataError(f"{error} {again(place, layout.name)}") from error
-    if missing := [name for name in layout.files if name not in pickles]:
-        raise damaged(place, f"{', '.join(missing)} missing", f"{len(layout.files)} files", place, layout.name)
     names: Any = pickles[layout.meta].get(layout.classes_key)
     if not _is_list_of(names, layout.classes, (bytes, str)):
         raise damaged(place / layout.meta, "no class names", f"{layout.classes} names", place, layout.name)
     classes = tuple(map(_text, names))
     train, test = (_images(layout, place, batches, pickles, classes) for batches in (layout.train, layout.test))
     return TrainTest(train, test)
-
-
-def _contents(layout: CifarLayout, place: Path) -> Iterator[tuple[str, bytes]]:
-    if place.is_file():
-        yield from read_members(place, layout.files)
-    else:
-        yield from ((name, (place / name).read_bytes()) for name in layout.files if (place / name).is_file())
 
 
 def _images(
@@ -117,7 +109,7 @@ def _known(layout: CifarLayout, folder: str, archive: str, md5: str) -> KnownSet
     return KnownSet(
         name=layout.name,
         read=partial(read, layout),
-        places=(folder, archive),
+        places=(folder,),
         signs=layout.files,
         sources=(Source(f"https://www.cs.toronto.edu/~kriz/{archive}", md5),),
         target=folder,

@@ -38,9 +38,9 @@ class KnownSet:
     read: Callable[[Path], TrainTest]
     """Reads the set from the place where it was found."""
     places: tuple[str, ...]
-    """Where the set may be below a data folder: folders, or archives that are read in place."""
+    """Folders below a data folder where the set may be."""
     signs: tuple[str, ...]
-    """A folder with any of these contains the set, complete or not; folders among them end in "/"."""
+    """A folder with any of these contains the set, complete or not."""
     sources: tuple[Source, ...] = ()
     """One archive, or the files themselves; empty if the authors require registration."""
     target: str = ""

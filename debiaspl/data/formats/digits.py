@@ -30,28 +30,17 @@ def digits() -> TrainTest:
     return TrainTest(everything.select(train), everything.select(test))
 
 
+@cache  # a program that trains several short runs would spend a fifth of its time here
 def _columns() -> NDArray[np.float64]:
     """(65, N): the pixels, and the label.
 
     From the file inside scikit-learn that its load_digits reads. Importing load_digits, and scipy's statistics with it,
     would take longer than everything else before the first step.
     """
-    found = find_spec("sklearn")
-    for place in (found and found.submodule_search_locations) or ():
-        file = Path(place) / "datasets" / "data" / "digits.csv.gz"
-        if file.is_file():
-            return _read(file)
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError as error:
-        raise ImportError("the digits come with scikit-learn: pip install 'debiaspl[digits]'") from error
-    pixels, labels = load_digits(return_X_y=True)
-    return np.vstack((pixels.T, labels))
-
-
-@cache
-def _read(file: Path) -> NDArray[np.float64]:
-    """Once in a process: a program that trains several short runs would spend a fifth of its time here."""
-    found: NDArray[np.float64] = np.loadtxt(file, delimiter=",", unpack=True)
-    found.flags.writeable = False
-    return found
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise ImportError("the digits come with scikit-learn: pip install 'debiaspl[digits]'")
+    file = Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    columns: NDArray[np.float64] = np.loadtxt(file, delimiter=",", unpack=True)
+    columns.flags.writeable = False
+    return columns

@@ -38,7 +38,7 @@ IMAGENET = KnownSet(
     name="imagenet",
     read=read,
     places=("imagenet", "ImageNet"),
-    signs=("train/", "val/"),
+    signs=("train", "val"),
     elsewhere=(
         "imagenet must be requested from its authors: register at https://image-net.org, and unpack the images "
         "of ILSVRC 2012 to imagenet/train/<class>/ and imagenet/val/<class>/ in your data folder."

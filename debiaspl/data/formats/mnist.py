@@ -1,4 +1,4 @@
-"""MNIST (LeCun, Cortes and Burges): 28x28 grey digits in four idx files, compressed or not."""
+"""MNIST (LeCun, Cortes and Burges): 28x28 grey digits in four idx files, .gz."""
 
 import gzip
 import zlib
@@ -35,15 +35,13 @@ def _part(place: Path, prefix: str, name: str, count: int) -> ImageSet:
 
 def _idx(place: Path, stem: str, shape: tuple[int, ...]) -> NDArray[np.uint8]:
     """The values after a header: two zeros, the type (8: bytes), the number of dimensions, and their sizes."""
-    # The authors' page has a dash in these names, their archives have a dot.
-    names = [f"{stem}{mark}idx{len(shape)}-ubyte{ending}" for mark in "-." for ending in ("", ".gz")]
-    file = next((place / name for name in names if (place / name).is_file()), None)
-    if file is None:
-        raise damaged(place, f"{names[0]} missing", f"one of {', '.join(names)}", place, "mnist")
+    file = place / f"{stem}-idx{len(shape)}-ubyte.gz"
+    if not file.is_file():
+        raise damaged(place, f"{file.name} missing", ", ".join(_MD5), place, "mnist")
     header = np.array([0x0800 + len(shape), *shape], dtype=">u4").tobytes()
     size = len(header) + int(np.prod(shape))
     try:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+        with gzip.open(file) as stream:
             content = stream.read(size + 1)  # no more: a damaged file must not fill the memory
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise damaged(file, f"it ends early or is damaged ({error})", "a complete .gz file", place, "mnist") from error
@@ -66,12 +64,7 @@ MNIST = KnownSet(
     name="mnist",
     read=read,
     places=("mnist", "MNIST/raw", "MNIST", "raw"),
-    signs=tuple(
-        f"{part}-{kind}{ending}"
-        for part in ("train", "t10k")
-        for kind in ("images-idx3-ubyte", "images.idx3-ubyte", "labels-idx1-ubyte", "labels.idx1-ubyte")
-        for ending in ("", ".gz")
-    ),
+    signs=tuple(_MD5),
     sources=tuple(Source(_ADDRESS + name, md5) for name, md5 in _MD5.items()),
     target="mnist",
 )

@@ -1,39 +1,49 @@
-"""Read archives in place, or unpack them; no member is written outside of the folder."""
+"""Untrusted archives: unpacked, with no member outside of the folder; members of a tar file."""
 
 import gzip
 import shutil
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.tar import members
 
 # zipfile raises RuntimeError for a member that is encrypted or has an unknown compression.
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
+DAMAGED_TAR = (tarfile.TarError, EOFError, ValueError, OverflowError, LookupError, MemoryError)
+"""Exceptions from reading a damaged tar file, in addition to OSError."""
 
 
-def read_members(archive: Path, wanted: Collection[str]) -> Iterator[tuple[str, bytes]]:
-    """The files of a .tar.gz or .zip with a wanted base name, in the archive's order; nothing is unpacked."""
-    with _plain_errors(archive):
-        for name, content in _files(archive):
-            if PurePosixPath(name).name in wanted:
-                yield PurePosixPath(name).name, content.read()
+def members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """All members, in order. Raises tarfile.ReadError if one claims to end before it begins: a pass over the file would
+    return to the same place forever."""
+    end = 0
+    for member in tar:
+        if member.size < 0 or member.offset < end:
+            raise tarfile.ReadError(f"its member {member.name!r} claims {member.size:,} bytes at {member.offset:,}")
+        if member.issparse():
+            raise tarfile.ReadError(f"its member {member.name!r} is sparse")
+        end = member.offset_data
+        yield member
 
 
 def unpack(archive: Path, folder: Path) -> None:
     """Write every file of a .tar.gz or .zip below ``folder``, with default permissions."""
-    with _plain_errors(archive):
+    try:
         for name, content in _files(archive):
             if PurePosixPath(name).is_absolute() or "\\" in name or ".." in PurePosixPath(name).parts:
                 raise tarfile.TarError(f"its member {name!r} leads out of it")
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             with (folder / name).open("xb") as file:
                 shutil.copyfileobj(content, file, 1 << 20)
+    except _DAMAGED as error:
+        reason = str(error) or type(error).__name__
+        raise DataError(
+            f"{archive} is damaged ({reason}), expected the complete archive of its authors. Download it again."
+        ) from error
 
 
 def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -52,14 +62,3 @@ def _files(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 if inside is None:
                     raise tarfile.TarError(f"its member {member.name!r} is a link or a device")
                 yield member.name, inside
-
-
-@contextmanager
-def _plain_errors(archive: Path) -> Iterator[None]:
-    try:
-        yield
-    except _DAMAGED as error:
-        reason = str(error) or type(error).__name__
-        raise DataError(
-            f"{archive} is damaged ({reason}), expected the complete archive of its authors. Download it again."
-        ) from error
