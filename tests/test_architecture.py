@@ -26,7 +26,6 @@ DEFINED_ONCE = {
     "cell": "data/csv_text.py",
     "read_label_table": "data/label_table.py",
     "match_files": "data/label_table.py",
-    "choices_of": "data/label_studio.py",
     "shown": "data/errors.py",
     "composed": "data/class_names.py",
     "list_folder": "data/listing.py",

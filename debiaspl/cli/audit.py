@@ -14,7 +14,7 @@ from debiaspl.cli.terminal import filled_table, plain_errors, say
 MOST_CLASSES, ENDS = 12, 6
 """The table shows up to 12 classes; of more, the six most and the six least predicted."""
 SHOWN = "on the page of --out"
-ROLES = "label", "truth", "confidence", "file", "probabilities", "logits", "embeddings"
+ROLES = "label", "truth", "confidence", "file", "probabilities", "logits"
 
 
 def audit_command(
@@ -24,8 +24,8 @@ def audit_command(
     column: Annotated[
         list[str] | None,
         option(
-            f"A column or array of another name; may be repeated. Roles: {', '.join(ROLES)}. Of probabilities, "
-            "logits and embeddings also the beginning of its columns' names; embeddings may be a .npy file.",
+            f"A column or array of another name; may be repeated. Roles: {', '.join(ROLES)}. Of probabilities "
+            "and logits also the beginning of its columns' names.",
             "the usual names",
             metavar="ROLE=NAME",
         ),

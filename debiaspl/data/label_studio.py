@@ -30,21 +30,11 @@ def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iter
         place = f"task {number}"
         whole = isinstance(task.get("data"), dict)
         name = _file_of(task["data"] if whole else task, file_key, f"{table} has no image in {place}")
-        labels = list(_of_task(task, label_key, table, place) if whole else _of_flat(task, label_key))
+        labels = _of_task(task, label_key, table, place) if whole else _of_flat(task, label_key)
         if any(len(choices) != 1 for choices in labels):
             raise DataError(f"{table} has several choices for {shown([name])} in {place}, expected one class each.")
         for choices in labels or [[""]]:
             yield place, name, choices[0]
-
-
-def choices_of(entries: Any) -> Iterator[tuple[dict[str, Any], str, list[str]]]:
-    """For annotations or predictions that were not cancelled: the entry, the question, and the choices."""
-    for entry in _objects(entries):
-        for result in [] if entry.get("was_cancelled") else _objects(entry.get("result")):
-            value = result.get("value")
-            choices = value.get("choices") if isinstance(value, dict) else None
-            if isinstance(choices, list) and choices:
-                yield entry, str(result.get("from_name")), [str(choice) for choice in choices]
 
 
 def _file_of(data: dict[str, Any], key: str | None, found: str) -> str:
@@ -57,20 +47,26 @@ def _file_of(data: dict[str, Any], key: str | None, found: str) -> str:
     return str(name)
 
 
-def _of_task(task: dict[str, Any], key: str | None, table: Path, place: str) -> Iterator[list[str]]:
-    found = [(question, choices) for _, question, choices in choices_of(task.get("annotations"))]
+def _of_task(task: dict[str, Any], key: str | None, table: Path, place: str) -> list[list[str]]:
+    """The choices of each annotation that was not cancelled."""
+    found: list[tuple[str, list[str]]] = []
+    for entry in _objects(task.get("annotations")):
+        for result in [] if entry.get("was_cancelled") else _objects(entry.get("result")):
+            value = result.get("value")
+            choices = value.get("choices") if isinstance(value, dict) else None
+            if isinstance(choices, list) and choices:
+                found.append((str(result.get("from_name")), [str(choice) for choice in choices]))
     questions = sorted({question for question, _ in found})
     if key is None and len(questions) > 1:
         raise DataError(f"{table} has the answers {shown(questions)} in {place}. Choose one with --column label=NAME.")
-    return (choices for question, choices in found if key in (None, question))
+    return [choices for question, choices in found if key in (None, question)]
 
 
-def _of_flat(task: dict[str, Any], key: str | None) -> Iterator[list[str]]:
+def _of_flat(task: dict[str, Any], key: str | None) -> list[list[str]]:
     value = next((task[each] for each in ((key,) if key else ("label", CHOICE)) if each in task), None)
     if isinstance(value, dict):
         value = value.get("choices")
-    if value:
-        yield [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    return [list(map(str, value)) if isinstance(value, list) else [str(value)]] if value else []
 
 
 def _objects(entries: Any) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ import pickletools
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from debiaspl.data.errors import DataError
 
@@ -41,7 +42,7 @@ class _Array:
     __slots__ = ("values",)
 
     def __init__(self, *_: object) -> None:
-        self.values = np.empty(0, dtype=np.uint8)
+        self.values: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
 
     def __setstate__(self, state: object) -> None:
         match state:

@@ -79,7 +79,7 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
 def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[str, NDArray[Any]]) -> None:
     """Raise for a matrix with another name: it is needed, but its kind cannot be guessed."""
     others = [name for name, values in arrays.items() if values.ndim == 2]
-    if others and not {"probabilities", "logits"} & set(matrices) and "label" not in arrays:
+    if others and not matrices and "label" not in arrays:
         raise PredictionsError(
             f"{path} has a matrix {others[0]!r}, expected 'probabilities' or 'logits'. Name its kind: "
             f"--column probabilities={others[0]} or --column logits={others[0]}."

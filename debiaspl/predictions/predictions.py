@@ -15,7 +15,7 @@ from debiaspl.predictions.table import Names, PredictionsError, Raw, is_number, 
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One class per image, and optional truth, scores and embeddings."""
+    """One class per image, and optional truth and scores."""
 
     origin: str
     """Where they come from, for messages."""
@@ -29,8 +29,6 @@ class Predictions:
     """The true class; -1 if it is not known."""
     scores: Scores | None = None
     """Probabilities or logits of every class."""
-    embeddings: NDArray[Any] | None = None
-    """A vector per image."""
     label_counts: NDArray[np.int64] | None = None
     """Of a run: the labels of each class that it learned from."""
 
@@ -76,7 +74,6 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
         confidence=confidence,
         truth=truths,
         scores=scores,
-        embeddings=_matrix(raw, "embeddings", "length of a vector", finite=True),
     )
 
 
@@ -121,14 +118,17 @@ def _refuse_unequal(raw: Raw) -> None:
 
 
 def _scores(raw: Raw) -> Scores | None:
-    if "probabilities" in raw.matrices and "logits" in raw.matrices:
+    if len(raw.matrices) > 1:
         raise PredictionsError(f"{raw.origin} has probabilities and logits, expected one of them. Leave one out.")
-    for name in ("probabilities", "logits"):
-        values = _matrix(raw, name, "classes")
-        if values is not None:
-            scores = Scores(values, are_logits=name == "logits")
-            scores.check()
-            return scores
+    for name, values in raw.matrices.items():
+        if values.ndim != 2 or values.shape[1] == 0 or not np.issubdtype(values.dtype, np.floating):
+            raise PredictionsError(
+                f"{name} have shape {values.shape} and type {values.dtype}, expected floating-point numbers, "
+                "(images, classes)."
+            )
+        scores = Scores(values, are_logits=name == "logits")
+        scores.check()
+        return scores
     return None
 
 
@@ -165,18 +165,5 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
             f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}), "
             "expected the probability of the predicted class. Divide percentages by 100, or use another column: "
             "--column confidence=NAME."
-        )
-    return values
-
-
-def _matrix(raw: Raw, name: str, columns: str, finite: bool = False) -> NDArray[Any] | None:
-    values = raw.matrices.get(name)
-    if values is None:
-        return None
-    floats = values.ndim == 2 and values.shape[1] > 0 and np.issubdtype(values.dtype, np.floating)
-    if not floats or (finite and not np.isfinite(values).all()):
-        raise PredictionsError(
-            f"{name} have shape {values.shape} and type {values.dtype}, expected {'finite ' if finite else ''}"
-            f"floating-point numbers, (images, {columns})."
         )
     return values

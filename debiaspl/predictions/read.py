@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from debiaspl.files import parse_json, unguarded
-from debiaspl.predictions.npz import load_npy, read_npz
+from debiaspl.predictions.npz import read_npz
 from debiaspl.predictions.predictions import Predictions, predictions_from
 from debiaspl.predictions.table import (
     MATRICES,
@@ -37,11 +37,11 @@ PART_NUMBERS = 4_000_000
 BYTES_OF_NUMBER = 4
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 """Separators of other programs."""
-READ = "a .csv, .jsonl, .npz or .parquet file, tasks of Label Studio (.json)"
+READ = "a .csv, .jsonl, .npz or .parquet file"
 
 
 def read_predictions(path: Path, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
-    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, tasks of Label Studio, or the folder of a finished run.
+    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, or the folder of a finished run.
 
     Args:
         path: the file or folder.
@@ -49,9 +49,6 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         classes: all class names, in order, if the file does not contain them.
     """
     names = names or Names()
-    embeddings = names.embeddings if (names.embeddings or "").endswith(".npy") else None
-    if embeddings is not None:
-        names = replace(names, embeddings=None)
     if path.is_dir():
         classes = classes_of_run(path) if classes is None else classes
         raw = replace(read_csv(_predictions_of_run(path), names), origin=str(path))
@@ -64,8 +61,6 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
                 f"{raw.origin} has no {matrix} named {given!r}, expected an array, or two or more columns with this "
                 f"prefix. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
             )
-    if embeddings is not None:
-        raw = replace(raw, matrices={**raw.matrices, "embeddings": load_npy(Path(embeddings), "embeddings")})
     predictions = predictions_from(raw, names, classes)
     return replace(predictions, label_counts=_labels_of_run(path, len(predictions.classes)))
 
@@ -298,56 +293,8 @@ def _text(value: Any) -> str:
     return ""
 
 
-def read_tasks(path: Path, names: Names) -> Raw:
-    """The first prediction of each task of Label Studio; a person's choice is the truth."""
-    try:
-        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise PredictionsError(f"{path} cannot be read as JSON: {reason(error)}.") from error
-    if isinstance(tasks, dict) and "source" in tasks and "counts" in tasks:
-        raise PredictionsError(
-            f"{path} contains the results of an audit, expected predictions. Audit the file that it was "
-            f"made from: {tasks['source']}"
-        )
-    if not isinstance(tasks, list) or not tasks or not all(isinstance(task, dict) and "data" in task for task in tasks):
-        raise PredictionsError(
-            f"{path} contains no Label Studio tasks, expected a list of them. Write one object per prediction on a "
-            "separate line, in a file that ends in .jsonl."
-        )
-    rows = [_task(task, number, path) for number, task in enumerate(tasks, 1)]
-    columns = dict(zip(("file_name", "label", "confidence", "truth"), zip(*rows, strict=True), strict=True))
-    if not all(columns["confidence"]):  # it can only be used for all rows
-        del columns["confidence"]
-    if not any(columns["truth"]):
-        del columns["truth"]
-    return Raw(str(path), {name: np.array(cells, object) for name, cells in columns.items()})
-
-
-def _task(task: dict[str, Any], number: int, path: Path) -> tuple[str, str, str, str]:
-    data = task["data"] if isinstance(task["data"], dict) else {}
-    score, label = _choice(task.get("predictions"))
-    if not label:
-        raise PredictionsError(
-            f"task {number:,} of {path} has no prediction with a choice, expected one in every task. "
-            "debiaspl predict --out tasks.json writes such tasks."
-        )
-    return str(data.get("file_name") or data.get("image") or ""), label, score, _choice(task.get("annotations"))[1]
-
-
-def _choice(entries: Any) -> tuple[str, str]:
-    """Score and choice of the first entry that has one and was not cancelled; empty if there is none."""
-    from debiaspl.data.label_studio import choices_of  # imports torch, which other formats do not need
-
-    for entry, _, choices in choices_of(entries):
-        if len(choices) == 1:
-            score = entry.get("score")
-            return "" if score is None else str(score), choices[0]
-    return "", ""
-
-
 READERS: dict[str, Callable[[Path, Names], Raw]] = {
     ".csv": read_csv,
-    ".json": read_tasks,
     ".jsonl": read_jsonl,
     ".ndjson": read_jsonl,
     ".npz": read_npz,

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 
 from debiaspl.files import memory
 
-MATRICES = ("probabilities", "logits", "embeddings")
+MATRICES = ("probabilities", "logits")
 PREFIXES = {
     "probabilities": ("probability:", "probability_"),
     "logits": ("logit:", "logit_"),
-    "embeddings": ("embedding:", "embedding_"),
 }
 USUAL = {
     "label": ("label", "prediction", "predicted", "pred", "y_pred", "preds", "predictions", "predicted_label"),
@@ -100,8 +99,6 @@ class Names:
     """An array; in a table with one column per class, their prefix: by default ``probability:``."""
     logits: str | None = None
     """The same for logits; by default ``logit:``."""
-    embeddings: str | None = None
-    """The same for embeddings; by default ``embedding:``. Or a ``.npy`` file with a row per prediction."""
 
     def of(self, meaning: str, columns: Iterable[str]) -> str | None:
         """The column of this meaning: as given, else the first usual name that is there."""
@@ -131,7 +128,7 @@ class Raw:
     fields: Mapping[str, NDArray[Any]]
     """Columns with one value per prediction."""
     matrices: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """``probabilities``, ``logits`` and ``embeddings``: one row per prediction."""
+    """``probabilities`` and ``logits``: one row per prediction."""
     classes: tuple[str, ...] | None = None
     """Names of the classes in the order of the scores, if the file has them."""
 
@@ -167,21 +164,14 @@ class Layout:
         single = {names.of(meaning, first) for meaning in USUAL} | set(held)
         groups: dict[str, list[str]] = {}
         classes: tuple[str, ...] | None = next(
-            (
-                tuple(first[key])
-                for matrix, key in lists.items()
-                if matrix != "embeddings" and isinstance(first[key], dict)
-            ),
-            None,
+            (tuple(first[key]) for key in lists.values() if isinstance(first[key], dict)), None
         )
         for matrix in MATRICES:
             for prefix in names.prefixes(matrix):
                 members = [name for name in first if name.startswith(prefix) and name not in single]
                 if len(members) > 1 and matrix not in (*groups, *lists):
-                    groups[matrix] = members
-                    if matrix != "embeddings":
-                        classes = tuple(name[len(prefix) :] for name in members)
-        if not {*groups, *lists, *names.named} & {"probabilities", "logits"}:
+                    groups[matrix], classes = members, tuple(name[len(prefix) :] for name in members)
+        if not (groups or lists or names.named):
             taken = {name for members in groups.values() for name in members} | single
             others = [name for name in first if name not in taken]
             label = names.of("label", first)

@@ -120,7 +120,6 @@ COLUMNS = st.sampled_from(
         "probability:b",
         "logit_a",
         "logit_b",
-        "embedding:0",
         "x",
     ]
 )
@@ -133,8 +132,6 @@ GOOD: dict[str, list[Any]] = {
     "x": ["1", "2", ""],
     "probability:a": [0.5, 0, 1],
     "probability:b": [0.5, 1, 0],
-    "embedding:0": [0.5, -1, 0],
-    "embedding:1": [0.5, 1, 0],
 }
 """Columns of three good predictions."""
 
@@ -174,7 +171,7 @@ def _texts(made: tuple[list[str], list[list[Any]]]) -> tuple[list[str], list[lis
 
 
 # JSON lines, and tasks of Label Studio
-objects = st.dictionaries(st.one_of(COLUMNS, st.sampled_from(["probabilities", "embeddings"])), values, max_size=5)
+objects = st.dictionaries(st.one_of(COLUMNS, st.sampled_from(["probabilities", "logits"])), values, max_size=5)
 json_tables = table().map(lambda made: [dict(zip(made[0], row, strict=True)) for row in made[1]])
 json_lines = st.one_of(st.lists(objects, max_size=4), json_tables).map(lambda rows: b"\n".join(map(as_json, rows)))
 deep = st.sampled_from([b"[" * 100_000, b'{"label":' * 50_000, b"\xff", b"", b"nul", b"[1", b"\xef\xbb\xbf[]"])
@@ -219,14 +216,14 @@ def _npz(arrays: dict[str, bytes]) -> bytes:
     return content.getvalue()
 
 
-NPZ_NAMES = ("label", "truth", "confidence", "file_name", "classes", "probabilities", "logits", "embeddings", "x")
+NPZ_NAMES = ("label", "truth", "confidence", "file_name", "classes", "probabilities", "logits", "x")
 ODD_NAMES = st.sampled_from([*(f"{name}.npy" for name in NPZ_NAMES), "label", "../label.npy"])
 
 
 @cache
 def good_arrays() -> dict[str, bytes]:
     scores = np.array([[0.5, 0.5], [0, 1], [1, 0]])
-    arrays = {"label": np.array(["a", "b", "a"]), "truth": np.array(["a", "b", ""]), "embeddings": scores}
+    arrays = {"label": np.array(["a", "b", "a"]), "truth": np.array(["a", "b", ""])}
     arrays |= {"probabilities": scores, "classes": np.array(["a", "b"]), "confidence": np.array([0.5, 1, 0.25])}
     made = {}
     for name, array in arrays.items():
@@ -240,7 +237,7 @@ npz_files = st.one_of(
     st.dictionaries(ODD_NAMES, npy, max_size=4).map(_npz),
     st.builds(
         lambda names, odd: _npz({name: good_arrays()[name] for name in names} | odd),
-        st.lists(st.sampled_from(["label.npy", "truth.npy", "embeddings.npy", "probabilities.npy", "confidence.npy"])),
+        st.lists(st.sampled_from(["label.npy", "truth.npy", "probabilities.npy", "confidence.npy"])),
         st.dictionaries(ODD_NAMES, npy, max_size=1),
     ),
 )
@@ -251,7 +248,7 @@ KINDS = (
     pa.list_(pa.float64(), 2), pa.struct([("a", pa.int8())]), pa.dictionary(pa.int8(), pa.string()),
     pa.large_string(), pa.large_list(pa.float32()), pa.map_(pa.string(), pa.int8()), pa.duration("s"),
 )  # fmt: skip
-PARQUET_NAMES = st.one_of(COLUMNS, st.sampled_from(["probabilities", "logits", "embeddings"]))
+PARQUET_NAMES = st.one_of(COLUMNS, st.sampled_from(["probabilities", "logits"]))
 
 
 def _parquet(columns: list[tuple[str, pa.DataType]], rows: int, nulls: bool) -> bytes:
@@ -460,8 +457,9 @@ READERS: dict[str, Reader] = {
     "csv": Reader(_one("a.csv", csv_files), _looked_at("a.csv")),
     "labels": Reader(_one("labels.csv", csv_files), lambda folder: read_label_table(folder / "labels.csv")[0]),
     "jsonl": Reader(_one("a.jsonl", json_lines | deep), _looked_at("a.jsonl")),
-    "tasks": Reader(_one("a.json", tasks | values.map(as_json) | deep), _looked_at("a.json")),
-    "label tasks": Reader(_one("a.json", tasks | deep), lambda folder: read_label_table(folder / "a.json")[0]),
+    "label tasks": Reader(
+        _one("a.json", tasks | values.map(as_json) | deep), lambda folder: read_label_table(folder / "a.json")[0]
+    ),
     "npz": Reader(_one("a.npz", npz_files), _looked_at("a.npz")),
     "parquet": Reader(_one("a.parquet", parquet_files), _looked_at("a.parquet")),
     "parquet bytes": Reader(_one("a.parquet", st.deferred(lambda: mutated(good_parquet()))), _looked_at("a.parquet")),

@@ -15,7 +15,6 @@ class Made:
 
     logits: Any
     truth: Any
-    embeddings: Any
     classes: list[str]
     names: list[str]
 
@@ -40,9 +39,8 @@ def made(images: int, classes: int, seed: int = 0) -> Made:
     logits[np.arange(images), truth] += 3
     logits[np.arange(images), (truth + 1) % classes] += 1
     logits += np.linspace(1.5, -1.5, classes, dtype=np.float32)
-    embeddings = random.normal(0, 1, (images, 6)) + random.normal(0, 1, (classes, 6))[truth]
     names = [f"class {number}" for number in range(classes)]
-    return Made(logits, truth, embeddings, names, [f"{row:05d}.png" for row in range(images)])
+    return Made(logits, truth, names, [f"{row:05d}.png" for row in range(images)])
 
 
 def write_csv(path: Path, columns: dict[str, Any]) -> Path:
@@ -56,7 +54,6 @@ def write_npz(path: Path, data: Made, **changes: Any) -> Path:
     arrays = {
         "logits": data.logits,
         "truth": data.truth,
-        "embeddings": data.embeddings,
         "classes": np.array(data.classes),
         "file_name": np.array(data.names),
     }

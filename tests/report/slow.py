@@ -55,21 +55,6 @@ def debiased_labels(logits: Sequence[Sequence[float]], strength: float) -> list[
     return labels
 
 
-def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    return product / math.sqrt(sum(a * a for a in one)) / math.sqrt(sum(b * b for b in other))
-
-
-def centroid(embeddings: Sequence[Sequence[float]], members: Sequence[int], number: int) -> list[float]:
-    """The mean of the normalised embeddings of a class."""
-    own = []
-    for vector, member in zip(embeddings, members, strict=True):
-        if member == number:
-            length = math.sqrt(sum(value * value for value in vector))
-            own.append([value / length for value in vector])
-    return [sum(column) / len(column) for column in zip(*own, strict=True)]
-
-
 def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: int = 10) -> float:
     error = 0.0
     for number in range(bins):

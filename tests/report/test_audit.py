@@ -24,7 +24,7 @@ def audited(data: Made, strength: float = 0.5, **changes) -> Audit:
     raw = Raw(
         "here",
         {"truth": data.truth, "file_name": np.array(data.names)} | changes.pop("fields", {}),
-        changes.pop("matrices", {"logits": data.logits, "embeddings": data.embeddings}),
+        changes.pop("matrices", {"logits": data.logits}),
         tuple(data.classes),
     )
     return audit(predictions_from(raw), strength)
@@ -97,33 +97,6 @@ def test_calibration(size):
     assert found.gap == pytest.approx(statistics.fmean(data.confidence) - statistics.fmean(right), abs=1e-6)
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_neighbours_by_cosine_similarity_of_centroids(size):
-    data, found = SIZES[size], AUDITS[size].alike
-    assert found is not None
-    vectors, truth = data.embeddings.tolist(), data.truth.tolist()
-    centres = {number: slow.centroid(vectors, truth, number) for number in sorted(set(truth))}
-    counts = slow.counts(data.label.tolist(), size)
-    frequent = sorted(centres, key=lambda number: (-counts[number], number))
-    shown = min(10, len(centres) // 2)  # both sizes have an even number, or more than twenty
-    assert [counts[item.number] for item in found.most] == [counts[number] for number in frequent[:shown]]
-    assert [counts[item.number] for item in found.least] == [counts[n] for n in reversed(frequent[-shown:])]
-    for item in (found.most[0], found.least[0]):
-        similarity = {o: slow.cosine(centres[item.number], centre) for o, centre in centres.items() if o != item.number}
-        nearest = sorted(similarity, key=lambda number: -similarity[number])[:9]
-        assert item.others == nearest
-        assert item.similarity == pytest.approx([similarity[number] for number in nearest])
-    assert found.without == [number for number in range(size) if number not in centres]
-
-
-@pytest.mark.parametrize("size", [2, 3, 7, 19, 20])
-def test_of_up_to_twenty_classes_none_is_left_out(size):
-    data = made(40 * size, size)
-    nearest = audited(data).to_json()["nearest_classes"]
-    assert set(nearest) == set(data.classes)
-    assert all(len(others) == min(9, size - 1) for others in nearest.values())
-
-
 @pytest.mark.parametrize(("size", "strength"), [(10, 0.5), (10, 1.0), (1000, 0.5)])
 def test_what_debiasing_would_change(size, strength):
     data = SIZES[size]
@@ -176,7 +149,7 @@ def test_parts_that_need_what_is_not_there_are_left_out():
         "effective_classes",
         "never_predicted",
     }
-    assert (found.thresholds, found.agreement, found.calibration, found.alike, found.change) == (None,) * 5
+    assert (found.thresholds, found.agreement, found.calibration, found.change) == (None,) * 4
     words = " ".join(finding.fact for finding in findings(found))
     assert "what debiasing would change cannot be computed" in words
 

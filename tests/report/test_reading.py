@@ -18,7 +18,7 @@ from tests.report.made import made, write_csv, write_npz
 
 DATA = made(60, 4)
 CLASSES = ("a,b", 'say "hi"', "鷺", "3")
-ENDINGS = {"csv": "csv", "jsonl": "jsonl", "parquet": "parquet", "label-studio": "json"}
+FORMATS = ("csv", "jsonl", "parquet")
 
 
 def wide(data, word="probability:", values=None):
@@ -70,14 +70,14 @@ def test_all_formats_give_the_same(tmp_path):
         np.testing.assert_allclose(found.confidence, DATA.confidence, rtol=1e-5)
 
 
-@pytest.mark.parametrize("format_name", TABLES)
+@pytest.mark.parametrize("format_name", FORMATS)
 @pytest.mark.parametrize("probabilities", [False, True], ids=["labels", "probabilities"])
 def test_every_format_of_predict_is_read(tmp_path, format_name, probabilities):
     found = read_predictions(written(tmp_path, format_name, probabilities), classes=CLASSES)
     assert [found.classes[label] for label in found.label] == [CLASSES[label] for label in DATA.label]
     assert found.file_names == tuple(DATA.names)
     assert found.confidence == pytest.approx(DATA.confidence, abs=1e-6)
-    assert (found.scores is not None) is (probabilities and format_name != "label-studio")
+    assert (found.scores is not None) is probabilities
     if found.scores is not None:
         np.testing.assert_allclose(found.scores.values, DATA.probabilities, atol=1e-6)
         assert audit(found).change is not None
@@ -86,7 +86,7 @@ def test_every_format_of_predict_is_read(tmp_path, format_name, probabilities):
 def written(folder, format_name: str, probabilities: bool):
     if format_name == "parquet":
         pytest.importorskip("pyarrow")
-    path = folder / f"p.{ENDINGS[format_name]}"
+    path = folder / f"p.{format_name}"
     rows = [
         Prediction(name, CLASSES[label], float(sure), tuple(map(float, each)) if probabilities else None)
         for name, label, sure, each in zip(DATA.names, DATA.label, DATA.confidence, DATA.probabilities, strict=True)
@@ -102,13 +102,12 @@ def test_lines_of_other_programs(tmp_path, monkeypatch):
     assert found.label.tolist() == [1, 0]
     assert found.truth.tolist() == [1, -1]
     assert found.scores.are_logits
-    rows = [{"logit:b": 1, "logit:a": 0, "emb": [1.0, 0.0]}, {"logit:a": 2, "logit:b": 1, "emb": [0.0, 1.0]}]
+    rows = [{"logit:b": 1, "logit:a": 0}, {"logit:a": 2, "logit:b": 1}]
     for most in (reading.PART_NUMBERS, 1):  # in one part, and in a part for each line
         monkeypatch.setattr(reading, "PART_NUMBERS", most)
-        found = read_predictions(lines(tmp_path / "p.jsonl", *rows), Names(embeddings="emb"))
+        found = read_predictions(lines(tmp_path / "p.jsonl", *rows))
         assert found.classes == ("b", "a")
         assert found.label.tolist() == [0, 1]
-        assert found.embeddings.tolist() == [[1, 0], [0, 1]]
         late = lines(tmp_path / "late.jsonl", {"label": "a"}, {"label": "b", "truth": "b"})
         assert read_predictions(late).truth.tolist() == [-1, 1]
 
@@ -140,16 +139,6 @@ def test_columns_that_sum_to_one_are_probabilities_of_the_classes(form, tmp_path
     np.testing.assert_allclose(found.scores.values, DATA.probabilities, rtol=1e-6)
     labeled = {**columns, "label": ["cow"] * 60}  # a label that is none of these names: other numbers
     assert read_predictions(write_csv(tmp_path / "q.csv", labeled), classes=["cow", "ox"]).scores is None
-
-
-def test_embeddings_from_columns_and_from_a_file(tmp_path):
-    columns = {"label": DATA.label} | {f"embedding_{place}": DATA.embeddings[:, place] for place in range(6)}
-    path = write_csv(tmp_path / "p.csv", columns)
-    np.testing.assert_allclose(read_predictions(path).embeddings, DATA.embeddings, rtol=1e-5)
-    np.save(tmp_path / "e.npy", DATA.embeddings)
-    path = write_csv(tmp_path / "q.csv", {"label": DATA.label})
-    found = read_predictions(path, Names(embeddings=str(tmp_path / "e.npy")))
-    np.testing.assert_array_equal(found.embeddings, DATA.embeddings)
 
 
 def test_a_run_folder_knows_classes_that_were_never_predicted(tmp_path):
@@ -219,9 +208,6 @@ def test_bad_tables_are_refused(tmp_path, case):
         ("p.jsonl", '{"logit:a": 1, "logit:b": true}\n', "row 1 has True in column 'logit:b'"),
         ("p.jsonl", '{"label": "a", "scores": [1, 2]}\n', "--column logits=scores"),
         ("p.jsonl", '{"label": "a"}\n{"label": null}\n', "no label in row 2"),
-        ("p.json", "{", "JSON"),
-        ("p.json", "[]", "no Label Studio tasks"),
-        ("p.json", '[{"data": {}, "predictions": [{"result": [{"value": []}, 3, null]}, {"result": 5}]}]', "task 1"),
         ("p.parquet", "x", "Parquet"),
         ("p.txt", "x", "ends in '.txt'"),
     ],
@@ -248,7 +234,6 @@ def test_broken_files_are_refused(tmp_path, name, text, noun):
         ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is negative"),
         ({"label": np.array([0.0, np.nan, 1.0])}, "no label in row 2"),
         ({"label": np.array([{"a": 1}], object)}, "Python objects"),
-        ({"label": np.array([0, 1]), "embeddings": np.array([[np.nan], [1.0]])}, "embeddings"),
     ],
 )
 def test_bad_arrays_are_refused(tmp_path, arrays, noun):
@@ -273,11 +258,6 @@ def test_garbage_is_refused_without_advice_to_run_it(tmp_path):
         with pytest.raises(PredictionsError, match="npz") as raised:
             read_predictions(path)
         assert "pickle" not in str(raised.value)
-    (tmp_path / "e.npy").write_bytes(b"x" * 500)
-    csv = write_csv(tmp_path / "p.csv", {"label": ["a", "b"]})
-    with pytest.raises(PredictionsError, match=r"e\.npy") as raised:
-        read_predictions(csv, Names(embeddings=str(tmp_path / "e.npy")))
-    assert "pickle" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -335,30 +315,12 @@ def test_folders_without_predictions(tmp_path):
         read_predictions(tmp_path)
 
 
-def test_choices_of_people_are_the_truth_of_tasks(tmp_path):
-    path = written(tmp_path, "label-studio", False)
-    tasks = json.loads(path.read_text())
-    chosen = [{"result": [{"type": "choices", "value": {"choices": [name]}}]} for name in CLASSES]
-    tasks[0]["annotations"] = [chosen[2]]
-    tasks[1]["annotations"] = [chosen[0] | {"was_cancelled": True}]
-    tasks[2]["annotations"] = [chosen[0] | {"was_cancelled": True}, chosen[1] | {"was_cancelled": False}]
-    path.write_text(json.dumps(tasks))
-    found = read_predictions(path, classes=CLASSES)
-    assert found.truth.tolist() == [2, -1, 1] + [-1] * 57
-    assert found.confidence is not None
-    del tasks[3]["predictions"][0]["score"]
-    path.write_text(json.dumps(tasks))
-    assert read_predictions(path).confidence is None
-
-
 def test_the_output_of_an_audit_is_no_predictions(tmp_path):
     source = written(tmp_path, "csv", True)
     result = CliRunner().invoke(app, ["audit", str(source), "--json"])
     assert [set(one) for one in json.loads(result.stdout)["findings"]] == [{"fact", "todo", "chance"}] * 3
     (tmp_path / "a.json").write_text(result.stdout)
-    again = CliRunner().invoke(app, ["audit", str(tmp_path / "a.json")])
-    assert again.exit_code == 1
-    assert str(source) in again.stderr
+    assert CliRunner().invoke(app, ["audit", str(tmp_path / "a.json")]).exit_code == 1
 
 
 @pytest.mark.slow

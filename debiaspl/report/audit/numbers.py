@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from debiaspl.predictions import Predictions
-from debiaspl.report.audit.centroids import Alike, alike
 from debiaspl.report.audit.change import Change, change
 from debiaspl.report.audit.measures import (
     Above,
@@ -37,8 +36,6 @@ class Audit:
     """Needs the truth."""
     calibration: Calibration | None
     """Needs the truth and a confidence."""
-    alike: Alike | None
-    """Needs embeddings."""
     change: Change | None
     """Needs probabilities or logits."""
 
@@ -72,8 +69,6 @@ class Audit:
             numbers |= self._truth(self.agreement)
         if self.calibration is not None:
             numbers["calibration_error"] = self.calibration.error
-        if self.alike is not None:
-            numbers["nearest_classes"] = self._nearest(self.alike)
         if self.change is not None:
             numbers["debiased"] = self._debiased(self.change)
         return numbers
@@ -88,14 +83,6 @@ class Audit:
             "recall": self._by_class(found.recall),
             # A matrix of more classes would be gigabytes of text.
             "confusion": found.cells.dense().tolist() if small else None,
-        }
-
-    def _nearest(self, found: Alike) -> dict[str, Any]:
-        return {
-            self.classes[item.number]: {
-                self.classes[other]: s for other, s in zip(item.others, item.similarity, strict=True)
-            }
-            for item in (*found.most, *found.least)
         }
 
     def _debiased(self, found: Change) -> dict[str, Any]:
@@ -123,7 +110,7 @@ def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
         strength: how much of the bias the correction would remove (the paper's lambda).
     """
     classes, label, truth = len(predictions.classes), predictions.label, predictions.truth
-    confidence, embeddings = predictions.confidence, predictions.embeddings
+    confidence = predictions.confidence
     shares = shares_of(label, classes, truth)
     calibrated = None
     if truth is not None and confidence is not None:
@@ -135,6 +122,5 @@ def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
         None if confidence is None else above_thresholds(label, confidence, classes, truth),
         None if truth is None else agreement(truth, label, classes),
         calibrated,
-        None if embeddings is None else alike(embeddings, label, truth, shares.counts),
         change(predictions, strength),
     )

@@ -44,7 +44,6 @@ def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> d
         "thresholds": audit.thresholds and [row.to_json() for row in audit.thresholds],
         "confusion": _confusion(audit),
         "calibration": _calibration(audit),
-        "alike": _alike(audit),
         "change": _change(audit),
         "picks": shown,
         "pictures": {} if find is None else thumbnails(names, find),
@@ -108,20 +107,6 @@ def _calibration(audit: Audit) -> dict[str, Any] | None:
         "gap": found.gap,
         "bins": [vars(item) | {"interval": list(item.interval)} for item in found.bins],
     }
-
-
-def _alike(audit: Audit) -> dict[str, Any] | None:
-    found = audit.alike
-    if found is None:
-        return None
-
-    def rows(items: list[Any]) -> list[dict[str, Any]]:
-        return [
-            {"class": item.number, "others": item.others, "similarity": rounded(item.similarity), "mean": item.mean}
-            for item in items
-        ]
-
-    return {"by_truth": found.by_truth, "most": rows(found.most), "least": rows(found.least), "without": found.without}
 
 
 def _change(audit: Audit) -> dict[str, Any] | None:

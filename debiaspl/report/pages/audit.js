@@ -13,7 +13,6 @@ function auditPage(values) {
     truthSection(values, names),
     auditConfusion(values, names),
     calibrationSection(values),
-    alikeSection(values, names),
     definitions(values),
   ].flat();
 }

@@ -1,4 +1,4 @@
-// What debiasing would change, images to look at, classes that look alike, and what the words mean.
+// What debiasing would change, images to look at, and what the words mean.
 
 function changeSection(values, names) {
   const { change, picks, pictures } = values;
@@ -57,29 +57,6 @@ function imageList(images, names, pictures, say) {
       const truth = image.truth === null ? null : el("div", { class: "soft" }, `truth '${names[image.truth]}'`);
       return el("li", {}, picture ? el("img", { src: picture, alt: "", width: 64, height: 64 }) : null, el("div", { class: "soft" }, image.name), el("div", {}, say(image)), truth);
     }),
-  );
-}
-
-function alikeSection({ alike }, names) {
-  if (!alike) return [];
-  const whose = alike.by_truth ? "true" : "predicted";
-  const part = (rows, caption) => {
-    const dots = rows.map((row) => ({
-      name: names[row.class],
-      dots: row.others.map((other, place) => ({ value: row.similarity[place], colour: "blue", title: `${names[other]}: ${row.similarity[place].toFixed(3)}` })),
-    }));
-    const columns = [{ name: "class", text: true }, { name: "mean similarity", write: write.number }, { name: "closest classes", text: true, wrap: true }];
-    const table = rows.map((row) => [names[row.class], row.mean, row.others.map((other, place) => `${names[other]} ${row.similarity[place].toFixed(2)}`).join(", ")]);
-    const all = [...alike.most, ...alike.least].flatMap((row) => row.similarity);
-    const drawn = dotChart(dots, { low: Math.floor(10 * Math.min(...all)) / 10, high: 1, step: 30, axis: "cosine similarity", write: write.number, label: caption });
-    return chart(caption, drawn, dataTable(caption, columns, table));
-  };
-  return section(
-    "alike",
-    "Which classes are similar",
-    paragraph(`Cosine similarity of the mean embedding of a class (of its ${whose} images) to those of the nine classes closest to it. Classes that are close to others are confused with them.`),
-    alike.without.length ? paragraph(`${write.count(alike.without.length)} classes have no images, and no mean.`) : null,
-    el("div", { class: "pair" }, part(alike.most, "The most predicted classes"), part(alike.least, "The least predicted classes")),
   );
 }
 
