@@ -13,7 +13,6 @@ import argparse
 import json
 import statistics
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +22,18 @@ from record_demo import ROOT, origin
 from torch import Tensor
 from zeroshot import EUROSAT
 
-from debiaspl.data import UNLABELED, Hints, ImageSet, load
+from debiaspl.data import UNLABELED, ImageSet, load
 from debiaspl.data.folder import read_folder
 from debiaspl.encoders import features_of
 from debiaspl.features import FeatureTable, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
+from debiaspl.features.run import EncodedImages
 from debiaspl.graph import directions, nearest
 from debiaspl.zeroshot.check import check_with_labels
 from debiaspl.zeroshot.conse import ConseTeacher
 from debiaspl.zeroshot.photos import lite0_size
 from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.student import HINTED
+from debiaspl.zeroshot.student import DEBIASPL, HINTED, TAUGHT, Student, Students
 from debiaspl.zeroshot.verdict import judge
 
 KEPT = ROOT / "runs" / "verdict"
@@ -154,21 +154,12 @@ def five(images: ImageSet, seed: int) -> Tensor:
     return labels
 
 
-def trained(
-    vectors: Tensor,
-    labels: Tensor,
-    images: ImageSet,
-    strength: float,
-    first: str,
-    seed: int,
-    hints: Hints | None = None,
-) -> Tensor:
-    """Labels of every image by a student of these, and of the teacher's hints, if there are some."""
-    recipe = LINEAR if hints is None else LINEAR.changed(algorithm="taught", sure=HINTED, joint=False)
+def trained(vectors: Tensor, labels: Tensor, images: ImageSet, strength: float, first: str, seed: int) -> Tensor:
+    """Labels of every image by a student of these."""
     chosen = {"strength": strength, "threshold": 0.95, "first_classifier": first, "seed": seed}
-    recipe = recipe.changed(**chosen, steps=enough_steps(len(vectors)))
+    recipe = LINEAR.changed(**chosen, steps=enough_steps(len(vectors)))
     table = FeatureTable(vectors, unit=True, device=torch.device("cpu"))
-    fitted = fit_recipe(recipe, table, labels, images.classes, images.ids, hints)
+    fitted = fit_recipe(recipe, table, labels, images.classes, images.ids)
     return fitted.probabilities(vectors).argmax(-1)
 
 
@@ -177,16 +168,18 @@ def choices(images: ImageSet, teacher: Kept) -> list[dict[str, Any]]:
     cross-check of the labels hands out."""
     vectors = teacher.look(images)
     said = Predictions(teacher.read(vectors, images.classes, ("{}",)), images.classes, images.ids, "teacher")
-    found = []
+    table, found = FeatureTable(vectors, unit=True, device=torch.device("cpu")), []
+    nothing = Path("unused")
+    recipes = Student().recipes(nothing, nothing, len(images), teacher.encoder, HINTED)
     for seed in range(DRAWS):
         labels = five(images, seed)
         others = images.select((labels < 0).nonzero().flatten())
-        scores, folds = {"teacher alone": accuracy(said.label[labels < 0], others)}, {}
-        for name, hints in {"alone": None, "taught": Hints(said.label, said.confidence)}.items():
-            own = partial(trained, vectors, images=images, strength=0.5, first="graph", seed=seed, hints=hints)
-            scores[name] = accuracy(own(labels)[labels < 0], others)
-            folds[name] = lambda _, part, own=own: own(part)
-        told = check_with_labels(folds, said, labels, seed).to_json()
+        scores = {"teacher alone": accuracy(said.label[labels < 0], others)}
+        own = {name: recipes[key].changed(seed=seed) for name, key in {"alone": DEBIASPL, "taught": TAUGHT}.items()}
+        students = Students(EncodedImages(images, table, {}, (0.0, 0.0)), said, labels)
+        for name, recipe in own.items():
+            scores[name] = accuracy(students.label(students.fit(recipe))[labels < 0], others)
+        told = check_with_labels(said, labels, *students.crosscheck(own)).to_json()
         scores = {name: round(value, 4) for name, value in scores.items()}
         found.append({"handed out": told["handed out"], "accuracy": scores, "checked": told["checked"]})
         print(found[-1], flush=True)

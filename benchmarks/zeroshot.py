@@ -29,8 +29,7 @@ from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
 from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
-from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.table import Row
+from debiaspl.zeroshot.predictions import Predictions, Row
 
 KEPT = ROOT / "runs" / "zeroshot"
 SIZE = 128

@@ -131,8 +131,9 @@ def _train_photos(
 ) -> None:
     """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
     the folder, and the names of its columns."""
+    from debiaspl.features.crosscheck import HEADER
     from debiaspl.photos.api import plan, report_of_photos, train
-    from debiaspl.photos.describe import HEADER, caption, handed_out, rows, verdict
+    from debiaspl.photos.describe import caption, handed_out, verdict
     from debiaspl.photos.survey import survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
@@ -150,7 +151,7 @@ def _train_photos(
         note_new_run(how.resume, place)
         say(f"Resuming {place}." if begun else planned.words())
         outcome = train(planned, how.resume, how.workers, how.go_on, how.eager, how.tensorboard)
-    print_table(HEADER, rows(outcome))
+    print_table(HEADER, [one.cells for one in outcome.candidates])
     for line in (caption(outcome), verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
         say(line)
     _say_skipped(outcome.results)

@@ -23,10 +23,7 @@ def zeroshot_command(
     ] = None,
     student: Annotated[
         str,
-        option(
-            "What is trained: efficientnet-lite0, a vision model (hub name or folder), resnet9, small, wrn-28-2. To "
-            "train the whole encoder, not its classifier alone: --set frozen=false; needs a GPU."
-        ),
+        option("The encoder whose features are used: efficientnet-lite0, or a vision model (hub name or folder)."),
     ] = "efficientnet-lite0",
     templates: Annotated[
         str | None,
@@ -74,8 +71,7 @@ def zeroshot_command(
             raise ValueError("--column names columns of a table. Give one: --labels or --evaluate.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
-        fine_tune = "frozen=false" in (settings or ())
-        learner = Student(student, fine_tune, settings=tuple(settings or ()))
+        learner = Student(student, tuple(settings or ()))
         images = open_photos(photos, names)
         teacher = find_teacher(
             model, min(images.images.shape[2:]), out.resolve().parent / FEATURES, find_device(device)
@@ -100,14 +96,13 @@ def zeroshot_command(
         if found.check is not None:
             _print_check(found.check)
         where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
-        where = f"{where}: {found.model}"
-        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}")
-        say(f"The report is {write_report(found.runs, out / 'report.html', RECIPES)}")
+        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
+        say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
     from debiaspl.zeroshot.check import against_labels
-    from debiaspl.zeroshot.table import HEADER, column_notes
+    from debiaspl.zeroshot.predictions import HEADER, column_notes
 
     measured = (
         f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
@@ -123,8 +118,8 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
 
 def _print_check(check: Any) -> None:
     """With given labels: how many each model predicts right, and whose predictions are used."""
-    from debiaspl.zeroshot.check import HEADER
+    from debiaspl.features.crosscheck import HEADER
 
-    print_table(HEADER, check.cells)
+    print_table(HEADER, [row.cells for row in check.rows])
     say("Each label was predicted by a student that did not learn from it.")
     say(f"Used: {check.chosen}, because {check.why}.")

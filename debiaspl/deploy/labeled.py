@@ -10,7 +10,7 @@ from debiaspl.data.label_table import read_label_table, tell_assumed
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import digest_of_file, parse_json
-from debiaspl.training import Recipe, Run, RunError
+from debiaspl.training import Run, RunError
 
 ZEROSHOT = ".zeroshot"
 """Marks the folder of a zero-shot experiment, in which labels.csv contains its students' training labels."""
@@ -63,7 +63,7 @@ def _labels_of_table(table: Path, photos: Path, files: Sequence[str], columns: C
 def learned_from_teacher(run: Path) -> bool:
     """Whether the run was trained with the labels of a zero-shot model."""
     try:
-        table = Path(str(recipe_of(run).protocol.settings.get("table", "")))
+        table = Path(str(Run(run).recipe().protocol.settings.get("table", "")))
     except RunError:
         return False
     if table.name != "labels.csv":
@@ -79,17 +79,11 @@ def learned_from_teacher(run: Path) -> bool:
         return False
 
 
-def recipe_of(run: Path) -> Recipe:
-    """The recipe of the run or, if a student of a zero-shot experiment has none, of the student beside it."""
-    alone = (run / "config.json").exists() or not (run.parent / ZEROSHOT).exists()
-    return Run(run if alone else run.parent / "debiaspl").recipe()
-
-
 def labels_of_run(run: Path, photos: Path) -> dict[str, str] | None:
     """The labels that a person gave the run, from its current table; None if these are not its photos, or if the folder
     or the table has moved."""
     try:
-        recipe = recipe_of(run)
+        recipe = Run(run).recipe()
         if recipe.protocol.name != "given" or not os.path.samefile(Path(recipe.data).expanduser(), photos):
             return None
         if learned_from_teacher(run):
@@ -116,7 +110,7 @@ def trained_with(run: Path, photos: Path, files: Collection[str]) -> set[str] | 
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             return None
         names = set(names)
-        origin = Path(recipe_of(run).data).expanduser()
+        origin = Path(Run(run).recipe().data).expanduser()
         if not origin.is_dir():  # moved, or on another machine; names are enough if all of them are here
             return names if names <= set(files) else None
         return names & set(files) if os.path.samefile(origin, photos) else _copies(names, origin, photos, files)

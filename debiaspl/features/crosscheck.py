@@ -6,14 +6,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from debiaspl._chance import mcnemar
-from debiaspl.data import UNLABELED
+from debiaspl._chance import mcnemar, wilson
+from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.given import fold_of
 from debiaspl.features.fit import FeatureTable, fit_recipe
 from debiaspl.training.evaluate import recall_of
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"
+HEADER = ("model", "right", "of", "accuracy", "95 % interval", "worst class")
+"""Of a table of candidates."""
 SIGNIFICANT = 0.05
 """Two models differ significantly where chance alone would show as much less often than this."""
 
@@ -49,6 +51,15 @@ class Candidate:
     @property
     def worst_recall(self) -> float:
         return min(recall for recall in self.recall if recall is not None)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its row of a table."""
+        if not self.checked:
+            return self.name, "0", "0", "-", "-", "-"
+        low, high = (f"{100 * end:.0f}" for end in wilson(self.right, self.checked))
+        shares = f"{100 * self.right / self.checked:.0f} %", f"{low} to {high} %", f"{100 * self.worst_recall:.0f} %"
+        return self.name, f"{self.right:,}", f"{self.checked:,}", *shares
 
 
 @dataclass(frozen=True)
@@ -97,9 +108,11 @@ def crosscheck(
     ids: Sequence[str],
     folds: int,
     begin: Mapping[str, Tensor] | None = None,
+    hints: Hints | None = None,
 ) -> list[Candidate]:
     """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
-    always learned from, and so is not checked. ``begin`` as in ``fit_recipe``, for all that start from class names."""
+    always learned from, and so is not checked. ``hints`` as in ``fit_recipe``, and ``begin`` for all that start from
+    class names."""
     fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
     for number in range(folds):
@@ -107,7 +120,7 @@ def crosscheck(
         known = labels.masked_fill(held_out, UNLABELED)
         for name, recipe in recipes.items():
             own = begin if recipe.first_classifier == "text" else None
-            fitted = fit_recipe(recipe, table, known, classes, ids, begin=own)
+            fitted = fit_recipe(recipe, table, known, classes, ids, hints, own)
             predicted[name][held_out] = fitted.row_probabilities(table)[held_out].argmax(-1)
     checked = (fold >= 0).nonzero().flatten()
     return [compared(name, predicted[name], labels, checked, len(classes), ids) for name in recipes]

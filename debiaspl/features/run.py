@@ -111,6 +111,13 @@ def _refuse_lost(images: ImageSet, readable: ImageSet) -> None:
         raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")
 
 
+def unmeasured(images: ImageSet, fitted: Fitted, table: FeatureTable) -> Evaluation:
+    """Predictions of every image, without labels: where it was learned from, a prediction is not a measurement."""
+    confidence, label = fitted.row_probabilities(table).max(-1)
+    none = torch.full_like(images.labels, -1)
+    return Evaluation(replace(images, labels=none, truth=none), label, confidence)
+
+
 def train_encoded(
     recipe: Recipe,
     out: Path,

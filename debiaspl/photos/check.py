@@ -12,6 +12,7 @@ from debiaspl.training.method import method_of, with_method
 
 HELD_OUT = 5
 """One label in five is held out, where there are enough."""
+TRAINED_WITH = "the labels it was trained with, as there are no others: this says nothing about other photos"
 ENOUGH = 10
 """There are enough if the rarest class has this many labels"""
 ENOUGH_IN_ALL = 50

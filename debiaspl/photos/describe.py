@@ -2,18 +2,11 @@
 
 from pathlib import Path
 
-from debiaspl._chance import wilson
-from debiaspl.features.crosscheck import Candidate, paired
+from debiaspl.features.crosscheck import paired
 from debiaspl.photos.check import Outcome
 
-HEADER = ("", "right", "of", "accuracy", "95 % interval", "worst class")
 UNEVEN = 3
 """A folder is called long-tailed if one class has this many times the photos of another."""
-
-
-def rows(outcome: Outcome) -> list[tuple[str, ...]]:
-    """The models to compare with, then the run itself."""
-    return [_row(one) for one in outcome.candidates]
 
 
 def caption(outcome: Outcome) -> str:
@@ -82,16 +75,4 @@ def handed_out(outcome: Outcome, place: Path) -> str:
         f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, because {better} Its "
         f"predictions of every photo are in {place / chosen.folder / 'predictions.csv'}. To use {run.name} anyway, "
         f"remove {place / 'chosen.json'}."
-    )
-
-
-def _row(one: Candidate) -> tuple[str, ...]:
-    low, high = wilson(one.right, one.checked)
-    return (
-        one.name,
-        f"{one.right:,}",
-        f"{one.checked:,}",
-        f"{100 * one.right / one.checked:.0f} %",
-        f"{100 * low:.0f} to {100 * high:.0f} %",
-        f"{100 * one.worst_recall:.0f} %",
     )

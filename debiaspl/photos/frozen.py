@@ -6,18 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from debiaspl.data import GivenLabels
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.fit import Fitted, fit_recipe
-from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen
+from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen, unmeasured
 from debiaspl.features.saved import save_fit
-from debiaspl.photos.check import Check, Outcome, cross_check, methods_to_compare
+from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
-from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.results import Ending, timing
 
 
@@ -32,61 +30,48 @@ def train_frozen(recipe: Recipe, encoder: Encoder, out: Path, resume: bool, resu
     with run.begin(recipe):
         encoded = encode_images(images, encoder, out.resolve().parent / FEATURES, recipe.name, resume_command)
         check = cross_check(encoded.images.counts())
-        candidates, chosen, fitted, found = _fitted(recipe, encoded, check)
-        ending = _ending(candidates, chosen, fitted, found, encoded, check)
+        candidates, chosen, fitted = _fitted(recipe, encoded, check)
+        ending = _ending(candidates, chosen, fitted, encoded, check)
         seconds = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
         results = save_fit(run, recipe, fitted, encoder, encoded.images, replace(ending, more=ending.more | seconds))
     return Outcome(tuple(candidates), check, chosen, results)
 
 
-def _fitted(
-    recipe: Recipe, encoded: EncodedImages, check: Check
-) -> tuple[list[Candidate], Candidate, Fitted, Evaluation]:
-    """The candidates, the one that is used, its fit to all labels, and its predictions of every photo."""
+def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[Candidate], Candidate, Fitted]:
+    """The candidates, the one that is used, and its fit to all labels."""
     images, table = encoded.images, encoded.table
     recipes = methods_to_compare(recipe, frozen=True)
     begin = class_name_weights(recipe, encoded, images.classes)
     everything = table, images.labels, images.classes, images.ids
 
-    def fit(name: str) -> tuple[Fitted, Tensor]:
+    def fit(name: str) -> Fitted:
         own = begin if recipes[name].first_classifier == "text" else None
-        fitted = fit_recipe(recipes[name], *everything, begin=own)
-        return fitted, fitted.row_probabilities(table)
+        return fit_recipe(recipes[name], *everything, begin=own)
 
     if check.folds:
         candidates = crosscheck(recipes, *everything, check.folds, begin)
         chosen = choose(candidates)
-        fitted, probabilities = fit(chosen.name)
-    else:
-        fits = {name: fit(name) for name in recipes}
-        known = (images.labels >= 0).nonzero().flatten()
-        candidates = [
-            compared(name, own.argmax(-1), images.labels, known, images.num_classes, images.ids)
-            for name, (_, own) in fits.items()
-        ]
-        chosen = candidates[-1]
-        fitted, probabilities = fits[chosen.name]
-    confidence, label = probabilities.max(-1)
-    # A prediction for a photo that was learned from is not a measurement, so no label is in the table.
-    return candidates, chosen, fitted, Evaluation(images.without_labels(), label, confidence)
+        return candidates, chosen, fit(chosen.name)
+    fits = {name: fit(name) for name in recipes}
+    known = (images.labels >= 0).nonzero().flatten()
+    predicted = {name: fitted.row_probabilities(table).argmax(-1) for name, fitted in fits.items()}
+    candidates = [
+        compared(name, label, images.labels, known, images.num_classes, images.ids) for name, label in predicted.items()
+    ]
+    return candidates, candidates[-1], fits[candidates[-1].name]
 
 
 def _ending(
-    candidates: list[Candidate],
-    chosen: Candidate,
-    fitted: Fitted,
-    found: Evaluation,
-    encoded: EncodedImages,
-    check: Check,
+    candidates: list[Candidate], chosen: Candidate, fitted: Fitted, encoded: EncodedImages, check: Check
 ) -> Ending:
-    images = encoded.images
-    how = f"cross-checked: each label was predicted by one of {check.folds} models that did not learn from it"
-    if not check.folds:
-        how = "the labels it was trained with, as there are no others: this says nothing about other photos"
-    hidden = replace(found.images, truth=torch.full_like(images.labels, -1))
+    images, found = encoded.images, unmeasured(encoded.images, fitted, encoded.table)
+    kind, how = "none", TRAINED_WITH
+    if check.folds:
+        kind = "cross-check"
+        how = f"cross-checked: each label was predicted by one of {check.folds} models that did not learn from it"
     more: dict[str, Any] = {
         "check": {
-            "kind": "cross-check" if check.folds else "none",
+            "kind": kind,
             "folds": check.folds,
             "labels": check.labels,
             "predicted": torch.bincount(found.label, minlength=images.num_classes).tolist(),
@@ -106,8 +91,7 @@ def _ending(
     }
     if fitted.prior is not None:
         more["prior"] = fitted.prior.tolist()
-    text = replace(found, images=hidden).to_csv()
-    return Ending(chosen.confusion, how, text, frozenset(encoded.skipped), more)
+    return Ending(chosen.confusion, how, found.to_csv(), frozenset(encoded.skipped), more)
 
 
 def outcome_of(results: dict[str, Any]) -> Outcome:

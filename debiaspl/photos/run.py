@@ -13,7 +13,7 @@ import torch
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
 from debiaspl.features.crosscheck import Candidate, choose
-from debiaspl.photos.check import Check, Outcome, cross_check, methods_to_compare
+from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.first_classifier import refuse_random_features
@@ -197,7 +197,7 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
         how = "the model of this run, on labels that were held out from it"
     else:
         confusion = predict(task.test).confusion
-        how = "the labels it was trained with, as there are no others: this says nothing about other photos"
+        how = TRAINED_WITH
     kind = "none" if not check.folds else "cross-check" if parts else "held-out"
     told = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted, "right": right}
     more = {"check": told, "learned_from": list(task.labeled.ids)}

@@ -1,4 +1,4 @@
-"""The interface of all zero-shot models, those that encode each image once, and how to find one by name."""
+"""Zero-shot models: their interface, those that encode each image once, CLIP, and how to find one by name."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import ImageSet
-from debiaspl.encoders import Encoder, features_of
+from debiaspl.encoders import Encoder, features_of, load_encoder
+from debiaspl.encoders.text import TextSide
 from debiaspl.zeroshot.photos import lite0_size, sized
 
 Progress = Callable[[str, int, int | None], None]
@@ -71,6 +73,28 @@ class EncodingTeacher(ABC):
         return probabilities, skipped
 
 
+class ClipTeacher(EncodingTeacher):
+    """CLIP (Radford et al., 2021): ``softmax(scale * cos(image, class))``, with the model's own scale.
+
+    SigLIP (Zhai et al., 2023) gives each pair an independent probability, ``sigmoid(scale * cos + bias)``; if exactly
+    one class is true, the class probabilities are the softmax of those logits, in which the bias cancels.
+    """
+
+    default_templates = "general"
+
+    def __init__(self, name_or_folder: str, folder: Path, device: torch.device) -> None:
+        self.text, self.folder, self.source = TextSide(name_or_folder), folder, name_or_folder
+        self.encoder = load_encoder(name_or_folder).to(device)
+        self.name = self.encoder.name
+        self.about = f"{self.name}, a vision-language model of type {self.text.config.model_type}."
+        self.note = f"{self.name} has most likely seen images of such classes, with captions that name them."
+
+    def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
+        directions, scale = self.text.classifier(classes, templates)
+        parts = [F.normalize(part, dim=-1) for part in torch.split(vectors, CHUNK)]
+        return torch.cat([(scale * part @ directions.T).softmax(-1) for part in parts])
+
+
 def find_teacher(name: str | None, side: int, folder: Path, device: torch.device | None = None) -> Teacher:
     """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder.
 
@@ -83,8 +107,4 @@ def find_teacher(name: str | None, side: int, folder: Path, device: torch.device
         return ConseTeacher(lite0_size(side), folder, device)
     from debiaspl.zeroshot.arrays import ENDINGS, ArraysTeacher
 
-    if name.endswith(ENDINGS):
-        return ArraysTeacher(name)
-    from debiaspl.zeroshot.clip import ClipTeacher
-
-    return ClipTeacher(name, folder, device)
+    return ArraysTeacher(name) if name.endswith(ENDINGS) else ClipTeacher(name, folder, device)

@@ -54,6 +54,6 @@ def test_label_and_zeroshot_read_them(photos):
     typed = ("label", "photos", "--classes", "cat,dog", "--no-browser", *columns)
     assert "labels that are not among the classes: eagle (1)" in said(*typed)
     (photos.parent / "p.csv").write_text("file_name,cat,dog\n")
-    typed = ("zeroshot", "photos", "--classes", "cat,dog", "--model", "p.csv", "--student", "small", *columns)
+    typed = ("zeroshot", "photos", "--classes", "cat,dog", "--model", "p.csv", *columns)
     for option in ("--labels", "--evaluate"):
         assert "photos has 1 label outside of the given classes: eagle" in said(*typed, option, str(table))

@@ -12,7 +12,7 @@ import huggingface_hub as hub
 
 from debiaspl.encoders import load_encoder, reach
 from debiaspl.encoders.reach import require_hub
-from debiaspl.zeroshot.clip import ClipTeacher
+from debiaspl.zeroshot.teacher import ClipTeacher
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from debiaspl.features.crosscheck import Candidate, choose
 from debiaspl.photos.check import Check, Outcome
-from debiaspl.photos.describe import caption, handed_out, rows, verdict
+from debiaspl.photos.describe import caption, handed_out, verdict
 from debiaspl.photos.duration import in_words
 
 
@@ -62,7 +62,7 @@ def test_it_says_which_model_is_used_and_why():
 
 def test_the_table_shows_how_few_they_are():
     found = outcome(photos(0, 34), photos(0, 37), 50)
-    assert rows(found)[1] == ("debiaspl", "34", "50", "68 %", "54 to 79 %", "68 %")
+    assert found.candidates[1].cells == ("debiaspl", "34", "50", "68 %", "54 to 79 %", "68 %")
     nothing = outcome(photos(0, 4), photos(0, 4), 4, folds=0)
     assert "says nothing about other photos" in caption(nothing)
     assert "It is not known whether the unlabeled photos help" in verdict(nothing)

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from debiaspl.features.crosscheck import Candidate
-from debiaspl.zeroshot import student as module
 from debiaspl.zeroshot.arrays import ArraysTeacher
-from debiaspl.zeroshot.check import against_labels, cross_predicted, decide, is_clear
+from debiaspl.zeroshot.check import against_labels, decide, is_clear
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.student import Student
 from tests.data.photos import jpeg, patch
@@ -20,7 +19,7 @@ CLASSES = ("temple", "flower")
 
 
 @pytest.fixture
-def wrong(tmp_path: Path) -> Experiment:
+def wrong(encoder: str, tmp_path: Path) -> Experiment:
     """Twelve photos, ten of them labeled, and a teacher that is sure of each and right on two."""
     photos = tmp_path / "photos"
     photos.mkdir()
@@ -31,55 +30,25 @@ def wrong(tmp_path: Path) -> Experiment:
     (tmp_path / "few.csv").write_text("\n".join(rows[:-2]) + "\n")
     said = (np.arange(COUNT) + (np.arange(COUNT) >= 2)) % 2
     np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[said])
-    student, teacher = Student("small", settings=("steps=2", "image_size=8")), ArraysTeacher(tmp_path / "teacher.npz")
+    student, teacher = Student(encoder, ("steps=20",)), ArraysTeacher(tmp_path / "teacher.npz")
     return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, tmp_path / "few.csv")
 
 
-def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path, monkeypatch):
-    """Students as they are in the long run: one that has learned from labels, one that repeats its teacher."""
-    out, said, learned_from, shown = tmp_path / "out", [], {}, []
-
-    def train(options, recipe, place, task):
-        shown.append(options.part)
-        learned_from[place.name] = set(task.labeled.ids)
-        place.mkdir(parents=True)
-        (place / "model.safetensors").touch()
-        flips = place.name.startswith("taught")
-        rows = [f"{name},{CLASSES[(int(name[:2]) + flips) % 2]},0.9" for name in task.every_image().ids]
-        (place / "predictions.csv").write_text("\n".join(["file_name,label,confidence", *rows]) + "\n")
-
-    monkeypatch.setattr(module, "train_as", train)
+def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path):
+    out, said = tmp_path / "out", []
     found = wrong.run(out, say=said.append, device="cpu")
     assert "teacher.npz is right on 2 of 10 true labels (20 %, 95 % interval 6 to 51). A random guess is" in said[0]
-    assert found.model == out / "debiaspl"
-    assert (out / "predictions.csv").read_bytes() == (out / "debiaspl" / "predictions.csv").read_bytes()
-    results = json.loads((out / "results.json").read_text())["zeroshot"]
-    assert results["handed out"] == "DebiasPL, labels alone"
-    assert results["checked"] == {
-        "labels": 10,
-        "right": {"teacher.npz alone": 2, "DebiasPL, labels alone": 10, "DebiasPL, labels + teacher.npz": 0},
-    }
-    # Every label is left out by one student of each kind, and checked students leave no model behind.
-    for name in ("debiaspl", "taught"):
-        whole, folds = learned_from[name], [learned_from[f"{name}-fold{number}"] for number in range(3)]
-        assert len(whole) == 10
-        assert sorted(left_out for fold in folds for left_out in whole - fold) == sorted(whole)
-    assert not list((out / "check").rglob("model.safetensors"))
-    # The progress line says which of all runs is training.
-    assert (shown[0], shown[-1]) == ("run 1 of 9 (fixmatch)", "run 9 of 9 (taught-fold2)")
+    assert not found.teacher_is_used
+    results = json.loads((out / "results.json").read_text())
+    assert results["check"] == {"kind": "none", "folds": 0, "labels": 10}
+    assert results["zeroshot"]["handed out"] == "DebiasPL, labels alone"
+    checked = results["zeroshot"]["checked"]
+    assert (checked["labels"], checked["right"]["teacher.npz alone"]) == (10, 2)
+    assert checked["right"]["DebiasPL, labels alone"] > 5
 
 
 def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(wrong, tmp_path, monkeypatch):
-    def train(options, recipe, place, task):
-        place.mkdir(parents=True)
-        rows = [f"{name},temple,0.9" for name in task.every_image().ids]
-        (place / "predictions.csv").write_text("\n".join(["file_name,label,confidence", *rows]) + "\n")
-
-    monkeypatch.setattr(module, "train_as", train)
-    np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[np.arange(COUNT) % 2])
-    (tmp_path / "few.csv").write_text(
-        "file_name,label\n" + "".join(f"{number:02d}.jpg,{CLASSES[number % 2]}\n" for number in range(COUNT))
-    )
+    monkeypatch.setattr("debiaspl.zeroshot.check.decide", lambda teacher, *others: (teacher.name, "it is better"))
     found = wrong.run(tmp_path / "out", device="cpu")
     assert found.teacher_is_used
     assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
@@ -110,19 +79,6 @@ def test_who_is_handed_out(teacher, alone, taught, clear, handed_out, why):
     chosen, reason = decide(*rows, clear)
     assert chosen == handed_out
     assert why in reason
-
-
-def test_every_label_is_predicted_by_a_student_that_did_not_see_it():
-    labels = torch.tensor([0, 1, 0, -1, 1, 2, 0, -1])
-    parts = []
-
-    def trained(number: int, part: torch.Tensor) -> torch.Tensor:
-        parts.append(part)
-        return torch.where(part < 0, 7, 9)
-
-    assert cross_predicted(labels, 0, trained).tolist() == [7, 7, 7, -1, 7, -1, 7, -1]
-    assert all(int(part[5]) == 2 for part in parts)  # the only label of its class is always learned from
-    assert cross_predicted(torch.tensor([0, 1, -1]), 0, trained).tolist() == [-1, -1, -1]
 
 
 def test_a_teacher_is_clear_only_above_chance_and_above_the_largest_class():

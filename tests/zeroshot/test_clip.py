@@ -57,7 +57,7 @@ def by_hand(folder: Path, pixels: torch.Tensor) -> torch.Tensor:
 
 
 def teacher_of(folder: Path, features: Path):
-    from debiaspl.zeroshot.clip import ClipTeacher
+    from debiaspl.zeroshot.teacher import ClipTeacher
 
     return ClipTeacher(str(folder), features, torch.device("cpu"))
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.graph.clusters import clusters
-from debiaspl.zeroshot import student as module
+from debiaspl.zeroshot import experiment as module
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
@@ -28,7 +28,7 @@ class Stub(EncodingTeacher):
     """Images are numbers; those of a class point the same way. ``noise`` is what the wording changes, where ``sees``
     says how much of the class names comes through."""
 
-    name, about, note, default_templates = "stub", "A stub.", "It has seen nothing.", "name"
+    name, source, about, note, default_templates = "stub", "stub", "A stub.", "It has seen nothing.", "name"
 
     def __init__(self, sees: float, noise: float) -> None:
         self.sees, self.noise = sees, noise
@@ -109,24 +109,19 @@ def test_clusters_are_found_whatever_the_seed_and_vectors_that_are_alike_are_no_
         clusters(torch.ones(5, 8), 6)
 
 
-def test_an_experiment_says_it_before_it_trains(tmp_path, monkeypatch):
+def test_an_experiment_says_it_before_it_trains(encoder, tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     for number in range(60):
         (tmp_path / "photos" / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number)))
 
-    def train(options, recipe, place, task):
-        said.append("training")
-        place.mkdir(parents=True)
-        rows = [f"{name},owl,0.9" for name in task.every_image().ids]
-        (place / "predictions.csv").write_text("\n".join(["file_name,label,confidence", *rows]) + "\n")
-
-    monkeypatch.setattr(module, "train_as", train)
     said: list[str] = []
-    teacher, student = Stub(sees=0, noise=1), Student("small", settings=("steps=1", "image_size=8"))
+    encode = module.encode_images
+    monkeypatch.setattr(module, "encode_images", lambda *how: said.append("training") or encode(*how))
+    teacher, student = Stub(sees=0, noise=1), Student(encoder, settings=("steps=1",))
     made = Experiment(tmp_path / "photos", CLASSES, teacher, ("{}",), 0.3, student)
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[0]
-    assert "training" in said
+    assert "training" in said[1:]
     assert json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]["verdict"]["verdict"] == CHANCE
     said.clear()
     with pytest.raises(DataError, match=r"two classes\. Use other class names") as error:  # it is not to be relied on
