@@ -19,6 +19,7 @@ from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.features import fit
+from debiaspl.features.fit import CHUNK
 from debiaspl.models import Network, predict_set
 
 
@@ -123,8 +124,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             self._fit_features(rows, labels, seed)
         else:
             self._fit_images(rows, labels, seed)
-        predicted = np.asarray(self._probabilities(rows).argmax(1))
-        self.transduction_ = self.classes_[np.where(labels.codes >= 0, labels.codes, predicted)]
+        self.transduction_ = self.classes_[np.where(labels.codes >= 0, labels.codes, self._most_likely(rows))]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
@@ -134,8 +134,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """The most likely class of each row."""
-        found: NDArray[Any] = self.predict_proba(X).argmax(1)
-        return np.asarray(self.classes_[found])
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self._most_likely(self._rows(X, reset=False))])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803 - scikit-learn's name
         """Accuracy on the rows of X that have a label in y."""
@@ -203,6 +203,11 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         pixels, names = self._pictures(rows), tuple(map(str, range(len(self.classes_))))
         images = ImageSet(pixels, torch.full((len(pixels),), UNLABELED), names)
         return torch.cat([seen.probabilities.cpu() for seen in predict_set(network, images)]).numpy()
+
+    def _most_likely(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """In parts, as there may be many classes."""
+        parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
+        return np.concatenate([self._probabilities(part).argmax(1) for part in parts])
 
     def _unit(self) -> bool | None:
         if self.scaling not in ("auto", "unit", "standard"):

@@ -6,7 +6,7 @@
 Photos with a frozen encoder, zero-shot students and ``DebiasedClassifier`` all end here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -52,9 +52,11 @@ class FeatureTable:
         differ by their direction, as an encoder's; otherwise every column is divided by its deviation."""
         device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.scaling = Scaling.of(features, features.shape[1] >= UNIT_FROM if unit is None else unit)
-        self.rows: Tensor = self.scaling(features).to(device)
+        self.rows = torch.empty(features.shape, device=device)
         """The scaled features, which a classifier is trained with."""
-        self._spread: tuple[Tensor, Tensor] | None = None
+        for scaled, part in zip(torch.split(self.rows, CHUNK), torch.split(features, CHUNK), strict=True):
+            scaled.copy_(self.scaling(part))
+        self._spread: tuple[Tensor, Hints] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,29 +67,25 @@ class FeatureTable:
         return Graph.of(self.rows)
 
     @torch.no_grad()
-    def spread(self, labels: Tensor, num_classes: int) -> Tensor:
-        """Class probabilities of every row, (N, C), by labels that spread over the graph; remembered for one set of
-        labels, as several methods are fitted to the same ones."""
+    def spread(self, labels: Tensor, num_classes: int) -> Hints:
+        """The most likely class of every row, by labels that spread over the graph; remembered for one set of labels,
+        as several methods are fitted to the same ones."""
         if self._spread is None or not torch.equal(self._spread[0], labels):
-            self._spread = labels.clone(), self._propagate(labels, num_classes).to(self.rows.device)
+            confidence, label = self._propagate(labels, num_classes)
+            self._spread = labels.clone(), Hints(label.to(self.rows.device), confidence.to(self.rows.device))
         return self._spread[1]
 
-    def _propagate(self, labels: Tensor, num_classes: int) -> Tensor:
+    def _propagate(self, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
+        """Confidence and class of every row."""
         if len(self) <= GRAPH_ROWS:
-            return self._from_copies(self.graph, labels, num_classes)
+            confidence, label = _with_copies(self.graph, labels, Graph.most_likely, num_classes)
+            return confidence[: len(self)], label[: len(self)]
         chosen = labels.cpu() >= 0
         chosen[:: -(-len(self) // GRAPH_ROWS)] = True
         graph = Graph.of(self.rows[chosen.to(self.rows.device)])
-        probabilities = self._from_copies(graph, labels[chosen.to(labels.device)], num_classes)
-        return torch.cat([graph.carried(probabilities, part) for part in torch.split(self.rows, CHUNK)])
-
-    @staticmethod
-    def _from_copies(graph: Graph, labels: Tensor, num_classes: int) -> Tensor:
-        """Labels spread from a copy of each labeled row, which is .4 points better than from the rows themselves, plain
-        and by class: results/photos/copies.json."""
-        known = (labels >= 0).nonzero().flatten().to(graph.units.device)
-        given = torch.cat((torch.full_like(labels, UNLABELED), labels[known.to(labels.device)]))
-        return graph.with_copies(known).spread(given, num_classes)[: len(labels)]
+        probabilities = _with_copies(graph, labels[chosen.to(labels.device)], Graph.spread, num_classes)
+        parts = [graph.carried(probabilities, part).max(-1) for part in torch.split(self.rows, CHUNK)]
+        return torch.cat([part.values for part in parts]), torch.cat([part.indices for part in parts])
 
     @torch.no_grad()
     def first_classifier(self, kind: str, labels: Tensor, num_classes: int) -> dict[str, Tensor]:
@@ -100,12 +98,20 @@ class FeatureTable:
         known = labels >= 0
         if kind == MEANS:
             return with_finite_bias(class_means(head, self.rows[known], labels[known], mean))
-        label = torch.where(known, labels, self.spread(labels, num_classes).argmax(-1))
+        label = torch.where(known, labels, self.spread(labels, num_classes).label)
         centred = self.rows - mean
         units = nn.functional.normalize(centred, dim=-1)
         # A given label counts twice: as a labeled row and as an unlabeled one, as in training.
         weights = ridge_weights(torch.cat((units[known], units)), torch.cat((labels[known], label)), num_classes)
         return with_finite_bias(as_classifier(head, weights, centred, mean))
+
+
+def _with_copies(graph: Graph, labels: Tensor, spread: Callable[[Graph, Tensor, int], Any], num_classes: int) -> Any:
+    """Labels spread from a copy of each labeled row, after all others, which is .4 points better than from the rows
+    themselves, plain and by class: results/photos/copies.json."""
+    known = (labels >= 0).nonzero().flatten().to(graph.units.device)
+    given = torch.cat((torch.full_like(labels, UNLABELED), labels[known.to(labels.device)]))
+    return spread(graph.with_copies(known), given, num_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +132,10 @@ class Fitted:
     @torch.no_grad()
     def probabilities(self, features: Tensor) -> Tensor:
         """Class probabilities, (N, C), of raw features, (N, D)."""
-        return torch.cat([self.network(part).softmax(-1) for part in torch.split(features, CHUNK)])
+        probabilities = torch.empty((len(features), self.network.head.out_features))
+        for out, part in zip(torch.split(probabilities, CHUNK), torch.split(features, CHUNK), strict=True):
+            out.copy_(self.network(part).softmax(-1))
+        return probabilities
 
     @torch.no_grad()
     def row_probabilities(self, table: FeatureTable) -> Tensor:
@@ -208,8 +217,7 @@ def _task(
     """The rows as a task, and the recipe with batches that are not larger than the sets they are drawn from."""
     known = (labels >= 0).nonzero().flatten()
     if recipe.algorithm.name == "graph" and hints is None:
-        confidence, label = table.spread(labels, len(classes)).max(-1)
-        hints = Hints(label, confidence)
+        hints = table.spread(labels, len(classes))
     every = ImageSet(Vectors(table.rows[:, None]), labels.to(table.rows.device), tuple(classes), tuple(ids))
     labeled = every.select(known)
     task = Task(labeled, every.without_labels(), labeled, hints=hints)

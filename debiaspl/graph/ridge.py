@@ -1,13 +1,14 @@
 """A linear classifier of propagated labels, in closed form: it smooths out their errors."""
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 DECAY = 0.003
 """Ridge penalty, relative to the number of labels: within 0.3 points of the best of five on three sets of features with
 four labels per class (results/graph/search.json)."""
 CHUNK = 8192
+MOST_TARGETS = 2**25
+"""Numbers of one-hot labels in memory at the same time."""
 
 
 @torch.no_grad()
@@ -34,16 +35,22 @@ def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float =
         own = units[rows].double() * root
         kernel = own @ own.T
         kernel.diagonal().add_(decay * len(rows))
-        target = (F.one_hot(label[rows], num_classes) - 1 / num_classes) * root
+        target = _targets(label[rows], num_classes) * root
         weights: Tensor = own.T @ torch.cholesky_solve(target, torch.linalg.cholesky(kernel))
         return weights.T.float().contiguous()
     square = torch.zeros((units.shape[1],) * 2, dtype=torch.float64, device=units.device)
     target = torch.zeros((units.shape[1], num_classes), dtype=torch.float64, device=units.device)
-    for part in torch.split(rows, CHUNK):
+    for part in torch.split(rows, min(CHUNK, max(MOST_TARGETS // num_classes, 1))):
         own = units[part]
         weighed = own * share[label[part]][:, None]
         square += (weighed.T @ own).double()
-        target += (weighed.T @ (F.one_hot(label[part], num_classes) - 1 / num_classes).to(own.dtype)).double()
+        target += weighed.T @ _targets(label[part], num_classes).to(own.dtype)
     square.diagonal().add_(decay * len(rows))
     weights = torch.linalg.solve(square, target)
     return weights.T.float().contiguous()
+
+
+def _targets(label: Tensor, num_classes: int) -> Tensor:
+    """One-hot labels minus 1 / C, float32, (N, C)."""
+    targets = torch.zeros((len(label), num_classes), device=label.device)
+    return targets.scatter_(1, label[:, None], 1).sub_(1 / num_classes)

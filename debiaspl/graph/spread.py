@@ -1,5 +1,6 @@
 """Label propagation over a graph of neighbours (Zhou et al., 2004): first labels for unlabeled images."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,25 @@ class Graph:
             num_classes: number of classes; those without a label are never predicted.
             alpha: how far labels spread: the share that is kept at each step along the graph.
         """
+        scores = torch.zeros((len(self.units), num_classes))
+        for first, part in self._parts(labels, num_classes, alpha):
+            scores[:, first : first + part.shape[1]] = part
+        return _shares(scores)
+
+    @torch.no_grad()
+    def most_likely(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> tuple[Tensor, Tensor]:
+        """The largest of ``spread`` and its class for every vector, (N,), without a matrix of all classes."""
+        total, best = torch.zeros(len(self.units), dtype=torch.float64), torch.zeros(len(self.units))
+        label = torch.zeros(len(self.units), dtype=torch.int64)
+        for first, part in self._parts(labels, num_classes, alpha):
+            total += part.clamp_min(0).sum(-1, dtype=torch.float64)
+            value, column = part.max(-1)
+            label = torch.where(value > best, first + column, label)
+            best = torch.maximum(best, value)
+        return torch.where(total > 0, best / total, 1 / num_classes).float(), label
+
+    def _parts(self, labels: Tensor, num_classes: int, alpha: float) -> Iterator[tuple[int, Tensor]]:
+        """Scores of some classes at a time, float32, (N, columns), with the first of these classes."""
         known = labels.cpu().numpy()
         if known.shape != (len(self.units),) or known.max(initial=-1) >= num_classes:
             raise ValueError(
@@ -88,13 +108,11 @@ class Graph:
             )
         if not 0 <= alpha < 1:
             raise ValueError(f"alpha is {alpha}, expected a share in [0, 1).")
-        scores = np.zeros((len(known), num_classes), np.float32)
         for first in range(0, num_classes, COLUMNS):
             classes = np.arange(first, min(first + COLUMNS, num_classes))
             given = (known[:, None] == classes).astype(np.float64)
             given /= np.maximum(given.sum(0), 1)
-            scores[:, classes] = _solved(self.weights, given, alpha)
-        return _shares(torch.from_numpy(scores))
+            yield first, torch.from_numpy(_solved(self.weights, given, alpha)).float()
 
     @torch.no_grad()
     def carried(self, probabilities: Tensor, vectors: Tensor) -> Tensor:
@@ -123,6 +141,6 @@ def _solved(weights: Any, given: Any, alpha: float) -> Any:
 
 def _shares(scores: Tensor) -> Tensor:
     """Rows normalised to sum 1; uniform where all scores are 0."""
-    scores = scores.clamp_min(0)
+    scores = scores.clamp_min_(0)
     total = scores.sum(-1, keepdim=True)
-    return torch.where(total > 0, scores / total.clamp_min(torch.finfo(scores.dtype).tiny), 1 / scores.shape[-1])
+    return scores.div_(total.clamp_min(torch.finfo(scores.dtype).tiny)).masked_fill_(total <= 0, 1 / scores.shape[-1])

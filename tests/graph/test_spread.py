@@ -41,18 +41,24 @@ def test_a_vector_that_no_label_reaches_has_even_probabilities():
         torch.tensor([[1.0, 0.1], [1.0, 0.2], [1.0, 0.3]]),
         torch.tensor([[-1.0, 0.1], [-1.0, 0.2], [-1.0, 0.3]]),
     )
-    found = Graph.of(torch.cat((near, far)), 2).spread(torch.tensor([0, -1, -1, -1, -1, -1]), 2)
+    graph, labels = Graph.of(torch.cat((near, far)), 2), torch.tensor([0, -1, -1, -1, -1, -1])
+    found = graph.spread(labels, 2)
     assert found[:3].argmax(-1).tolist() == [0, 0, 0]
     torch.testing.assert_close(found[3:], torch.full((3, 2), 0.5))
+    confidence, label = graph.most_likely(labels, 2)
+    assert (confidence[3:].tolist(), label[3:].tolist()) == ([0.5] * 3, [0] * 3)
 
 
 def test_many_classes_are_solved_in_parts_that_do_not_disturb_each_other(monkeypatch):
     labels = torch.full((24,), -1)
     labels[:20] = torch.arange(20)
     graph = Graph.of(drawn(), FEW)
-    whole = graph.spread(labels, 20)
+    whole, likely = graph.spread(labels, 20), graph.most_likely(labels, 20)
     monkeypatch.setattr("debiaspl.graph.spread.COLUMNS", 3)
     torch.testing.assert_close(graph.spread(labels, 20), whole, rtol=0, atol=1e-5)
+    for confidence, label in (likely, graph.most_likely(labels, 20)):
+        torch.testing.assert_close(confidence, whole.amax(-1), rtol=0, atol=1e-5)
+        assert torch.equal(label, whole.argmax(-1))
 
 
 def test_labels_of_a_large_class_do_not_flood_the_graph():
