@@ -2,13 +2,13 @@
 
 import sys
 
-from debiaspl._processes import keep_freed_memory, leave_current_folder
-
 
 def main() -> None:
-    leave_current_folder()
-    keep_freed_memory()
     try:
+        from debiaspl._processes import keep_freed_memory, leave_current_folder
+
+        leave_current_folder()
+        keep_freed_memory()
         try:
             from debiaspl.cli import app
         except ModuleNotFoundError as error:
@@ -17,7 +17,7 @@ def main() -> None:
             sys.exit("The command line needs typer. Install it: pip install 'debiaspl[cli]'")
         app()
     except KeyboardInterrupt:
-        # Until the command's modules are imported, no other handler catches Ctrl-C.
+        # Until the command's modules are imported, no other handler catches Ctrl-C: here nothing is imported before.
         print("Stopped.", file=sys.stderr)
         sys.exit(130)
     except Exception as error:

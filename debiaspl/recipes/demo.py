@@ -26,8 +26,8 @@ benchmarks/demo_settings.py."""
 
 METHODS: dict[str, dict[str, Choice]] = {
     "supervised": {"algorithm": Choice("supervised"), "correction": Choice("none")},
-    "FixMatch": {"correction": Choice("none")},
-    "DebiasPL": {},
+    "fixmatch": {"correction": Choice("none")},
+    "debiaspl": {},
 }
 
 
@@ -36,9 +36,9 @@ def jobs_of(recipe: Recipe, seeds: Sequence[int], out: Path) -> dict[str, list[J
     jobs: dict[str, list[Job]] = {}
     for method, parts in METHODS.items():
         changed: dict[str, Any] = dict(parts)
-        name = f"{recipe.name}-{method.lower()}"
+        name = f"{recipe.name}-{method}"
         runs = [replace(recipe, name=f"{name}-seed{seed}", seed=seed, **changed) for seed in seeds]
-        jobs[method] = [Job(run, out / f"{method.lower()}-seed{run.seed}") for run in runs]
+        jobs[method] = [Job(run, out / f"{method}-seed{run.seed}") for run in runs]
     return jobs
 
 
@@ -65,7 +65,7 @@ def demo(
         ended, timing = timed(lambda done: train_all(flat, workers, done, go_on), flat, watch)
         results = iter(ended)
         comparison = Comparison(
-            seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "FixMatch"
+            seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "fixmatch"
         )
         draw_comparison(comparison, out / "comparison.png")
         summary = {"recipe": base.to_json(), **comparison.to_json(), "timing": timing}

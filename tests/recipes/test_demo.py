@@ -41,7 +41,7 @@ def without_timing(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize("recipe", [BALANCED, recipe_of("digits-lt20-10pct")])
 def test_the_methods_differ_in_nothing_but_the_method(recipe):
     jobs = jobs_of(recipe, range(3), Path("out"))
-    assert list(jobs) == ["supervised", "FixMatch", "DebiasPL"]
+    assert list(jobs) == ["supervised", "fixmatch", "debiaspl"], "the names of --method"
     plain = [
         {**job.recipe.to_json(), "name": "", "algorithm": "", "correction": ""}
         for runs in jobs.values()
@@ -49,9 +49,9 @@ def test_the_methods_differ_in_nothing_but_the_method(recipe):
     ]
     for method in range(3):
         assert plain[3 * method : 3 * method + 3] == plain[:3]
-    assert jobs["FixMatch"][0].recipe.algorithm == jobs["DebiasPL"][0].recipe.algorithm
-    assert jobs["FixMatch"][0].recipe.correction.name == "none"
-    assert jobs["DebiasPL"][0].recipe.correction.name == "debiaser"
+    assert jobs["fixmatch"][0].recipe.algorithm == jobs["debiaspl"][0].recipe.algorithm
+    assert jobs["fixmatch"][0].recipe.correction.name == "none"
+    assert jobs["debiaspl"][0].recipe.correction.name == "debiaser"
 
 
 def results(accuracy: float, worst: float, labels: list[int] | None = None) -> dict[str, Any]:

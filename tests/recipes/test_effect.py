@@ -69,5 +69,5 @@ def test_the_demo_shows_its_effect_in_a_third_of_its_steps():
         )
         for method, parts in METHODS.items()
     }
-    assert found["DebiasPL"] > found["FixMatch"] + 0.06
-    assert found["FixMatch"] > found["supervised"] + 0.15
+    assert found["debiaspl"] > found["fixmatch"] + 0.06
+    assert found["fixmatch"] > found["supervised"] + 0.15

@@ -73,6 +73,16 @@ def test_numbers_of_the_page_are_those_of_the_run(tmp_path):
     assert values["commands"]["label"].endswith(f"--run {run}")
 
 
+def test_further_labels_go_where_the_others_are(tmp_path):
+    run = photo_run(tmp_path / "flowers")
+    config = json.loads((run / "config.json").read_text())
+    given = {"table": "my labels.csv", "file_column": "photo", "label_column": ""}
+    config["recipe"]["protocol"] = {"name": "given", "settings": given}
+    (run / "config.json").write_text(json.dumps(config))
+    command = photo_values(read_run(run), CLASSES)["commands"]["label"]
+    assert command.endswith(f"--run {run} --out 'my labels.csv' --column file=photo")
+
+
 def test_the_model_in_use_is_named_with_its_reason(tmp_path):
     values = photo_values(read_run(photo_run(tmp_path / "run", used=0)), CLASSES)
     assert [model["used"] for model in values["models"]] == [True, False]

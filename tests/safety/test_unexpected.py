@@ -18,7 +18,7 @@ def run(monkeypatch, error: BaseException) -> int:
         raise error
 
     monkeypatch.setattr("debiaspl.cli.app", broken)
-    monkeypatch.setattr("debiaspl.__main__.leave_current_folder", lambda: None)
+    monkeypatch.setattr("debiaspl._processes.leave_current_folder", lambda: None)
     with pytest.raises(SystemExit) as ended:
         debiaspl.__main__.main()
     return ended.value.code

@@ -34,7 +34,7 @@ function photoCards({ checked, recall, models, why }, used) {
       "The model in use",
       paragraph(el("b", {}, used.name), `. ${why}`),
       models.length > 1
-        ? el("div", { class: "scroll" }, dataTable("All models that were compared, on the same labels", [{ name: "model learned from", text: true, wrap: true }, { name: "right", write: write.text }, { name: "share", write: write.share }, { name: "in use", text: true }], models.map((one) => [one.name, `${one.right} of ${one.checked}`, one.right / one.checked, one.used ? "yes" : ""])))
+        ? el("div", { class: "scroll" }, dataTable("All models that were compared, on the same labels", [{ name: "model learned from", text: true, wrap: true }, { name: "in use", text: true }, { name: "right", write: write.text }, { name: "share", write: write.share }], models.map((one) => [one.name, one.used ? "yes" : "", `${one.right} of ${one.checked}`, one.right / one.checked])))
         : null,
     ),
   ];
@@ -62,7 +62,7 @@ function unsureSection({ unsure, pictures }) {
   if (!unsure.length) return null;
   const shown = unsure.map((one) => photo(one, pictures, `'${one.predicted}'?`, `${write.share(one.confidence)} sure`));
   const title = unsure[0].confidence < SURE ? "Likely mistakes" : "Photos to look at";
-  return section("unsure", title, paragraph("The photos without a label that the model is least sure of."), el("ul", { class: "images" }, shown));
+  return section("unsure", title, paragraph("The photos without a label that the model is least sure of. How sure it is, is its own estimate, and often too high."), el("ul", { class: "images" }, shown));
 }
 
 function photo({ name }, pictures, first, second) {
@@ -78,6 +78,6 @@ function nextSection({ next, commands }) {
     next.length ? paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), ".") : paragraph("No checked label is wrong. More labels would show more exactly how good the model is."),
     command("Label the photos that help most, in the browser:", commands.label),
     command("Or write a list of them:", commands.next),
-    command("Sort other photos with this model:", commands.predict),
+    command("Predict the class of other photos:", commands.predict),
   );
 }

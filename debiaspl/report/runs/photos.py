@@ -17,7 +17,7 @@ from debiaspl.files import unguarded
 from debiaspl.report.confusion import Cells
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
-from debiaspl.report.runs.methods import method_name
+from debiaspl.report.runs.methods import flat, method_name
 from debiaspl.report.runs.record import RunRecord, read_run
 
 SUPERVISED = "supervised"
@@ -198,9 +198,15 @@ def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
 
 
 def _commands(run: RunRecord) -> dict[str, str]:
-    photos, folder = str(run.recipe["data"]), str(run.folder)
+    photos, folder, settings = str(run.recipe["data"]), str(run.folder), flat(run.recipe)
+    # Further labels go where the others are.
+    table = settings.get("protocol.table")
+    more = ["--out", str(table)] if table else []
+    for role in ("file", "label"):
+        if name := settings.get(f"protocol.{role}_column"):
+            more += ["--column", f"{role}={name}"]
     return {
-        "label": shlex.join(["debiaspl", "label", photos, "--run", folder]),
+        "label": shlex.join(["debiaspl", "label", photos, "--run", folder, *more]),
         "next": shlex.join(["debiaspl", "next", folder, photos, "--out", "next.csv"]),
         "predict": f"{shlex.join(['debiaspl', 'predict', folder])} PHOTOS",
     }
