@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from debiaspl._chance import mcnemar, wilson
+from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.given import fold_of
 from debiaspl.features.fit import FeatureTable, fit_recipe
-from debiaspl.training.evaluate import recall_of
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"
@@ -25,8 +25,8 @@ class Candidate:
     """One of the models that learned from the same labels, as it was checked."""
 
     name: str
-    confusion: list[list[int]]
-    """Of the checked labels. Rows: true class. Columns: predicted class."""
+    confusion: Cells
+    """Of the checked labels."""
     right_files: frozenset[str]
     """Which of them it predicts right."""
     mistakes: tuple[tuple[str, int, int], ...] = ()
@@ -37,16 +37,16 @@ class Candidate:
     @property
     def right(self) -> int:
         """Checked labels that it predicts right."""
-        return sum(row[number] for number, row in enumerate(self.confusion))
+        return int(self.confusion.right.sum())
 
     @property
     def checked(self) -> int:
-        return sum(map(sum, self.confusion))
+        return self.confusion.images
 
     @property
     def recall(self) -> list[float | None]:
         """Recall of each class; None without a checked label."""
-        return recall_of(self.confusion)
+        return self.confusion.recall
 
     @property
     def worst_recall(self) -> float:
@@ -121,7 +121,7 @@ def crosscheck(
         for name, recipe in recipes.items():
             own = begin if recipe.first_classifier == "text" else None
             fitted = fit_recipe(recipe, table, known, classes, ids, hints, own)
-            predicted[name][held_out] = fitted.row_probabilities(table)[held_out].argmax(-1)
+            predicted[name][held_out] = fitted.predict_rows(table)[1][held_out]
     checked = (fold >= 0).nonzero().flatten()
     return [compared(name, predicted[name], labels, checked, len(classes), ids) for name in recipes]
 
@@ -130,9 +130,8 @@ def compared(
     name: str, predicted: Tensor, labels: Tensor, checked: Tensor, num_classes: int, ids: Sequence[str]
 ) -> Candidate:
     """A model by its predictions of the rows ``checked``."""
-    size, places = num_classes, checked.tolist()
     true, said = labels[checked], predicted[checked]
-    confusion = torch.bincount(true * size + said, minlength=size**2).reshape(size, size).tolist()
-    pairs = [(ids[row], *pair) for row, *pair in zip(places, true.tolist(), said.tolist(), strict=True)]
+    confusion = Cells.of(true, said, num_classes)
+    pairs = [(ids[row], *pair) for row, *pair in zip(checked.tolist(), true.tolist(), said.tolist(), strict=True)]
     right = frozenset(file for file, one, other in pairs if one == other)
     return Candidate(name, confusion, right, tuple(pair for pair in pairs if pair[1] != pair[2]))

@@ -138,10 +138,11 @@ class Fitted:
         return probabilities
 
     @torch.no_grad()
-    def row_probabilities(self, table: FeatureTable) -> Tensor:
-        """Class probabilities of the rows of its table, which are scaled already."""
-        probabilities: Tensor = self.network.head(table.rows.cpu()).softmax(-1)
-        return probabilities
+    def predict_rows(self, table: FeatureTable) -> tuple[Tensor, Tensor]:
+        """Confidence and class of every row of its table, which are scaled already; in parts, as there may be many
+        classes."""
+        parts = [self.network.head(part.cpu()).softmax(-1).max(-1) for part in torch.split(table.rows, CHUNK)]
+        return torch.cat([part.values for part in parts]), torch.cat([part.indices for part in parts])
 
 
 def fit(

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from debiaspl._confusion import Cells
 from debiaspl.data import GivenLabels
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.feature_folder import FEATURES
@@ -54,7 +55,7 @@ def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[
         return candidates, chosen, fit(chosen.name)
     fits = {name: fit(name) for name in recipes}
     known = (images.labels >= 0).nonzero().flatten()
-    predicted = {name: fitted.row_probabilities(table).argmax(-1) for name, fitted in fits.items()}
+    predicted = {name: fitted.predict_rows(table)[1] for name, fitted in fits.items()}
     candidates = [
         compared(name, label, images.labels, known, images.num_classes, images.ids) for name, label in predicted.items()
     ]
@@ -80,7 +81,7 @@ def _ending(
             "candidates": [
                 {
                     "name": one.name,
-                    "confusion": one.confusion,
+                    "confusion": one.confusion.to_json(),
                     "chosen": one is chosen,
                     "right": sorted(one.right_files),
                 }
@@ -97,6 +98,10 @@ def _ending(
 def outcome_of(results: dict[str, Any]) -> Outcome:
     """The outcome of a run that has ended, from its results."""
     told = results["check"]
-    candidates = tuple(Candidate(one["name"], one["confusion"], frozenset(one["right"])) for one in told["candidates"])
+    size = len(results["recall"])
+    candidates = tuple(
+        Candidate(one["name"], Cells.from_json(one["confusion"], size), frozenset(one["right"]))
+        for one in told["candidates"]
+    )
     chosen = next(one for one, said in zip(candidates, told["candidates"], strict=True) if said["chosen"])
     return Outcome(candidates, Check(told["folds"], True, told["labels"]), chosen, results)

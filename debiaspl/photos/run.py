@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
 from debiaspl.features.crosscheck import Candidate, choose
@@ -59,7 +60,7 @@ def train_networks(
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
     candidates = tuple(
-        Candidate(method_of(one), result["confusion"], frozenset(result["check"].get("right", ())), folder=folder)
+        Candidate(method_of(one), _confusion(result), frozenset(result["check"].get("right", ())), folder=folder)
         for (folder, one), result in zip(methods.items(), results, strict=True)
     )
     chosen = choose(candidates, check.folds > 0)
@@ -169,6 +170,10 @@ def _with_fold(recipe: Recipe, folds: int, fold: int) -> Recipe:
     return replace(recipe, protocol=Choice(recipe.protocol.name, settings))
 
 
+def _confusion(results: dict[str, Any]) -> Cells:
+    return Cells.from_json(results["confusion"], len(results["recall"]))
+
+
 def _end_of_fold(predict: Predict, task: Task) -> Ending:
     """The usual results, and which labels were predicted right, to compare models label by label."""
     found, usual = predict(task.test), on_the_test_set(predict, task)
@@ -188,7 +193,7 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     predicted = torch.bincount(found.label, minlength=labeled.num_classes).tolist()
     right: list[str] = []
     if parts:
-        confusion = torch.tensor([part["confusion"] for part in parts]).sum(0).tolist()
+        confusion = Cells.sum([_confusion(part) for part in parts])
         how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"
         right = sorted(name for part in parts for name in part["check"]["right"])
     elif check.folds:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from debiaspl._chance import wilson
+from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.report.confusion import Cells
 
 HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")
 MOST_PAIRS = 5
@@ -39,7 +39,7 @@ class FolderEvaluation:
 
     @property
     def images(self) -> int:
-        return int(self.cells.count.sum())
+        return self.cells.images
 
     @property
     def right(self) -> int:
@@ -62,7 +62,7 @@ class FolderEvaluation:
                 name: {"right": right, "images": images, "predicted": predicted, "recall": recall.get(name)}
                 for name, right, images, predicted in zip(self.classes, *columns, strict=True)
             },
-            "confusion": cells.dense().tolist(),
+            "confusion": cells.to_json(),
             "mistakes": [{"true": true, "predicted": taken, "images": count} for true, taken, count in self.pairs()],
             "without_label": self.without_label,
             "trained_with_left_out": self.trained_with,

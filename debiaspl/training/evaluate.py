@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from debiaspl._confusion import Cells
 from debiaspl.data import ImageSet
 from debiaspl.data.csv_text import csv_line
 from debiaspl.debias import ranks
@@ -31,12 +32,8 @@ class Evaluation:
         return float((self.label == self.images.truth.cpu()).double().mean())
 
     @property
-    def confusion(self) -> list[list[int]]:
-        """Rows: true class. Columns: predicted class."""
-        classes = self.images.num_classes
-        cells = self.images.truth.cpu() * classes + self.label
-        counts: list[list[int]] = torch.bincount(cells, minlength=classes**2).reshape(classes, classes).tolist()
-        return counts
+    def confusion(self) -> Cells:
+        return Cells.of(self.images.truth.cpu(), self.label, self.images.num_classes)
 
     def to_csv(self) -> str:
         """``file_name,label,confidence,truth``, one line per image."""
@@ -46,11 +43,6 @@ class Evaluation:
         for name, label, confidence, truth in zip(*columns, strict=True):
             lines.append(csv_line([name, names[label], f"{confidence:.6f}", names[truth]]))
         return "".join(lines)
-
-
-def recall_of(confusion: list[list[int]]) -> list[float | None]:
-    """Recall of each class: the share of its images that are predicted correctly; None without images."""
-    return [row[number] / sum(row) if sum(row) else None for number, row in enumerate(confusion)]
 
 
 def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:

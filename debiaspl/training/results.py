@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
+from debiaspl._confusion import Cells
 from debiaspl._shares import almost_none, distance, ratio
 from debiaspl._version import __version__
 from debiaspl.data import ImageSet, Task
-from debiaspl.training.evaluate import Evaluation, recall_of
+from debiaspl.training.evaluate import Evaluation
 from debiaspl.training.health import health_results
 from debiaspl.training.monitor import true_counts
 from debiaspl.training.recipe import Recipe
@@ -25,8 +26,8 @@ Predict = Callable[[Any], Evaluation]
 class Ending:
     """The results of a run, in addition to its weights."""
 
-    confusion: list[list[int]]
-    """Rows: true class. Columns: predicted class. All other numbers follow from it; empty without labels."""
+    confusion: Cells | None
+    """All other numbers follow from it; None without labels."""
     evaluated: str
     """Which model was measured, and on what, as text."""
     predictions: str | None
@@ -38,7 +39,7 @@ class Ending:
 
     @property
     def images(self) -> int:
-        return sum(map(sum, self.confusion))
+        return 0 if self.confusion is None else self.confusion.images
 
 
 End = Callable[[Predict, Task], Ending]
@@ -53,20 +54,20 @@ def on_the_test_set(predict: Predict, task: Task) -> Ending:
     return Ending(found.confusion, text, found.to_csv(), frozenset(found.skipped), more)
 
 
-WITHOUT_LABELS = Ending([], "nothing: features were learned without labels, and no image has one", None)
+WITHOUT_LABELS = Ending(None, "nothing: features were learned without labels, and no image has one", None)
 
 
 def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], unlabeled: int) -> dict[str, Any]:
     """What the results of every run say: what was computed, and how the model was measured. ``labels`` are those per
     class that it was trained with; without labels nothing is measured."""
     numbers: dict[str, Any] = {}
-    if ending.confusion:
-        recall = recall_of(ending.confusion)
+    if ending.confusion is not None:
+        recall = ending.confusion.recall
         numbers = {
-            "accuracy": sum(row[number] for number, row in enumerate(ending.confusion)) / ending.images,
+            "accuracy": int(ending.confusion.right.sum()) / ending.images,
             "recall": recall,
             "worst_recall": min(share for share in recall if share is not None),
-            "confusion": ending.confusion,
+            "confusion": ending.confusion.to_json(),
         }
     return {
         "recipe": recipe.to_json(),

@@ -31,7 +31,7 @@ _FACTS: dict[str, Any] = {
     "files": dict,
 }
 """Entries of a checkpoint, in addition to its tensors."""
-_RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list, "test": int}
+_RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list | dict, "test": int}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from debiaspl._confusion import Cells
 from debiaspl.features import FeatureTable
 from debiaspl.features.crosscheck import Candidate, choose, crosscheck, paired
 from debiaspl.features.fit import LINEAR, fit_recipe
@@ -11,7 +12,7 @@ from tests.training.clusters import clusters
 
 
 def candidate(name: str, right: set[str], total: int = 40) -> Candidate:
-    return Candidate(name, [[len(right), total - len(right)], [0, 0]], frozenset(right))
+    return Candidate(name, Cells.of_dense([[len(right), total - len(right)], [0, 0]]), frozenset(right))
 
 
 def names(count: int) -> set[str]:
@@ -40,11 +41,11 @@ def test_each_label_is_predicted_by_a_model_that_did_not_learn_from_it():
     recipe = with_method(LINEAR, "supervised").changed(steps=30)
     one, same = crosscheck({"one": recipe, "same": recipe}, table, labels, classes, ids, folds=3)
     assert one.right_files == same.right_files
-    assert (one.checked, one.recall[2], [sum(row) for row in one.confusion]) == (12, None, [6, 6, 0])
+    assert (one.checked, one.recall[2], one.confusion.of_true.tolist()) == (12, None, [6, 6, 0])
     flipped = labels.clone()
     place = int((labels >= 0).nonzero()[0])
     flipped[place] = 1 - labels[place]
     (wrong,) = crosscheck({"one": recipe}, table, flipped, classes, ids, folds=3)
     assert wrong.checked == 12
     assert (str(place), 1, 0) in wrong.mistakes
-    assert fit_recipe(recipe, table, labels, classes).row_probabilities(table).shape == (180, 3)
+    assert fit_recipe(recipe, table, labels, classes).predict_rows(table)[0].shape == (180,)

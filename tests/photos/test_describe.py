@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from debiaspl._confusion import Cells
 from debiaspl.features.crosscheck import Candidate, choose
 from debiaspl.photos.check import Check, Outcome
 from debiaspl.photos.describe import caption, handed_out, verdict
@@ -11,7 +12,7 @@ from debiaspl.photos.duration import in_words
 
 
 def candidate(name, right, folder="", total=40):
-    return Candidate(name, [[len(right), total - len(right)], [0, 0]], frozenset(right), folder=folder)
+    return Candidate(name, Cells.of_dense([[len(right), total - len(right)], [0, 0]]), frozenset(right), folder=folder)
 
 
 def photos(first, last):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from debiaspl._confusion import Cells
 from debiaspl.recipes import RECIPES
 from debiaspl.report.findings.runs import _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs import RunRecord
@@ -36,7 +37,7 @@ def test_what_to_do_about_pseudo_labels():
     [([[0, 5], [1, 4]], "0 of 5"), ([[4, 1], [0, 5]], "4 of 5"), ([[0, 80], [0, 80]], "0 %")],
 )
 def test_a_few_labels_are_counted_and_not_told_as_a_share(confusion, words):
-    fact = _worst(SimpleNamespace(title="m", ended=lambda: [{"confusion": confusion}]), ["a", "b"]).fact
+    fact = _worst(SimpleNamespace(title="m", ended=lambda: [{}], cells=Cells.of_dense(confusion)), ["a", "b"]).fact
     assert fact.startswith("'a'")
     assert words in fact
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from debiaspl._confusion import Cells
 from debiaspl.features.crosscheck import Candidate
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.check import against_labels, decide, is_clear
@@ -56,7 +57,7 @@ def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(w
 
 def candidate(name: str, marks: str) -> Candidate:
     right = frozenset(str(place) for place, mark in enumerate(marks) if mark == "1")
-    return Candidate(name, [[len(right), len(marks) - len(right)], [0, 0]], right)
+    return Candidate(name, Cells.of_dense([[len(right), len(marks) - len(right)], [0, 0]]), right)
 
 
 @pytest.mark.parametrize(

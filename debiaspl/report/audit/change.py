@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl._confusion import Cells
 from debiaspl.predictions import Predictions, Scores
 from debiaspl.report.audit.measures import Shares, shares_of
-from debiaspl.report.confusion import Cells
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,6 @@ from debiaspl.report.audit.measures import (
     calibration,
     shares_of,
 )
-from debiaspl.report.confusion import MOST_CLASSES
 
 STRENGTH = 0.5
 ENOUGH, ENOUGH_PER_CLASS = 100, 10
@@ -74,15 +73,13 @@ class Audit:
         return numbers
 
     def _truth(self, found: Agreement) -> dict[str, Any]:
-        small = len(self.classes) <= MOST_CLASSES
         return {
             "truth_known": found.known,
             "accuracy": found.accuracy,
             "accuracy_interval": list(found.interval),
             "precision": self._by_class(found.precision),
             "recall": self._by_class(found.recall),
-            # A matrix of more classes would be gigabytes of text.
-            "confusion": found.cells.dense().tolist() if small else None,
+            "confusion": found.cells.to_json(),
         }
 
     def _debiased(self, found: Change) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import numpy as np
 
 from debiaspl._chance import LEVEL, Finding, told
 from debiaspl._shares import EVEN
-from debiaspl.report.confusion import Cells
 from debiaspl.report.intervals import MIN_PAIRS
 from debiaspl.report.over_seeds import in_brackets
 from debiaspl.report.runs.fairness import differences
@@ -139,8 +138,7 @@ def _off(method: Method) -> str:
 
 
 def _worst(best: Method, names: list[str]) -> Finding:
-    matrix = np.sum([one["confusion"] for one in best.ended()], 0)
-    cells = Cells.of_dense(matrix.tolist())
+    cells = best.cells
     recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), np.inf)
     worst = int(recall.argmin())
     right, total = int(cells.right[worst]), int(cells.of_true[worst])
@@ -149,13 +147,13 @@ def _worst(best: Method, names: list[str]) -> Finding:
         checked = any("check" in one for one in best.ended())
         share = f"{right} of {total} {'labels' if checked else 'images'}"
     fact = f"'{names[worst]}' is recognised least by {best.title}: {share}"
-    row = matrix[worst].copy()
-    row[worst] = 0
-    if not row.any():
+    wrong = cells.mistakes()
+    of_worst = np.flatnonzero(wrong.true == worst)
+    if not len(of_worst):
         return Finding(f"{fact}.", "Nothing to do here.", "recall")
-    taken = int(row.argmax())
+    taken, often = (int(column[of_worst[0]]) for column in (wrong.predicted, wrong.count))
     return Finding(
-        f"{fact}; {_taken(int(row[taken]), total)} taken for '{names[taken]}'.",
+        f"{fact}; {_taken(often, total)} taken for '{names[taken]}'.",
         f"Label a few images of '{names[worst]}' and '{names[taken]}'.",
         "confusion",
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from debiaspl._chance import wilson
+from debiaspl._confusion import Cells
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import STARTS
 from debiaspl.report.over_seeds import paired_test, summary
@@ -42,6 +43,11 @@ class Method:
     def ended(self) -> list[Mapping[str, Any]]:
         """Results of the runs that have ended and were measured; those without labels were not."""
         return [run.results for run in self.runs if run.results is not None and "accuracy" in run.results]
+
+    @property
+    def cells(self) -> Cells:
+        """The confusion matrix over its seeds."""
+        return Cells.sum([Cells.from_json(one["confusion"], len(one["recall"])) for one in self.ended()])
 
     def accuracy(self) -> dict[str, Any] | None:
         """Mean over seeds; its spread for several, and Wilson's interval for one."""

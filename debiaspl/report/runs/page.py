@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from debiaspl._confusion import Cells
 from debiaspl._shares import pseudo_measures
 from debiaspl.files import write_text
-from debiaspl.report.confusion import MOST_CLASSES, Cells, confusion_order, matrix_of
+from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
 from debiaspl.report.pages import build_page, rounded, short_name
 from debiaspl.report.pictures import images_in
 from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
@@ -158,15 +157,11 @@ def _shares(distance: float | None, almost_none: float | None, reference: str | 
 
 def _confusions(ended: Sequence[Method]) -> dict[str, Any]:
     """One matrix a method, over its seeds, all in one order of classes."""
-    sums = {method.title: np.sum([one["confusion"] for one in method.ended()], 0) for method in ended}
-    if not sums or len(next(iter(sums.values()))) > MOST_CLASSES:
+    sums = {method.title: method.cells for method in ended}
+    if not sums or next(iter(sums.values())).classes > MOST_CLASSES:
         return {"confusions": [], "order": []}
-    everything = Cells.of_dense(np.sum(list(sums.values()), 0).tolist())
-    drawn = [
-        {"title": title, "matrix": matrix_of(Cells.of_dense(matrix.tolist()), MOST_CELLS)}
-        for title, matrix in sums.items()
-    ]
-    return {"confusions": drawn, "order": confusion_order(everything)}
+    drawn = [{"title": title, "matrix": matrix_of(cells, MOST_CELLS)} for title, cells in sums.items()]
+    return {"confusions": drawn, "order": confusion_order(Cells.sum(list(sums.values())))}
 
 
 def _settings(methods: Sequence[Method]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from debiaspl._chance import wilson
+from debiaspl._confusion import Cells
 from debiaspl.data import DataError
 from debiaspl.data.csv_text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.files import unguarded
-from debiaspl.report.confusion import Cells
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
 from debiaspl.report.runs.methods import flat, method_name
@@ -38,15 +38,11 @@ class Model:
     """One of the models that were compared on the checked labels."""
 
     name: str
-    confusion: list[list[int]]
+    cells: Cells
     used: bool
 
-    @property
-    def cells(self) -> Cells:
-        return Cells.of_dense(self.confusion)
-
     def to_json(self) -> dict[str, Any]:
-        right, checked = int(self.cells.right.sum()), int(self.cells.count.sum())
+        right, checked = int(self.cells.right.sum()), self.cells.images
         shown = {"name": IN_WORDS.get(self.name, self.name), "right": right, "checked": checked, "used": self.used}
         return shown | {"interval": list(wilson(right, checked))}
 
@@ -94,28 +90,29 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
 def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
     """By the results of this run; or each by those of its own run."""
     told = check.get("candidates")
-    size = len((run.results or {})["confusion"])
-    if isinstance(told, list) and told and all(_is_candidate(one, size) for one in told):
-        return [Model(str(one["name"]), one["confusion"], one.get("chosen") is True) for one in told]
+    size = len((run.results or {})["recall"])
+    candidates = [
+        Model(str(one["name"]), cells, one.get("chosen") is True)
+        for one in (told if isinstance(told, list) else ())
+        if isinstance(one, dict) and "name" in one and (cells := _cells(one.get("confusion"), size))
+    ]
+    if candidates and len(candidates) == len(told or ()):
+        return candidates
     runs, chosen = compared_runs(run), chosen_folder(run.folder)
     names = [*(one.name for one in runs[:-1]), method_name(run.recipe)]
     pairs = [
         (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
     ]
-    return [Model(name, confusion, used) for name, used, confusion in pairs if _has_size(confusion, size)]
+    return [Model(name, cells, used) for name, used, confusion in pairs if (cells := _cells(confusion, size))]
 
 
-def _is_candidate(one: Any, size: int) -> bool:
-    return isinstance(one, dict) and _has_size(one.get("confusion"), size)
-
-
-def _has_size(confusion: Any, size: int) -> bool:
-    """Whether it is a square of counts with this many classes. Runs are untrusted."""
+def _cells(confusion: Any, size: int) -> Cells | None:
+    """None unless they are counts of this many classes, not all 0. Runs are untrusted."""
     try:
-        counts = np.asarray(confusion)
+        cells = Cells.from_json(confusion, size)
     except ValueError:
-        return False
-    return counts.shape == (size, size) and counts.dtype.kind == "i" and bool((counts >= 0).all()) and counts.sum() > 0
+        return None
+    return cells if cells.images else None
 
 
 def _predictions(folder: Path) -> list[tuple[str, str, float]]:

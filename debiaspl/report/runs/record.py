@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from debiaspl._confusion import Cells
 from debiaspl.files import parse_json
 from debiaspl.predictions.read import classes_of_run
 from debiaspl.training import Run, RunError
@@ -166,8 +167,7 @@ def _check_results(results: Any) -> None:
     recall, confusion = results.get("recall"), results.get("confusion")
     shares = isinstance(recall, list) and recall and all(value is None or _is_share(value) for value in recall)
     _expect(shares, "'recall' is not a list with a number for each class")
-    square = isinstance(confusion, list) and [len(row) if _is_counts(row) else 0 for row in confusion]
-    _expect(square == [len(recall)] * len(recall), "'confusion' is not a square of numbers with a row per class")
+    Cells.from_json(confusion, len(recall))
     for name in ("pseudo_labels", "true_counts"):
         counts = results.get(name)
         good = counts is None or (_is_counts(counts) and len(counts) == len(recall) and any(counts))
