@@ -127,9 +127,23 @@ def print_table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(table)
 
 
+def _minutely(unit: str) -> Callable[[str, int, int | None], None]:
+    from debiaspl.training.log import ProgressLine
+
+    lines: dict[tuple[str, int], ProgressLine] = {}
+
+    def show(what: str, done: int, total: int | None) -> None:
+        if total is not None:
+            line = lines.setdefault((what, total), ProgressLine(what, done, total, unit=unit))
+            line.show(done, {"losses": {}})
+
+    return show
+
+
 @contextmanager
 def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A progress bar on a terminal, nothing elsewhere. Call it with a description, the amount done and the total.
+    """A progress bar on a terminal, a line a minute elsewhere. Call it with a description, the amount done and the
+    total.
 
     ``unit`` is ``bytes``, or a word for what is counted. The bar is shown from the first call on and disappears when
     all is done: a run that trains afterwards shows a line of its own. A new description has its own remaining time.
@@ -139,7 +153,7 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda what, done, total: None
+        yield _minutely(unit)
         return
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     columns = TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn()

@@ -107,6 +107,8 @@ class RunningPrior(Correction):
         return safe_log(self.prior)
 
     def check(self, logits: Tensor, name: str) -> None:
+        if not isinstance(logits, Tensor):
+            raise TypeError(f"{name} is a {type(logits).__name__}, expected a tensor: torch.as_tensor({name}).")
         if not logits.is_floating_point():
             raise TypeError(f"{name} has dtype {logits.dtype}, expected floating-point logits, not labels or counts.")
         if logits.ndim < 2 or logits.shape[-1] != self.num_classes:

@@ -115,6 +115,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from rows with and without labels; y is -1 for rows without a label."""
+        if np.ndim(X) == 1 and np.ndim(y) > 1:
+            raise ValueError("X has one dimension and y several, which looks swapped: fit(X, y).")
         rows = self._rows(X, reset=True)
         labels = Labels.of(y)
         check_consistent_length(rows, labels.codes)

@@ -3,6 +3,7 @@
 import re
 import shutil
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
-from debiaspl.features.crosscheck import Candidate, choose
+from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.evaluate import Evaluation
@@ -52,10 +53,12 @@ def train_networks(
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     methods = {("" if one is recipe else name): one for name, one in methods_to_compare(recipe, frozen=False).items()}
-    numbered = _Numbered(count_runs(recipe, check), "" if start is None else "2 of 2: ")
+    copies = count_runs(recipe, check) // len(methods)
+    numbered = _Numbered([one for one in methods.values() for _ in range(copies)], "" if start is None else "2 of 2: ")
     try:
         if start is not None and ended is None:
-            train_as(replace(options, part="1 of 2: learning features"), start, out / START, images)
+            told = replace(options, part="1 of 2: learning features", after=numbered.left / _images_a_step(start))
+            train_as(told, start, out / START, images)
         results = [_trained(one, out, options, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
@@ -79,16 +82,25 @@ def count_runs(recipe: Recipe, check: Check) -> int:
 
 
 class _Numbered:
-    """Counts the runs for the progress line."""
+    """Counts the runs for the progress line, and the images that are left for them."""
 
-    def __init__(self, total: int, before: str = "") -> None:
-        self.total, self.before, self.begun = total, before, 0
+    def __init__(self, runs: Sequence[Recipe], before: str = "") -> None:
+        self.total, self.before, self.begun = len(runs), before, 0
+        self.left = sum(one.steps * _images_a_step(one) for one in runs)
 
-    def next(self, recipe: Recipe, fold: str = "") -> str:
+    def next(self, options: RunOptions, recipe: Recipe, fold: str = "") -> RunOptions:
         self.begun += 1
+        self.left -= recipe.steps * _images_a_step(recipe)
         method = method_of(recipe)
         told = f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
-        return f"{self.before}{told or method}" if self.before else told
+        part = f"{self.before}{told or method}" if self.before else told
+        return replace(options, part=part, after=self.left / _images_a_step(recipe))
+
+
+def _images_a_step(recipe: Recipe) -> int:
+    """Views of images in a step, by which runs of several methods share the remaining time."""
+    unlabeled = 0 if recipe.algorithm.name == SUPERVISED else 2 * recipe.unlabeled_batch
+    return max(recipe.labeled_batch + unlabeled, 1)
 
 
 def _trained(
@@ -105,13 +117,13 @@ def _trained(
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / fold_name(recipe, fold)
         part = _with_fold(recipe, check.folds, fold)
-        told = replace(options, part=numbered.next(recipe, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
+        told = replace(numbered.next(options, part, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
         parts.append(train_as(told, part, below, images))
         _check_labels(parts[-1], part, images, out)
         # The models of folds are not needed, and may be large.
         (below / "model.safetensors").unlink(missing_ok=True)
         shutil.rmtree(below / "checkpoint", ignore_errors=True)
-    last = replace(options, end=partial(_end, check, parts), part=numbered.next(recipe))
+    last = replace(numbered.next(options, recipe), end=partial(_end, check, parts))
     return train_as(last, recipe, out / folder, images)
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _logger = logging.getLogger("debiaspl")
+MINUTE = 60.0
+DUMB = ("dumb", "unknown")
+"""Values of TERM of terminals that cannot overwrite a line."""
 
 
 def parse_log(text: str, path: Path) -> list[dict[str, Any]]:
@@ -104,7 +107,7 @@ class NoLog(Log):
 @dataclass
 class ProgressLine:
     """Shows step, losses, share of kept labels, distance of the prior from the true shares, state of the features and
-    remaining time, on one line of a terminal. Without a terminal it only prints warnings."""
+    remaining time, on one line of a terminal. Elsewhere it prints a line a minute."""
 
     name: str
     first_step: int
@@ -112,17 +115,21 @@ class ProgressLine:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     unit: str = "step"
     part: str = ""
-    """Which of several runs the remaining time refers to: ``run 2 of 8``."""
+    """Which of several runs this is: ``run 2 of 8``."""
+    after: float = 0.0
+    """What the remaining time includes after this run, in its steps."""
     shown: bool = True
     """If not, only warnings are printed, for one of several processes that share a terminal."""
     _started: float = field(default_factory=time.monotonic, init=False)
+    _printed: float = field(default_factory=time.monotonic, init=False)
+    """When the last line was printed without a terminal."""
     _health: list[str] = field(default_factory=list, init=False)
     """The latest measurement, until the next one."""
     _console: "Console | None" = field(default=None, init=False)
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
         elapsed = time.monotonic() - self._started
-        left = elapsed / max(step - self.first_step, 1) * (self.steps - step)
+        left = elapsed / max(step - self.first_step, 1) * (self.steps - step + self.after)
         parts = [f"{self.name} {self.unit} {step:,}/{self.steps:,}"]
         parts += [f"{name} {value:.3f}" for name, value in record["losses"].items()]
         if "kept" in record:
@@ -135,7 +142,7 @@ class ProgressLine:
         parts += self._health
         if "warning" in record:
             self.tell(f"warning: {self.name}, step {step:,}: {record['warning']['fact']} {record['warning']['todo']}")
-        parts.append(f"{_clock(left)} left" + (f" of {self.part}" if self.part else ""))
+        parts.append(f"{_clock(left)} left" + (f", {self.part}" if self.part else ""))
         self.say(*parts)
 
     def tell(self, line: str) -> None:
@@ -148,7 +155,12 @@ class ProgressLine:
         """Show these parts on one line. If they do not fit, parts are dropped from the second last on: the last one
         shows the position in the whole. There is room left for ``^C``, which a terminal adds when it is typed: on a
         full line it would begin another one, and this one would stay."""
-        if not self.shown or not self.stream.isatty():
+        if not self.shown:
+            return
+        if not self.stream.isatty() or os.environ.get("TERM") in DUMB:
+            if time.monotonic() - self._printed >= MINUTE:
+                self._printed = time.monotonic()
+                self.tell("  ".join(parts))
             return
         from rich.cells import cell_len
         from rich.console import Console
@@ -165,7 +177,7 @@ class ProgressLine:
         from rich.segment import ControlType
         from rich.text import Text
 
-        if self._console is not None and not self._console.is_dumb_terminal:
+        if self._console is not None:
             self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 0)))
             self._console.print(Text(printable(text)), end="", no_wrap=True, overflow="crop")
 

@@ -51,6 +51,8 @@ class RunOptions:
     """How the finished run is measured."""
     part: str = ""
     """For the progress line, if this is one of several runs: ``run 2 of 8``."""
+    after: float = 0.0
+    """For the remaining time: what comes after this run, in its steps."""
     on_log: OnLog | None = None
     """Called with each record that is written to log.jsonl, by the first rank."""
     tensorboard: bool = False
@@ -155,6 +157,7 @@ def _train(
     # Files are only read by new runs: later, some machines may no longer have them.
     _check_alike(origin if saved is not None else {**origin, **files}, group)
     number, seconds_before, log_length = 0, 0.0, 0
+    lost = group.first and saved is None and run.log_path.exists()
     if saved is not None:
         begun = saved.facts["files"]
         _check_origin(saved, origin, run)
@@ -184,11 +187,15 @@ def _train(
 
     with (
         Log(run.log_path, log_length) if group.first else NoLog() as log,
-        ProgressLine(recipe.name, number, recipe.steps, part=options.part, shown=options.shown) as progress,
+        ProgressLine(
+            recipe.name, number, recipe.steps, part=options.part, after=options.after, shown=options.shown
+        ) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         group.watched(stop_requested),
         event_files(run.folder, number) if options.tensorboard and group.first else nullcontext() as write_events,
     ):
+        if lost:
+            progress.tell(f"{run.folder} was stopped before its first checkpoint, so it starts again at step 0.")
         health = Health(step, group, log.records)
         if number == 0 and health.due(0):
             record = {"step": 0, "losses": {}}

@@ -88,7 +88,7 @@ def test_a_progress_line_leaves_room_for_what_a_stop_prints(monkeypatch):
     line.show(800, {"losses": {"labeled": 0.001, "unlabeled": 0.01}})
     last = re.sub(r"\x1b\[[\d;]*[A-Za-z]", "", shown.getvalue()).split("\r")[-1]
     assert cell_len(f"{last}^C") < 50
-    assert last.endswith("left of run 4 of 9")
+    assert last.endswith("left, run 4 of 9")
 
 
 def test_one_of_several_processes_shows_no_progress_line_but_its_warnings():

@@ -152,6 +152,11 @@ def test_labels_instead_of_logits_teach():
         Debiaser(3)(torch.zeros(4, 3, dtype=torch.int64))
 
 
+def test_arrays_instead_of_tensors_teach():
+    with pytest.raises(TypeError, match="ndarray"):
+        Debiaser(3)(torch.zeros(4, 3).numpy())
+
+
 def test_probabilities_are_not_taken_for_logits():
     logits = torch.randn(6, 4)
     with pytest.raises(ValueError, match="softmax"):

@@ -219,6 +219,7 @@ BAD = {
         {},
         r"Channels come last: X.transpose\(0, 2, 3, 1\)",
     ),
+    "swapped": (lambda x, y: (y, x), {}, "swapped"),
     "five dimensions": (lambda x, y: (np.zeros((150, 2, 2, 2, 3)), y), {}, "expected features"),
     "linear for images": (lambda x, y: (np.zeros((150, 8, 8)), y), {"network": "linear"}, "'small' or a wide ResNet"),
     "device": (lambda x, y: (x, y), {"device": "gpu"}, "device is 'gpu', expected"),

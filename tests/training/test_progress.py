@@ -31,15 +31,15 @@ def terminal(columns, monkeypatch):
         (
             200,
             "digits",
-            "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left of 2",
+            "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left, 2",
         ),
-        (80, "digits", "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of 2"),
-        (30, "digits", "0:00 left of 2"),
-        (10, "digits", "0:00 left "),
-        (0, "digits", "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left of 2"),
-        (40, "鳥の写真", "鳥の写真 step 300/600  0:00 left of 2"),
-        (39, "鳥の写真", "0:00 left of 2"),
-        (50, "[red]b[/] :owl:", "[red]b[/] :owl: step 300/600  0:00 left of 2"),
+        (80, "digits", "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left, 2"),
+        (30, "digits", "0:00 left, 2"),
+        (10, "digits", "0:00 left,"),
+        (0, "digits", "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left, 2"),
+        (40, "鳥の写真", "鳥の写真 step 300/600  0:00 left, 2"),
+        (37, "鳥の写真", "0:00 left, 2"),
+        (50, "[red]b[/] :owl:", "[red]b[/] :owl: step 300/600  0:00 left, 2"),
     ],
 )
 def test_it_stays_on_one_line_and_shows_names_as_they_are(columns, name, line, monkeypatch):
@@ -85,12 +85,29 @@ def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch):
     assert "warning" not in after
 
 
+def test_the_remaining_time_is_that_of_all_runs(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("debiaspl.training.log.time.monotonic", lambda: now[0])
+    stream = terminal(200, monkeypatch)
+    with ProgressLine("digits", 0, 600, stream, part="run 2 of 3", after=900) as line:
+        line._started = 0.0
+        now[0] = 30.0
+        line.show(300, {"losses": {}})
+    assert "2:00 left, run 2 of 3" in stream.getvalue()
+
+
 @pytest.mark.parametrize("where", ["file", "file with colours", "dumb terminal"])
-def test_it_is_silent_where_a_line_cannot_be_overwritten(where, monkeypatch):
+def test_where_a_line_cannot_be_overwritten_there_is_one_a_minute(where, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("debiaspl.training.log.time.monotonic", lambda: now[0])
     stream = terminal(200, monkeypatch) if where == "dumb terminal" else io.StringIO()
     monkeypatch.setenv("TERM", "dumb" if where == "dumb terminal" else "xterm")
     if where == "file with colours":
         monkeypatch.setenv("FORCE_COLOR", "1")
     with ProgressLine("digits", 0, 600, stream) as line:
-        line.show(300, RECORD)
-    assert stream.getvalue() == ""
+        line._started = line._printed = 0.0
+        for seconds in range(0, 150, 10):
+            now[0] = float(seconds)
+            line.show(seconds, {"losses": {}})
+    first, second = stream.getvalue().splitlines()
+    assert (first, second) == ("digits step 60/600  9:00 left", "digits step 120/600  8:00 left")

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,17 @@ def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, com
     train(SLOW, folder, resume=True)
     train(SLOW, tmp_path / "undisturbed")
     assert outcome(folder) == outcome(tmp_path / "undisturbed")
+
+
+def test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again(tmp_path, capsys):
+    train(TINY, tmp_path / "run")
+    (tmp_path / "run" / "results.json").unlink()
+    train(TINY, tmp_path / "run", resume=True)
+    assert "checkpoint" not in capsys.readouterr().err
+    (tmp_path / "run" / "results.json").unlink()
+    shutil.rmtree(tmp_path / "run" / "checkpoint")
+    train(TINY, tmp_path / "run", resume=True)
+    assert "first checkpoint" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("moment", range(7))
