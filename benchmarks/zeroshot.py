@@ -29,7 +29,7 @@ from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.loop import fit
 from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
-from debiaspl.zeroshot.predictions import Predictions, Row
+from debiaspl.zeroshot.predictions import Predictions, Row, class_counts
 
 KEPT = ROOT / "runs" / "zeroshot"
 SIZE = 128
@@ -129,7 +129,7 @@ def measure(name: str, images: ImageSet, probabilities: Tensor, student: Any, ar
     for confidence in arguments.confidence:
         labels = torch.where(teacher.confidence >= confidence, teacher.label, UNLABELED)
         own = labels >= 0
-        cell: dict[str, Any] = {"labels": teacher.counts(confidence)}
+        cell: dict[str, Any] = {"labels": class_counts(labels[own], len(teacher.classes))}
         found["confidence"][str(confidence)] = cell
         if sum(count > 0 for count in cell["labels"]) < 2:
             cell["skipped"] = "labels of fewer than two classes"

@@ -31,9 +31,14 @@ def zeroshot_command(
             "Prompts: name, general, imagenet, satellite, texture, digits, or a file of lines with {}.", "the teacher's"
         ),
     ] = None,
+    per_class: Annotated[
+        int | None, option("Label this many photos of each class, those the teacher is surest of.", "20", min=1)
+    ] = None,
     confidence: Annotated[
         float | None,
-        option("Lowest confidence of the teacher's labels that are used.", "0.95; with --labels 0.4", min=0, max=1),
+        option(
+            "Use every label of the teacher from this confidence on instead.", "none; with --labels 0.4", min=0, max=1
+        ),
     ] = None,
     labels: Annotated[
         list[Path] | None, file("Read a few labels (file_name,label) to learn from too.", "no labels")
@@ -63,12 +68,16 @@ def zeroshot_command(
         from debiaspl.training.device import find_device
         from debiaspl.zeroshot.experiment import Experiment
         from debiaspl.zeroshot.photos import open_photos
-        from debiaspl.zeroshot.student import HINTED, Student
+        from debiaspl.zeroshot.predictions import PER_CLASS
+        from debiaspl.zeroshot.student import Student
         from debiaspl.zeroshot.teacher import find_teacher
 
         table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         if columns != Columns() and table is None and evaluate is None:
             raise ValueError("--column names columns of a table. Give one: --labels or --evaluate.")
+        if per_class is not None and (confidence is not None or table is not None):
+            other = "--labels" if confidence is None else "--confidence"
+            raise ValueError(f"--per-class and {other} are both given, expected one of them. Leave one out.")
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, tuple(settings or ()))
@@ -83,18 +92,18 @@ def zeroshot_command(
             classes=names,
             teacher=teacher,
             templates=chosen or read_templates(teacher.default_templates),
-            confidence=confidence if confidence is not None else 0.95 if table is None else HINTED,
+            confidence=confidence,
             student=learner,
             labels=table,
             columns=columns,
             images=images,
+            per_class=per_class or PER_CLASS,
         )
         note_new_run(resume, out, ".zeroshot")
         with progress_bar("images") as show:
             found = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
         _print(found.rows, teacher, evaluate)
-        if found.check is not None:
-            _print_check(found.check)
+        _print_used(found.used)
         where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
         say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
         say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
@@ -116,10 +125,11 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
         say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
 
 
-def _print_check(check: Any) -> None:
-    """With given labels: how many each model predicts right, and whose predictions are used."""
+def _print_used(used: Any) -> None:
+    """Whose predictions are used; with given labels, how many each model predicts right."""
     from debiaspl.features.crosscheck import HEADER
 
-    print_table(HEADER, [row.cells for row in check.rows])
-    say("Each label was predicted by a student that did not learn from it.")
-    say(f"Used: {check.chosen}, because {check.why}.")
+    if used.rows:
+        print_table(HEADER, [row.cells for row in used.rows])
+        say("Each label was predicted by a student that did not learn from it.")
+    say(f"Used: {used.chosen}, because {used.why}.")

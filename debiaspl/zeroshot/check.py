@@ -1,7 +1,8 @@
-"""Which model the given labels support: the teacher, the student of only the labels, or the student of both.
+"""Which model is handed out.
 
-Students are cross-validated: each label is predicted by a student that was not trained with it. The teacher was trained
-with none of them.
+Without labels the student, unless it loses classes that its teacher predicts. With labels the one that they support:
+the teacher, the student of only the labels, or the student of both. Students are cross-validated: each label is
+predicted by a student that was not trained with it. The teacher was trained with none of them.
 """
 
 from dataclasses import dataclass
@@ -12,31 +13,43 @@ from torch import Tensor
 
 from debiaspl._chance import LEVEL, at_least, wilson
 from debiaspl.features.crosscheck import HEADER, Candidate, choose, compared
-from debiaspl.zeroshot.predictions import Predictions, markdown
+from debiaspl.zeroshot.predictions import Predictions, lost_classes, markdown
 
 ENOUGH_TO_TEST = 20
 """Smallest number of labels to test a teacher."""
 
 
 @dataclass(frozen=True)
-class LabelCheck:
-    """What the given labels have shown, and which predictions and model are used."""
+class HandedOut:
+    """Which predictions and model are used, and why."""
 
-    rows: tuple[Candidate, ...]
     chosen: str
     why: str
+    rows: tuple[Candidate, ...] = ()
+    """What the given labels have shown."""
 
     def to_json(self) -> dict[str, Any]:
         """The selected model, and the evidence for it."""
-        checked = {"labels": self.rows[0].checked, "right": {row.name: row.right for row in self.rows}}
-        return {"handed out": self.chosen, "why": self.why, "checked": checked}
+        right = {row.name: row.right for row in self.rows}
+        checked = {"checked": {"labels": self.rows[0].checked, "right": right}} if right else {}
+        return {"handed out": self.chosen, "why": self.why} | checked
 
     def to_markdown(self) -> str:
         table = markdown(HEADER, [row.cells for row in self.rows])
-        return f"On labels that they did not learn from:\n\n{table}\n{self.why}.\n"
+        shown = f"On labels that they did not learn from:\n\n{table}\n" if self.rows else ""
+        return f"{shown}Used: {self.chosen}, because {self.why}.\n"
 
 
-def check_with_labels(predictions: Predictions, labels: Tensor, alone: Candidate, taught: Candidate) -> LabelCheck:
+def check_without_labels(predictions: Predictions, student: str, label: Tensor) -> HandedOut:
+    """The student, whose labels these are; the teacher, if the student has lost classes that the teacher predicts."""
+    lost = lost_classes(label, predictions.label, len(predictions.classes))
+    names = ", ".join(predictions.classes[number] for number in lost)
+    if lost:
+        return HandedOut(f"{predictions.teacher} alone", f"{student} has lost classes that it predicts: {names}")
+    return HandedOut(student, f"it has lost no class that {predictions.teacher} predicts")
+
+
+def check_with_labels(predictions: Predictions, labels: Tensor, alone: Candidate, taught: Candidate) -> HandedOut:
     """How often the teacher is right on the labels that its two students were cross-checked with, and who is used.
 
     ``labels`` are from a person, one for each of the teacher's predictions, -1 for none.
@@ -46,7 +59,7 @@ def check_with_labels(predictions: Predictions, labels: Tensor, alone: Candidate
     name, classes = f"{predictions.teacher} alone", len(predictions.classes)
     teacher = compared(name, predictions.label, labels, checked, classes, predictions.ids)
     clear = is_clear(predictions.label, labels, classes)
-    return LabelCheck((teacher, alone, taught), *decide(teacher, alone, taught, clear))
+    return HandedOut(*decide(teacher, alone, taught, clear), (teacher, alone, taught))
 
 
 def decide(teacher: Candidate, alone: Candidate, taught: Candidate, clear: bool) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Debiased zero-shot predictions from embeddings only: no image is needed and no network is trained."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +9,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, DataError
+from debiaspl.data import DataError
 from debiaspl.data.class_names import check_class_names
 from debiaspl.debias import Debiaser
 from debiaspl.features import Fitted, fit
 from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logits
+from debiaspl.zeroshot.predictions import PER_CLASS, Predictions, lost_classes
 
 BATCH = 1024
 ROUNDS = 300
@@ -27,9 +29,10 @@ class ZeroShot:
 
     Arrays are NumPy's or tensors; what is returned is NumPy's, in the words of ``DebiasedClassifier``.
     ``fit`` goes over the embeddings in batches and keeps the running prior of the zero-shot predictions (Eq. 4);
-    ``debiased_`` are its probabilities after debiasing (Eq. 3). Then, with ``head=True``, raw predictions with at least
-    ``confidence`` become labels, and a linear classifier is trained on the embeddings with DebiasPL, like a student.
-    ``transduction_`` are its labels; without a head, the debiased ones.
+    ``debiased_`` are its probabilities after debiasing (Eq. 3). Then, with ``head=True``, the most confident raw
+    predictions of each class become labels, and a linear classifier is trained on the embeddings with DebiasPL, like a
+    student. ``transduction_`` are its labels; without a head, or if it loses classes that are predicted, the debiased
+    ones.
 
     Args:
         class_embeddings: (C, D), of any length; only their direction counts.
@@ -37,7 +40,8 @@ class ZeroShot:
         temperature: divisor of the cosines; CLIP's is 0.01.
         strength: how much of the bias is removed (lambda).
         momentum: momentum of the prior's moving average.
-        confidence: minimum confidence of a raw prediction that becomes a label of the head.
+        per_class: how many of the most confident raw predictions of each class become labels of the head.
+        confidence: minimum confidence of a raw prediction that becomes a label, instead.
         head: train a linear classifier.
         threshold: pseudo-labels of the head less confident than this are not used (tau).
         max_iter: training steps of the head; by default chosen from the number of images.
@@ -65,7 +69,8 @@ class ZeroShot:
         temperature: float = TEMPERATURE,
         strength: float = 0.5,
         momentum: float = 0.99,
-        confidence: float = 0.95,
+        per_class: int = PER_CLASS,
+        confidence: float | None = None,
         head: bool = True,
         threshold: float = 0.95,
         max_iter: int | None = None,
@@ -85,7 +90,7 @@ class ZeroShot:
             raise DataError(
                 "a class embedding is all zeros, so it has no direction. Expected embeddings of a text model."
             )
-        self.temperature, self.confidence, self.head = temperature, confidence, head
+        self.temperature, self.per_class, self.confidence, self.head = temperature, per_class, confidence, head
         self.strength, self.momentum = strength, momentum
         self.threshold, self.max_iter, self.random_state = threshold, max_iter, random_state
         self._debiaser()  # raises for bad settings
@@ -136,16 +141,10 @@ class ZeroShot:
     def _debiaser(self) -> Debiaser:
         return Debiaser(len(self.classes_), self.strength, self.momentum)
 
-    def _fitted(self, images: Tensor, zero_shot: Tensor) -> Fitted:
-        confidence, label = zero_shot.max(-1)
-        labels = torch.where(confidence >= self.confidence, label, UNLABELED)
-        if int((torch.bincount(label[labels >= 0], minlength=len(self.classes_)) > 0).sum()) < 2:
-            raise DataError(
-                f"{int((labels >= 0).sum()):,} of {len(labels):,} images reach a confidence of {self.confidence:g}, of "
-                f"fewer than two classes; the highest is {float(confidence.max()):.2f}. Lower confidence or "
-                "temperature, or use head=False."
-            )
-        return fit(
+    def _fitted(self, images: Tensor, zero_shot: Tensor) -> Fitted | None:
+        predictions = Predictions(zero_shot, tuple(map(str, self.classes_)), ("",) * len(images), "ZeroShot")
+        labels = predictions.choose(self.confidence, self.per_class)
+        head = fit(
             images,
             labels,
             len(self.classes_),
@@ -158,3 +157,8 @@ class ZeroShot:
             unit=True,
             first_classifier="random",
         )
+        lost = lost_classes(head.probabilities(images).argmax(-1), predictions.label, len(self.classes_))
+        if lost:
+            names = ", ".join(predictions.classes[number] for number in lost)
+            warnings.warn(f"the head has lost classes that are predicted, so it is not used: {names}.", stacklevel=3)
+        return None if lost else head

@@ -22,10 +22,16 @@ from debiaspl.files import exists_already, replacing, write_json, write_text
 from debiaspl.training import Run, RunError
 from debiaspl.training.device import find_device
 from debiaspl.training.run import OTHER_OUT
-from debiaspl.zeroshot.check import ENOUGH_TO_TEST, LabelCheck, against_labels, check_with_labels
+from debiaspl.zeroshot.check import (
+    ENOUGH_TO_TEST,
+    HandedOut,
+    against_labels,
+    check_with_labels,
+    check_without_labels,
+)
 from debiaspl.zeroshot.photos import GivenTable, open_photos, sized
-from debiaspl.zeroshot.predictions import HEADER, Predictions, Row, column_notes, markdown
-from debiaspl.zeroshot.student import DEBIASPL, FIXMATCH, TAUGHT, Student, Students
+from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, Predictions, Row, class_counts, column_notes, markdown
+from debiaspl.zeroshot.student import DEBIASPL, FIXMATCH, HINTED, TAUGHT, Student, Students
 from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress
 from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
 
@@ -38,12 +44,12 @@ class ZeroShotOutcome:
 
     rows: list[Row]
     """The teacher, then its students."""
-    check: LabelCheck | None
-    """Results with given labels: how often each model was right on labels that it was not trained with."""
+    used: HandedOut
+    """Whose predictions are handed out, and why."""
 
     @property
     def teacher_is_used(self) -> bool:
-        return self.check is not None and self.check.chosen == self.rows[0].method
+        return self.used.chosen == self.rows[0].method
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,9 @@ class Experiment:
     classes: tuple[str, ...]
     teacher: Teacher
     templates: tuple[str, ...]
-    confidence: float
-    """Minimum confidence of a teacher's prediction that becomes a label."""
+    confidence: float | None
+    """Minimum confidence of a teacher's prediction that becomes a label; None: the most confident ones of each class
+    that it predicts or, beside given labels, ``HINTED``."""
     student: Student
     labels: Path | None = None
     """A few labels from a person; then the teacher only helps where the student is not confident."""
@@ -63,6 +70,8 @@ class Experiment:
     """Names of the columns in tables of labels."""
     images: ImageSet | None = None
     """The photos, if they are opened already."""
+    per_class: int = PER_CLASS
+    """How many of the most confident predictions of each predicted class become labels."""
 
     def run(
         self,
@@ -85,7 +94,7 @@ class Experiment:
         truth = None if evaluate is None else self._truth(evaluate)
         encoder = self.student.encoder(min(images.images.shape[2:]), self.teacher).to(find_device(device))
         # A wrong setting is told first.
-        recipes = self.student.recipes(self.photos, out / "labels.csv", len(images), encoder, self.confidence)
+        recipes = self.student.recipes(self.photos, out / "labels.csv", len(images), encoder, self._hinted)
         check_place(out, resume or overwrite)
         with replacing(out, overwrite and (out / MARK).exists(), self._inputs(evaluate)):
             predictions = self.predictions(images, progress)
@@ -103,21 +112,22 @@ class Experiment:
                 names = {FIXMATCH: "FixMatch, labels alone", DEBIASPL: "DebiasPL, labels alone"}
                 names[TAUGHT] = f"DebiasPL, labels + {self.teacher.name}"
             fits = {name: students.fit(recipes[name]) for name in names}
-            checked, chosen = None, list(names)[-1]
-            if given is not None:
+            found = {f"{self.teacher.name} alone": predictions.label}
+            found |= {names[name]: students.label(fitted) for name, fitted in fits.items()}
+            if given is None:
+                used = check_without_labels(predictions, names[DEBIASPL], found[names[DEBIASPL]])
+            else:
                 candidates = students.crosscheck({names[name]: recipes[name] for name in (DEBIASPL, TAUGHT)})
-                checked = check_with_labels(predictions, labels, *candidates)
-                chosen = next((name for name in names if names[name] == checked.chosen), TAUGHT)
+                used = check_with_labels(predictions, labels, *candidates)
+            chosen = next((name for name in names if names[name] == used.chosen), list(names)[-1])
             run = Run(out)
             run.config_path.unlink(missing_ok=True)  # an earlier one is replaced, with all results
             with run.begin(recipes[chosen]):
                 ending = students.ending(fits[chosen], TEACHER if given is None else PERSON)
                 save_fit(run, recipes[chosen], fits[chosen], encoder, students.images, ending)
-            if checked is not None and checked.chosen not in names.values():
+            if used.chosen not in names.values():
                 write_text(out / "predictions.csv", predictions.to_csv())
-            found = {f"{self.teacher.name} alone": predictions.label}
-            found |= {names[name]: students.label(fitted) for name, fitted in fits.items()}
-            return ZeroShotOutcome(self._finish(out, predictions, found, evaluate, checked, verdict), checked)
+            return ZeroShotOutcome(self._finish(out, predictions, labels, found, evaluate, used, verdict), used)
 
     def predictions(self, images: ImageSet, progress: Progress = no_progress) -> Predictions:
         """The teacher's predictions for every readable image."""
@@ -142,8 +152,8 @@ class Experiment:
             say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
             return verdict, labels
         reliable = verdict is None or verdict.word != CHANCE
-        labels = predictions.confident(self.confidence, reliable)
-        for line in predictions.count_lines(self.confidence, reliable):
+        labels = predictions.choose(self.confidence, self.per_class, reliable)
+        for line in predictions.label_lines(labels, self.confidence, reliable):
             say(line)
         return verdict, labels
 
@@ -181,13 +191,14 @@ class Experiment:
         self,
         out: Path,
         predictions: Predictions,
+        labels: Tensor,
         found: dict[str, Tensor],
         evaluate: Path | None,
-        checked: LabelCheck | None,
+        used: HandedOut,
         verdict: TeacherVerdict | None,
     ) -> list[Row]:
         """Write the table, and complete the results of the run."""
-        truth, results, notes = None, {} if checked is None else checked.to_json(), [self.teacher.note]
+        truth, results, notes = None, used.to_json(), [self.teacher.note]
         results |= {} if verdict is None else {"verdict": verdict.to_json()}
         if evaluate is not None:
             known = self._truth(evaluate)
@@ -196,22 +207,28 @@ class Experiment:
             notes += known.notes(predictions.skipped)
             notes.append(against_labels(self.teacher.name, predictions.label, truth, len(self.classes)))
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
-        tables = [markdown(HEADER, [row.cells() for row in rows]), *([checked.to_markdown()] if checked else [])]
+        tables = [markdown(HEADER, [row.cells() for row in rows]), used.to_markdown()]
         write_text(out / "table.md", "\n".join([*tables, column_notes(rows), *notes, ""]))
         run = json.loads((out / "results.json").read_text())
-        write_json(out / "results.json", run | {"zeroshot": self._results(predictions, rows) | results})
+        write_json(out / "results.json", run | {"zeroshot": self._results(predictions, labels, rows) | results})
         return rows
 
-    def _results(self, predictions: Predictions, rows: list[Row]) -> dict[str, Any]:
+    @property
+    def _hinted(self) -> float:
+        """The lowest confidence of a teacher's label beside given ones."""
+        return HINTED if self.confidence is None else self.confidence
+
+    def _results(self, predictions: Predictions, labels: Tensor, rows: list[Row]) -> dict[str, Any]:
+        chosen = {"per_class": self.per_class} if self.confidence is None else {"confidence": self.confidence}
         return {
             "teacher": self.teacher.name,
             "about the teacher": f"{self.teacher.about} {self.teacher.note}",
             "classes": list(self.classes),
             "templates": list(self.templates),
-            "confidence": self.confidence,
+            **(chosen if self.labels is None else {"confidence": self._hinted}),
             "images": len(predictions),
             "skipped": predictions.skipped,
-            "labels": predictions.counts(self.confidence),
+            "labels": class_counts(labels[labels >= 0], len(self.classes)),
             "methods": {row.method: row.to_json() for row in rows},
             "versions": {"debiaspl": __version__, "torch": torch.__version__},
         }

@@ -7,11 +7,36 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._shares import almost_none, distance, ratio, reference_name
+from debiaspl._shares import ALMOST_NONE, almost_none, distance, ratio, reference_name
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.csv_text import csv_line
 
 HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
+PER_CLASS = 20
+"""How many of a teacher's predictions of each class become labels."""
+
+
+def class_counts(labels: Tensor, classes: int) -> list[int]:
+    return torch.bincount(labels, minlength=classes).tolist()
+
+
+def most_confident(probabilities: Tensor, per_class: int) -> Tensor:
+    """The predicted class of this many of the most confident images of each predicted class, (N,), -1 for the others.
+
+    A threshold drops the classes of which a teacher is never sure, though it may be right about them."""
+    confidence, label = probabilities.max(-1)
+    order = confidence.argsort(descending=True, stable=True)
+    rank = torch.empty_like(label)
+    for number in range(probabilities.shape[1]):
+        own = order[label[order] == number]
+        rank[own] = torch.arange(len(own), device=own.device)
+    return torch.where(rank < per_class, label, UNLABELED)
+
+
+def lost_classes(label: Tensor, teacher: Tensor, classes: int) -> list[int]:
+    """The classes of which a student has less than a tenth of its teacher's predictions."""
+    pairs = enumerate(zip(class_counts(label, classes), class_counts(teacher, classes), strict=True))
+    return [number for number, (own, before) in pairs if own < ALMOST_NONE * before]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,41 +72,49 @@ class Predictions:
     def confidence(self) -> Tensor:
         return self.probabilities.amax(-1)
 
-    def counts(self, confidence: float = 0.0) -> list[int]:
-        """Number of images per class, of those with at least this confidence."""
-        kept = self.label[self.confidence >= confidence]
-        return torch.bincount(kept, minlength=len(self.classes)).tolist()
+    @property
+    def counts(self) -> list[int]:
+        """Number of images per predicted class."""
+        return class_counts(self.label, len(self.classes))
 
-    def confident(self, confidence: float, reliable: bool = True) -> Tensor:
-        """A label for each image that is confident enough, (N,), -1 for the others: the student's training labels. If
-        there are too few, the error proposes a lower confidence only for a ``reliable`` teacher."""
-        labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
+    def choose(self, confidence: float | None, per_class: int, reliable: bool = True) -> Tensor:
+        """The student's training labels, (N,), -1 for none: the predictions of at least this confidence; if it is None,
+        the ``per_class`` most confident ones of each predicted class.
+
+        If there are too few, the error proposes a lower confidence only for a ``reliable`` teacher."""
+        if confidence is None:
+            labels = most_confident(self.probabilities, per_class)
+        else:
+            labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
         classes = sorted(set(labels.tolist()) - {UNLABELED})
         if len(classes) < 2:
             images = f"only some of {self.classes[classes[0]]!r}" if classes else "none"
+            reach = "are predicted" if confidence is None else f"reach a confidence of {confidence:g}"
+            lower = reliable and confidence is not None
             half = f"Lower --confidence (half of the images reach {float(self.confidence.median()):.2f}), or use other"
-            todo = f"{half} class names" if reliable else "Use other class names, another --model, or a few --labels"
+            todo = f"{half} class names" if lower else "Use other class names, another --model, or a few --labels"
             raise DataError(
-                f"of {len(self):,} images {images} reach a confidence of {confidence:g}; the highest is "
-                f"{float(self.confidence.max()):.2f}. A student needs labels of at least two classes. {todo}."
+                f"of {len(self):,} images {images} {reach}; the highest is {float(self.confidence.max()):.2f}. A "
+                f"student needs labels of at least two classes. {todo}."
             )
         return labels
 
-    def count_lines(self, confidence: float, reliable: bool = True) -> list[str]:
+    def label_lines(self, labels: Tensor, confidence: float | None, reliable: bool = True) -> list[str]:
         """What to know before training: number of labels per class, how unbalanced they are, and what is missing;
-        ``reliable`` as in ``confident``."""
-        counts = self.counts(confidence)
+        ``reliable`` as in ``choose``."""
+        counts = class_counts(labels[labels >= 0], len(self.classes))
         pairs = ", ".join(f"{name} {count:,}" for name, count in zip(self.classes, counts, strict=True))
-        off = distance(counts) if any(counts) else 0.0
+        how = "are the most confident of their class" if confidence is None else f"have a confidence of {confidence:g}"
         lines = [
-            f"{sum(counts):,} of {len(self):,} images have a confidence of {confidence:g} or more and become labels: "
-            f"{pairs}. {100 * off:.0f} % of them would need another class for equal shares."
+            f"{sum(counts):,} of {len(self):,} images {how}{'' if confidence is None else ' or more'} and become "
+            f"labels: {pairs}. {100 * distance(counts):.0f} % of them would need another class for equal shares."
         ]
         missing = [name for name, count in zip(self.classes, counts, strict=True) if not count]
         if missing:
+            lower = reliable and confidence is not None
             lines.append(
-                f"No confident image of {', '.join(missing)}: a student can hardly learn a class without examples. Use "
-                f"another class name (--classes) or other --templates{', or lower --confidence' if reliable else ''}."
+                f"No label of {', '.join(missing)}: a student can hardly learn a class without examples. Use another "
+                f"class name (--classes) or other --templates{', or leave out --confidence' if lower else ''}."
             )
         return lines
 
@@ -105,14 +138,14 @@ class Row:
 
     @property
     def counts(self) -> list[int]:
-        return torch.bincount(self.label, minlength=self.num_classes).tolist()
+        return class_counts(self.label, self.num_classes)
 
     @property
     def true_counts(self) -> list[int] | None:
         """The true counts; None if some classes are not known: then the counts are compared with equal shares."""
         if self.truth is None or not len(self.truth) or int(self.truth.min()) < 0:
             return None
-        return torch.bincount(self.truth, minlength=self.num_classes).tolist()
+        return class_counts(self.truth, self.num_classes)
 
     def to_json(self) -> dict[str, Any]:
         counts, true = self.counts, self.true_counts

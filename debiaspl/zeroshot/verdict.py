@@ -106,7 +106,7 @@ def judge(
     labels = probabilities.argmax(-1)
     others = [TEMPLATES[name] for name in PROMPTS if tuple(templates) != TEMPLATES[name]]
     prompts = [agreement(labels, teacher.read(vectors, classes, other).argmax(-1), count) for other in others]
-    never = tuple(name for name, total in zip(classes, predictions.counts(), strict=True) if not total)
+    never = tuple(name for name, total in zip(classes, predictions.counts, strict=True) if not total)
     return TeacherVerdict(
         cluster_agreement(vectors, labels, count),
         decidedness(probabilities),

@@ -1,4 +1,4 @@
-"""What is handed out with ``--labels``: the model that the labels support, also where the teacher is wrong."""
+"""What is handed out: with ``--labels`` the model that the labels support, also where the teacher is wrong."""
 
 import json
 from pathlib import Path

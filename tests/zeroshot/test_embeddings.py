@@ -109,7 +109,7 @@ def test_swapped_arrays_are_noticed_unless_the_classes_have_names():
         (torch.zeros(2, 4), torch.ones(3, 4), "zeros"),
         (torch.ones(2, 4), torch.ones(3, 5), "width"),
         (torch.ones(2, 4), torch.full((3, 4), torch.nan), "NaN"),
-        (torch.ones(2, 4), torch.ones(3, 4), "confidence"),
+        (torch.ones(2, 4), torch.ones(3, 4), "two classes"),
     ],
 )
 def test_embeddings_that_cannot_be(classes, images, noun):
@@ -124,3 +124,18 @@ def test_settings_and_order_of_calls():
         ZeroShot(torch.eye(3), strength=-1)
     with pytest.raises(DataError, match="temperature is 0, expected a number above 0"):
         ZeroShot(torch.eye(3), temperature=0).fit(torch.eye(3))
+
+
+def test_a_head_that_loses_a_class_is_not_used():
+    """At a threshold that the class of the rare images never reaches."""
+    classes = torch.eye(4)
+    images = torch.cat([classes.repeat(30, 1), torch.tensor([[0.0, 0.0, 0.95, 1.0]]).repeat(20, 1)])[
+        torch.arange(140) % 4 != 3
+    ]
+    model = ZeroShot(classes, temperature=0.1, confidence=0.95, max_iter=20)
+    with pytest.warns(UserWarning, match="lost"):
+        model.fit(images)
+    assert model.head_ is None
+    assert np.array_equal(model.probabilities_, model.debiased_)
+    model.confidence = None
+    assert 3 in model.fit(images).transduction_

@@ -171,7 +171,7 @@ def test_the_folder_that_comes_out(experiment, tmp_path):
     assert results["labels"][2] == 0
     assert results["methods"]["+ DebiasPL"]["evaluated"] == 5
     assert sum(results["methods"]["+ DebiasPL"]["counts"]) == COUNT
-    assert "No confident image of nothing" in said[1]
+    assert "No label of nothing" in said[1]
     assert (tmp_path / "out" / "table.md").read_text().count("|") == 5 * 6
     with (tmp_path / "out" / "predictions.csv").open() as file:
         assert [row["file_name"] for row in csv.DictReader(file)] == [f"{number:02d}.jpg" for number in range(COUNT)]
@@ -260,9 +260,44 @@ def predictions(shares: list[float]) -> Predictions:
 
 def test_labels_are_the_confident_predictions_alone():
     found = predictions([0.96, 0.94, 0.02, 0.95, 0.5])
-    assert found.confident(0.95).tolist() == [0, -1, 1, 0, -1]
-    assert found.counts(0.95) == [2, 1, 0]
-    assert "% of them would need another class for equal shares." in found.count_lines(0.95)[0]
+    labels = found.choose(0.95, 1)
+    assert labels.tolist() == [0, -1, 1, 0, -1]
+    assert "No label of nothing" in found.label_lines(labels, 0.95)[1]
+
+
+def test_a_threshold_loses_classes_that_the_most_confident_of_each_class_keep():
+    """A teacher that is right, but never sure of two of six classes."""
+    truth = torch.arange(120) % 6
+    sure = torch.where(truth < 4, 0.9, 0.5) + torch.rand(120, generator=torch.Generator().manual_seed(0)) / 11
+    rows = torch.full((120, 6), 0.0).scatter(1, truth[:, None], sure[:, None])
+    rows += ((1 - sure) / 6)[:, None]
+    teacher = Predictions(rows, tuple("abcdef"), tuple(map(str, range(120))), "teacher")
+    assert set(teacher.choose(0.95, 5).tolist()) == {-1, 0, 1, 2, 3}
+    labels = teacher.choose(None, 5)
+    assert torch.bincount(labels + 1).tolist() == [90, 5, 5, 5, 5, 5, 5]
+    for number in range(6):
+        chosen = teacher.confidence[labels == number]
+        assert chosen.min() >= teacher.confidence[(truth == number) & (labels < 0)].max()
+    assert "No label" not in " ".join(teacher.label_lines(labels, None))
+    assert torch.equal(teacher.choose(None, 20), truth)
+    assert torch.equal(teacher.choose(None, 1000), truth)
+
+
+def test_a_student_that_loses_a_class_of_its_teacher_is_not_handed_out(photos, encoder, tmp_path):
+    shares = np.full((COUNT, 3), 0.01)
+    shares[np.arange(COUNT), np.arange(COUNT) % 2] = 0.98
+    shares[8:10] = (0.2, 0.2, 0.6)  # of the third class it is never sure
+    np.savez(tmp_path / "teacher.npz", probabilities=shares)
+    teacher, student = ArraysTeacher(tmp_path / "teacher.npz"), Student(encoder, settings=("steps=5",))
+    experiment = Experiment(photos, CLASSES, teacher, ("{}",), 0.95, student)
+    found = experiment.run(tmp_path / "out")
+    assert found.teacher_is_used
+    assert found.used.why.endswith("nothing")
+    assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
+    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
+    assert results["handed out"] == "teacher.npz alone"
+    replace(experiment, confidence=None).run(tmp_path / "kept")
+    assert (tmp_path / "kept" / "labels.csv").read_text().count("nothing") == 2
 
 
 def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
@@ -283,6 +318,8 @@ def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
 
 def test_too_few_confident_images():
     with pytest.raises(DataError, match=r"of 2 images none reach a confidence of 0.95; the highest is 0.70. .*Lower"):
-        predictions([0.6, 0.7]).confident(0.95)
+        predictions([0.6, 0.7]).choose(0.95, 1)
+    with pytest.raises(DataError, match=r"of 2 images only some of 'temple' are predicted"):
+        predictions([0.6, 0.7]).choose(None, 1)
     with pytest.raises(DataError, match=r"of 2 images only some of 'temple' reach a confidence of 0.65"):
-        predictions([0.6, 0.7]).confident(0.65)
+        predictions([0.6, 0.7]).choose(0.65, 1)
