@@ -14,10 +14,12 @@ import torch
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 
+from tests.faults.attacked import ATTACKED
 from tests.faults.injector import FAULTS, KILL
 from tests.faults.readers import READERS, refused_or_read
 from tests.faults.scenarios import LONG, SCENARIOS, Scenario, tried
 
+ALL = READERS | ATTACKED
 EXAMPLES = 150
 """Bad files of one reader, at the most, before the next one has its turn."""
 
@@ -66,7 +68,7 @@ def operations(name: str, scenario: Scenario, fault: str, tally: Tally) -> Itera
 
 def bad_files(name: str, number: int, tally: Tally) -> None:
     """A batch of bad files for one reader; another one for every number."""
-    reader = READERS[name]
+    reader = ALL[name]
 
     @seeded(number)
     @settings(
@@ -112,7 +114,7 @@ def torture(seconds: float, kills_alone: bool = False, seed: int | None = None) 
     for number in count(started):
         if kills_alone or time.monotonic() >= deadline:
             return tally
-        for name in READERS:
+        for name in ALL:
             if time.monotonic() < deadline:
                 bad_files(name, number, tally)
         for _ in range(6):

@@ -5,6 +5,7 @@ Each reader must take such a file or refuse it with an error that the command li
 
 import io
 import json
+import os
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -26,7 +27,6 @@ from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed
 from debiaspl.data.tensor_file import tensor_file
 from debiaspl.data.unpickle import unpickle
-from debiaspl.deploy.chosen import CHOSEN, chosen_folder
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions
@@ -43,6 +43,8 @@ from tests.training.tiny import TINY
 PLAIN = (DataError, PredictionsError, RunError, FileError)
 
 Files = dict[str, bytes]
+PIPE, LINK = b"<pipe>", b"<link>"
+"""Content that stands for a pipe, and for a link to a file with the rest of the content."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,15 @@ class Reader:
 def refused_or_read(reader: Reader, folder: Path, files: Files) -> bool:
     """Whether it was read. Raises anything but plain errors."""
     for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content == PIPE:
+            os.mkfifo(path)
+        elif content.startswith(LINK):
+            (folder / "linked").write_bytes(content.removeprefix(LINK))
+            path.symlink_to(folder / "linked")
+        else:
+            path.write_bytes(content)
     try:
         reader.read(folder)
     except PLAIN:
@@ -442,7 +451,7 @@ def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[File
     return content.map(lambda made: {name: made})
 
 
-# What a second attack found: pickles nested deeply, a chosen.json of another kind, downloaded archives
+# Pickles nested deeply
 nested = st.builds(
     lambda depth, code, end: b"\x80\x02}U\x01a)" + code * depth + end,
     st.sampled_from([0, 1, 999, 1001, 300_000]),
@@ -450,7 +459,6 @@ nested = st.builds(
     st.sampled_from([b"s.", b".", b"a.", b"", b"t."]),
 )
 batches = nested | st.deferred(lambda: mutated(python2_pickle(BATCH)))
-chosen = (altered({"folder": "taught"}) | values).map(as_json) | deep | st.just(b" " * 20_000)
 
 PICTURES = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 READERS: dict[str, Reader] = {
@@ -478,7 +486,6 @@ READERS: dict[str, Reader] = {
     "config": Reader(_one("config.json", configs | deep), _read_config),
     "run": Reader(run_files, _read_run),
     "pickle": Reader(_one("a", batches), lambda folder: unpickle((folder / "a").read_bytes(), "a")),
-    "chosen": Reader(_one(CHOSEN, chosen), chosen_folder),
     "picture": Reader(
         _one("a", st.sampled_from(PICTURES).flatmap(lambda kind: mutated(good_picture(kind)))),
         lambda folder: decode(folder / "a", (8, 8), pixel_limit=10**6),

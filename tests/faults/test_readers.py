@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.faults.readers import READERS, refused_or_read
+from tests.faults.__main__ import ALL
+from tests.faults.readers import refused_or_read
 
 FEW, MANY = 25, 300
 """Of each reader; always the same ones. ``make torture`` makes others every time."""
 
 
 def fuzz(name: str, examples: int) -> None:
-    reader = READERS[name]
+    reader = ALL[name]
 
     @settings(
         max_examples=examples, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -26,12 +27,12 @@ def fuzz(name: str, examples: int) -> None:
     bad_file()
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_bad_file_is_read_or_refused(name):
     fuzz(name, FEW)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", ALL)
 def test_so_are_many_more(name):
     fuzz(name, MANY)
