@@ -31,7 +31,7 @@ torture: $(STAMP)  ## failing disks, kills and bad files for MINUTES=10; prints 
 	$(BIN)/python -m tests.faults --minutes $(MINUTES)
 
 docs: $(STAMP)  ## the documentation as a site in build/site; a broken link is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m tools.site
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal --timeout 600 --timeout-method thread
 

@@ -5,7 +5,6 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +16,8 @@ from debiaspl.recipes import recipe
 from debiaspl.training import train
 from tools import readme
 from tools.figures import COMMANDS as FIGURES
-from tools.reference import FOLDER, commands
-from tools.reference import PAGES as REFERENCE
-from tools.site import on_page_markdown
+from tools.reference import commands
+from tools.site import inside
 
 ROOT = Path(__file__).parent.parent
 PAGES = {
@@ -83,11 +81,6 @@ def test_linked_files_and_headings_exist(page):
         assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
 
 
-@pytest.mark.parametrize("name", REFERENCE)
-def test_the_reference_is_that_of_the_code(name):
-    assert (FOLDER / name).read_text() == REFERENCE[name](), "run python -m tools.reference"
-
-
 def test_tables_are_what_was_measured():
     """Those that tools/readme.py fills in, and recorded ones, named by their folder in results/."""
     for name, text in readme.texts().items():
@@ -129,7 +122,6 @@ def test_files_and_their_keys_are_those_of_a_run(tmp_path):
         rows = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)
         return {name.rstrip("/") for row in rows for name in re.findall(r"`(.+?)`", row)}
 
-    assert {path.name for path in FOLDER.iterdir()} == {*REFERENCE, "files.md"}
     few = recipe("digits-10").changed(steps=4, width=4, threshold=0.0, log_every=2, labeled_batch=8, unlabeled_batch=16)
     train(few, out=tmp_path / "run")
     written = {path.name for path in (tmp_path / "run").iterdir() if not path.name.startswith(".")}
@@ -142,14 +134,13 @@ def test_files_and_their_keys_are_those_of_a_run(tmp_path):
 @pytest.mark.parametrize(
     ("repository", "shown"),
     [
-        (None, "gain (`results/gain`)"),
+        ("", "gain (`results/gain`)"),
         ("https://git.example/x/", "[gain](https://git.example/x/blob/HEAD/results/gain)"),
     ],
 )
 def test_links_that_leave_the_site(repository, shown):
-    config = {"docs_dir": str(ROOT / "docs"), "repo_url": repository}
-    page = SimpleNamespace(file=SimpleNamespace(src_uri="lab/notebook.md"))
-    assert on_page_markdown("[gain](../../results/gain)", page, config) == shown
-    assert on_page_markdown("[data](../data.md)", page, config) == "[data](../data.md)"
+    page, docs = ROOT / "docs" / "lab" / "notebook.md", ROOT / "docs"
+    assert inside("[gain](../../results/gain)", page, docs, repository) == shown
+    assert inside("[data](../data.md)", page, docs) == "[data](../data.md)"
     with pytest.raises(FileNotFoundError, match="results/none"):
-        on_page_markdown("[gain](../../results/none)", page, config)
+        inside("[gain](../../results/none)", page, docs)

@@ -1,7 +1,4 @@
-"""docs/reference: settings, algorithms, corrections and the command line, from the code. python -m tools.reference
-
-``files.md`` there is written by hand; tests/test_docs.py compares it with a run.
-"""
+"""Pages of the site that are made from the code: settings, algorithms, the command line and Python."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,15 +6,13 @@ from typing import Any
 
 import typer
 
+import debiaspl
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.cli import app
 from debiaspl.training import Recipe
 from debiaspl.training.parts import PARTS, settings_of
 from debiaspl.training.settings import as_text, help_texts, settings
-from tools.marks import ROOT
 
-FOLDER = ROOT / "docs" / "reference"
-MADE = "<!-- made by: python -m tools.reference -->\n"
 Parts = Mapping[str, Callable[..., Any]]
 
 
@@ -73,7 +68,6 @@ def settings_page() -> str:
     }
     return "\n".join(
         [
-            MADE,
             "# Settings\n",
             "`--set KEY=VALUE` changes a setting of a recipe, in every command that trains. `debiaspl list settings "
             "RECIPE` prints those of one recipe with its own values. If two parts have a setting of the same name, "
@@ -97,7 +91,7 @@ def algorithms_page() -> str:
         "[correction](../corrections.md). [Add your own](../add-an-algorithm.md); [what was "
         "measured](../lab/notebook.md#sixteen-algorithms).\n"
     )
-    return "\n".join([MADE, "# Algorithms\n", intro, *catalogue("algorithm", groups)])
+    return "\n".join(["# Algorithms\n", intro, *catalogue("algorithm", groups)])
 
 
 def commands(group: Any, before: str = "debiaspl") -> Iterator[tuple[str, Any]]:
@@ -110,7 +104,7 @@ def commands(group: Any, before: str = "debiaspl") -> Iterator[tuple[str, Any]]:
 
 
 def command_page() -> str:
-    parts = [MADE, "# Command line\n", "`debiaspl COMMAND --help` prints the same on the terminal.\n"]
+    parts = ["# Command line\n", "`debiaspl COMMAND --help` prints the same on the terminal.\n"]
     for name, command in commands(typer.main.get_command(app)):
         usage = " ".join([name, *command.collect_usage_pieces(command.make_context(name, [], resilient_parsing=True))])
         about = " ".join((command.help or "").split())
@@ -131,13 +125,19 @@ def option_row(option: Any) -> tuple[str, str, str]:
     return code(name), "required" if option.required else shown, " ".join((option.help or "").split())
 
 
+def python_page() -> str:
+    """The public names; mkdocstrings writes their documentation."""
+    names = [
+        name
+        for name in debiaspl.__all__
+        if inspect.isclass(getattr(debiaspl, name)) or inspect.isfunction(getattr(debiaspl, name))
+    ]
+    return "# Python\n\n" + "\n".join(f"::: {getattr(debiaspl, name).__module__}.{name}" for name in names) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "algorithms.md": algorithms_page,
     "command-line.md": command_page,
+    "python.md": python_page,
 }
-
-if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, made in PAGES.items():
-        (FOLDER / name).write_text(made())
