@@ -75,26 +75,13 @@ class Hide:
 
 @dataclass(frozen=True)
 class VectorViews:
-    """Views of vectors, (N, V, D): one of those computed from an image's views, or one made by ``hide``."""
+    """Views of vectors, (N, D): the weak one is the vector itself."""
 
-    given: int
-    """How many of the V vectors, the last ones, are strong views."""
-    hide: Hide | None
-    """Turns a weak view into a strong one; None if strong views are given."""
+    hide: Callable[[Tensor, torch.Generator], Tensor]
+    """Turns it into a strong one."""
 
     def weak(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
-        return [_one_of(vectors[:, : vectors.shape[1] - self.given], generator) for vectors in drawn]
+        return list(drawn)
 
     def strong(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
-        if self.hide is None:
-            return [_one_of(vectors[:, vectors.shape[1] - self.given :], generator) for vectors in drawn]
-        return [self.hide(vectors, generator) for vectors in self.weak(drawn, generator)]
-
-
-def _one_of(vectors: Tensor, generator: torch.Generator) -> Tensor:
-    """A random view of each row, (N, D); nothing is drawn if there is only one."""
-    count, views, _ = vectors.shape
-    if views == 1:
-        return vectors[:, 0]
-    drawn = torch.randint(views, (ranks.count() * count,), generator=generator, device=vectors.device)
-    return vectors[torch.arange(count, device=vectors.device), ranks.own_part(drawn)]
+        return [self.hide(vectors, generator) for vectors in drawn]

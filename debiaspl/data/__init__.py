@@ -4,7 +4,7 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.feed import Drawn, Feed, feed, in_order, loaded
 from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.given import GivenLabels, NoLabels
-from debiaspl.data.images import UNLABELED, ImageSet, Vectors
+from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import load
 from debiaspl.data.lazy import LazyImages
 from debiaspl.data.open import open_data, with_test_set
@@ -32,7 +32,6 @@ __all__ = [
     "Task",
     "TrainTest",
     "TwoTails",
-    "Vectors",
     "digest",
     "feed",
     "hold_out_labels",

@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from debiaspl._processes import end_with_parent, safe_start
 from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
-from debiaspl.data.images import ImageSet, StoredImages, Vectors
+from debiaspl.data.images import ImageSet, StoredImages
 from debiaspl.data.lazy import LazyImages
 from debiaspl.data.stream import IndexStream
 from debiaspl.debias import ranks
@@ -141,9 +141,7 @@ def _empty(shape: tuple[int, int, int, int]) -> Tensor:
 class MemoryFeed:
     """Images in memory, on the device if they fit there: every view starts from the same pixels."""
 
-    def __init__(
-        self, images: Tensor | StoredImages | Vectors, stream: IndexStream, views: int, device: torch.device
-    ) -> None:
+    def __init__(self, images: Tensor | StoredImages, stream: IndexStream, views: int, device: torch.device) -> None:
         self.images, self.stream, self.views, self.device = images, stream, views, device
 
     @property

@@ -35,50 +35,6 @@ class StoredImages(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
-    """Replaces the images of an ``ImageSet`` after encoding; indexed by positions, like a tensor."""
-
-    values: Tensor
-    """Floats, (N, V, D): the vector of each original image, then those of its views."""
-    strong: int = 0
-    """How many of the views, the last ones, are strong."""
-
-    def __post_init__(self) -> None:
-        shape = tuple(self.values.shape)
-        if len(shape) != 3 or 0 in shape or not self.values.is_floating_point():
-            raise ValueError(f"vectors have shape {shape} and dtype {self.values.dtype}, expected floats (N, V, D).")
-        if not 0 <= self.strong < shape[1]:
-            raise ValueError(f"{self.strong} of {shape[1]} views are strong, expected fewer: the first is the image.")
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.values.dtype
-
-    @property
-    def device(self) -> torch.device:
-        return self.values.device
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.values.shape)
-
-    def select(self, positions: Tensor) -> "Vectors":
-        return replace(self, values=self.values[positions])
-
-    def joined(self, other: "Vectors") -> "Vectors":
-        return replace(self, values=_joined(self.values, other.values))
-
-    def is_same(self, other: "Vectors") -> bool:
-        return torch.equal(self.values[:, 0].cpu(), other.values[:, 0].cpu())
-
-    def to(self, device: torch.device) -> "Vectors":
-        return replace(self, values=self.values.to(device))
-
-    def __getitem__(self, positions: Tensor) -> Tensor:
-        return self.values[positions]
-
-
-@dataclass(frozen=True, eq=False)
 class ImageSet:
     """Images of one size with their labels, in memory or on disk.
 
@@ -86,8 +42,8 @@ class ImageSet:
     label is hidden from the method; for unlabeled photos truth is -1 too.
     """
 
-    images: Tensor | StoredImages | Vectors
-    """uint8, (N, C, H, W), C = 1 or 3, as a tensor or anything that converts to one; or vectors of a frozen encoder."""
+    images: Tensor | StoredImages
+    """uint8, (N, C, H, W), C = 1 or 3, as a tensor or anything that converts to one; or features, floats, (N, D)."""
     labels: Tensor
     """int64, (N,), as a tensor or anything that converts to one; -1 if the image has no label for learning."""
     classes: tuple[str, ...]
@@ -124,6 +80,7 @@ class ImageSet:
         1; a class number for each, -1 for none. Without ``classes``, class names are the numbers. ``labels`` is None if
         no image has one."""
         pixels = _pixels(_tensor("images", images))
+        _check_pixels(pixels)
         numbers = torch.full((len(pixels),), UNLABELED) if labels is None else _tensor("labels", labels)
         if numbers.is_floating_point() or numbers.dtype == torch.bool:
             raise ValueError(f"labels have dtype {numbers.dtype}, expected class numbers from 0 on, -1 for no label.")
@@ -134,8 +91,8 @@ class ImageSet:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether it contains vectors instead of images."""
-        return isinstance(self.images, Vectors)
+        """Whether it contains features instead of images."""
+        return len(self.images.shape) == 2 and self.images.dtype.is_floating_point
 
     @property
     def num_classes(self) -> int:
@@ -172,19 +129,14 @@ class ImageSet:
     def to(self, device: torch.device) -> "ImageSet":
         """Move to the device: labels always, images if they are in memory and fit beside the training."""
         images = self.images
-        if isinstance(images, Tensor | Vectors) and _fits(images, device):
+        if isinstance(images, Tensor) and _fits(images, device):
             images = images.to(device)
         return replace(self, images=images, labels=self.labels.to(device), truth=self.truth.to(device))
 
     def _check_images(self) -> None:
-        if self.is_encoded:
-            return
-        shape, dtype = tuple(self.images.shape), self.images.dtype
-        if dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
-            raise ValueError(
-                f"images have shape {shape} and dtype {dtype}, expected uint8 (N, C, H, W) with C = 1 or 3. "
-                "Values in 0..1: (images * 255).round().to(torch.uint8). Channels last: images.permute(0, 3, 1, 2)."
-            )
+        shape = tuple(self.images.shape)
+        if not self.is_encoded:
+            _check_pixels(self.images)
         if 0 in shape[1:] or (shape[0] == 0 and self.classes):
             raise ValueError(f"images have shape {shape}, expected at least one image of at least one pixel.")
 
@@ -218,14 +170,13 @@ def same_images(one: ImageSet, other: ImageSet) -> bool:
     return type(first) is type(second) and bool(first.is_same(second))
 
 
-def content_digest(images: Tensor | StoredImages | Vectors) -> bytes:
+def content_digest(images: Tensor | StoredImages) -> bytes:
     """A quick digest that changes when images change or swap places: of the numbers in memory, and of the sizes and
     parts of files. Copies of the same files have the same digest."""
-    if not isinstance(images, Tensor | Vectors):
+    if not isinstance(images, Tensor):
         return images.digest()
-    values = images if isinstance(images, Tensor) else images.values
-    every = max(1, values.numel() * values.dtype.itemsize // DIGESTED)
-    part = values.flatten(1)[:, ::every].contiguous().cpu() if values.numel() else values.cpu()
+    every = max(1, images.numel() * images.dtype.itemsize // DIGESTED)
+    part = images.flatten(1)[:, ::every].contiguous().cpu() if images.numel() else images.cpu()
     return hashlib.blake2b(part.view(torch.uint8).numpy().data, digest_size=16).digest()
 
 
@@ -235,9 +186,9 @@ def _joined(one: Tensor, other: Any) -> Tensor:
     return torch.cat((one.to(where), other.to(where)))
 
 
-def _fits(images: Tensor | Vectors, device: torch.device) -> bool:
+def _fits(images: Tensor, device: torch.device) -> bool:
     """Whether they fit into half of the device's free memory."""
-    size = torch.Size(images.shape).numel() * images.dtype.itemsize
+    size = images.numel() * images.dtype.itemsize
     return device.type != "cuda" or size < torch.cuda.mem_get_info(device)[0] / 2
 
 
@@ -248,6 +199,15 @@ def _tensor(name: str, values: Any) -> Tensor:
         raise ValueError(
             f"{name} cannot be converted to a tensor: {error} Expected one number type and shape."
         ) from error
+
+
+def _check_pixels(images: Tensor | StoredImages) -> None:
+    shape = tuple(images.shape)
+    if images.dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
+        raise ValueError(
+            f"images have shape {shape} and dtype {images.dtype}, expected uint8 (N, C, H, W) with C = 1 or 3. "
+            "Values in 0..1: (images * 255).round().to(torch.uint8). Channels last: images.permute(0, 3, 1, 2)."
+        )
 
 
 def _pixels(images: Tensor) -> Tensor:

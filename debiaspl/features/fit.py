@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from debiaspl.data import UNLABELED, Hints, ImageSet, Task, Vectors
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import LinearNetwork, Scaling
 from debiaspl.training.classifier import as_classifier, class_means
@@ -219,7 +219,7 @@ def _task(
     known = (labels >= 0).nonzero().flatten()
     if recipe.algorithm.name == "graph" and hints is None:
         hints = table.spread(labels, len(classes))
-    every = ImageSet(Vectors(table.rows[:, None]), labels.to(table.rows.device), tuple(classes), tuple(ids))
+    every = ImageSet(table.rows, labels.to(table.rows.device), tuple(classes), tuple(ids))
     labeled = every.select(known)
     task = Task(labeled, every.without_labels(), labeled, hints=hints)
     batches = min(recipe.labeled_batch, len(known)), min(recipe.unlabeled_batch, len(labels))

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.data import DataError, ImageSet, Task, Vectors
+from debiaspl.data import DataError, ImageSet, Task
 from debiaspl.data.errors import shown
 from debiaspl.data.images import same_images
 from debiaspl.encoders import Encoder, features_of, load_encoder
@@ -65,7 +65,7 @@ def refuse_for_frozen(recipe: Recipe, images: ImageSet) -> None:
         raise ValueError(f"{name} is {getattr(recipe, name)}, but the labels are cross-checked. Use {name}=0.")
     if recipe.first_classifier == TEXT:
         refuse_without_text(str(recipe.network.settings["source"]))
-    blank = ImageSet(Vectors(torch.zeros(len(images), 1, 1)), images.labels, images.classes, images.ids)
+    blank = ImageSet(torch.zeros(len(images), 1), images.labels, images.classes, images.ids)
     labeled = blank.select((images.labels >= 0).nonzero().flatten())
     check(recipe, Task(labeled, blank.without_labels(), labeled))
 

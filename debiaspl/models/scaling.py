@@ -13,9 +13,9 @@ SAMPLE = 1000
 
 def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Scale uint8 0..255 to -1..1, as FixMatch does, in torch's default precision or ``dtype``; channels last, the
-    layout that convolutions prefer. Of vectors, (N, V, D), return the first: the original image."""
+    layout that convolutions prefer. Features, (N, D), stay as they are."""
     if images.is_floating_point():
-        return images[:, 0]
+        return images
     dtype = dtype or torch.get_default_dtype()
     if holds(images):
         from debiaspl.kernels import views_triton

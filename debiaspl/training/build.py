@@ -7,7 +7,7 @@ import torch
 
 from debiaspl.algorithms import STARTS, Algorithm
 from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
-from debiaspl.data import Hints, ImageSet, LazyImages, Task, Vectors
+from debiaspl.data import Hints, ImageSet, LazyImages, Task
 from debiaspl.models import LinearNetwork, Network, first_heads
 from debiaspl.training.errors import RunError
 from debiaspl.training.parts import LINEAR, find
@@ -21,7 +21,7 @@ class NeedsPictures(ValueError):  # noqa: N818 - it says what is missing
 
 def network_of(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
     images = task.labeled
-    if isinstance(images.images, Vectors):
+    if images.is_encoded:
         return LinearNetwork(images.images.shape[-1], images.num_classes)
     if recipe.network.name == LINEAR:
         raise ValueError("network is linear, which is for vectors, but these are images. Choose another network.")
@@ -80,18 +80,18 @@ def take_over_heads(algorithm: Algorithm, start: str) -> None:
 
 
 def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> ViewMaker:
-    strong, stored = recipe.strong.build("strong"), images.images
+    strong = recipe.strong.build("strong")
     hides = isinstance(strong, Hide)
-    if isinstance(stored, Vectors):
-        if not hides and not stored.strong:
+    if images.is_encoded:
+        if not hides:
             raise ValueError(f"strong is {recipe.strong.name}, which changes images, not vectors. Use strong=hide.")
-        if hides and recipe.flip:
+        if recipe.flip:
             raise ValueError("flip is true, but these are vectors, which cannot be mirrored. Use flip=false.")
-        return VectorViews(0 if hides else stored.strong, strong if hides else None)
+        return VectorViews(strong)
     if hides:
         raise ValueError("strong is hide, which is for vectors, but these are images. Use strong=fixmatch.")
     # Images from files are cropped while they are decoded.
-    return ImageViews(Weak(flip=recipe.flip, pad=0 if isinstance(stored, LazyImages) else 1 / 8), strong, dtype)
+    return ImageViews(Weak(flip=recipe.flip, pad=0 if isinstance(images.images, LazyImages) else 1 / 8), strong, dtype)
 
 
 def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:

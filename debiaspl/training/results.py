@@ -115,8 +115,6 @@ def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None)
 def mode(recipe: Recipe, step: Step) -> str:
     """Whether the step follows the algorithm's paper, and which views share batch norm; see docs/lab/notebook.md."""
     algorithm = step.algorithm
-    if step.task.labeled.is_encoded:
-        return "frozen encoder"
     other_teacher = recipe.teacher == "average" and algorithm.teacher == "student"
     if other_teacher or getattr(algorithm, "strong_share", 1.0) < 1:
         return "fast"

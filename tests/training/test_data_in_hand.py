@@ -9,7 +9,7 @@ import torch
 
 import debiaspl
 from debiaspl import ImageSet, Task, load_model
-from debiaspl.data import Vectors, load
+from debiaspl.data import load
 from debiaspl.training import RunError, train
 from debiaspl.training.tasks import IN_MEMORY
 from tests.training.tiny import TINY, changed, outcome
@@ -89,7 +89,7 @@ def test_sets_of_arrays_whose_images_have_the_same_names_stay_apart(digits):
 def test_wrong_data_are_refused_and_leave_no_folder(digits, tmp_path):
     pixels, unlabeled = digits.images[:10], digits.without_labels()
     task = Task(digits, unlabeled, digits)
-    encoded = task.with_sets(lambda images: replace(images, images=Vectors(torch.ones(len(images), 1, 3))))
+    encoded = task.with_sets(lambda images: replace(images, images=torch.ones(len(images), 3)))
     for data, error, noun, settings in (
         (pixels, TypeError, "Tensor", []),
         ("digits", TypeError, "str", []),
@@ -97,6 +97,7 @@ def test_wrong_data_are_refused_and_leave_no_folder(digits, tmp_path):
         ((pixels, [0.5] * 10), ValueError, "dtype", []),
         ((pixels, [0, 1]), ValueError, "shape", []),
         ((torch.full((4, 8, 8), 7.5), [0, 1, 0, 1]), ValueError, "dtype", []),
+        ((torch.full((4, 8), 7.5), [0, 1, 0, 1]), ValueError, "dtype", []),
         (task, ValueError, "validation", ["validation=0.5"]),
         (encoded, ValueError, "vectors", []),
     ):

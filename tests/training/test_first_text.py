@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from debiaspl import load_model
 from debiaspl.cli import app
-from debiaspl.data import ImageSet, Task, Vectors
+from debiaspl.data import ImageSet, Task
 from debiaspl.data.decode import decode
 from debiaspl.encoders import EncoderNetwork, load_encoder
 from debiaspl.encoders.text import TextClassifier
@@ -121,7 +121,7 @@ def test_a_model_that_reads_no_texts_is_refused_before_anything_is_written(photo
     with pytest.raises(ValueError, match="cannot read text"):
         train_encoded(recipe, tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    vectors = ImageSet(Vectors(torch.eye(4)[:, None]), torch.tensor([0, 1, 0, 1]), CLASSES)
+    vectors = ImageSet(torch.eye(4), torch.tensor([0, 1, 0, 1]), CLASSES)
     task = Task(vectors, vectors.without_labels(), vectors)
     with pytest.raises(ValueError, match="cannot read text"):
         Step(replace(LINEAR, first_classifier="text"), task, CPU)
