@@ -51,7 +51,6 @@ def decode(
     path_or_bytes: str | os.PathLike[str] | bytes,
     size: tuple[int, int] | None,
     channels: int = 3,
-    pixel_limit: int = PIXEL_LIMIT,
 ) -> Tensor:
     """The image as uint8, (channels, height, width); ``size`` is (height, width), or None for the original size.
 
@@ -63,7 +62,7 @@ def decode(
         raise DataError(
             f"channels is {channels} and size is {size}, expected 1 or 3 channels, and a size of 1 or more."
         )
-    pixels = np.array(open_image(path_or_bytes, size, channels, pixel_limit))
+    pixels = np.array(open_image(path_or_bytes, size, channels))
     # Transposed by NumPy: torch would start threads for it, in each of the threads and processes that decode.
     return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
@@ -72,12 +71,11 @@ def open_image(
     path_or_bytes: str | os.PathLike[str] | bytes,
     size: tuple[int, int] | None,
     channels: int = 3,
-    pixel_limit: int = PIXEL_LIMIT,
 ) -> Image.Image:
     """The image as ``decode`` needs it, before it becomes a tensor."""
     try:
         with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
-            opened = _opened(stream, pixel_limit)
+            opened = _opened(stream)
             need = _bytes_needed(opened, size)
             with _one_at_a_time if need > SMALL else nullcontext():
                 if need > SMALL and not memory.fits(need):
@@ -113,7 +111,7 @@ def _stream(path_or_bytes: str | os.PathLike[str] | bytes) -> IO[bytes]:
         raise BadImage(f"cannot be opened: {error.strerror or error}") from error
 
 
-def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
+def _opened(stream: IO[bytes]) -> ImageFile.ImageFile:
     """The image with its header read, and nothing decoded yet."""
     start = stream.read(16)
     stream.seek(0)
@@ -132,8 +130,8 @@ def _opened(stream: IO[bytes], pixel_limit: int) -> ImageFile.ImageFile:
     except Image.DecompressionBombError as error:
         raise BadImage("its header claims more pixels than Pillow's limit") from error
     width, height = image.size
-    if width * height > pixel_limit:
-        raise BadImage(f"its header claims {width:,} x {height:,} pixels, more than the limit of {pixel_limit:,}")
+    if width * height > PIXEL_LIMIT:
+        raise BadImage(f"its header claims {width:,} x {height:,} pixels, more than the limit of {PIXEL_LIMIT:,}")
     return image
 
 

@@ -6,12 +6,13 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from itertools import count
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset
 
 from debiaspl._processes import end_with_parent, safe_start
 from debiaspl.data.decode import BadImage
@@ -39,23 +40,14 @@ class Drawn(NamedTuple):
     """Index -> why a file could not be read; another image is used instead."""
 
 
-class Feed(Protocol):
-    """``feed[k]`` is the batch of step k; it depends only on the seed and k.
+def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> "Feed":
+    """A feed for images in memory or in files: ``feed[k]`` is the batch of step k; it depends only on the seed and k.
+    With several ranks, ``batch`` is the joint batch, and each rank gets its part.
 
     If the images are on the device, a batch contains only their positions, and ``look_up(positions)``, with positions
     on the device, returns the pictures. So a recorded step can be replayed for other positions. Otherwise ``look_up``
     is None.
     """
-
-    @property
-    def look_up(self) -> LookUp | None: ...
-
-    def __getitem__(self, number: int) -> Drawn: ...
-
-
-def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> Feed:
-    """A feed for images in memory or in files. With several ranks, ``batch`` is the joint batch, and each rank gets its
-    part."""
     stream = IndexStream(len(images), batch, seed, ranks.own(), ranks.count())
     if isinstance(images.images, LazyImages):
         return FileFeed(images.images, stream, views, device, workers)
@@ -169,7 +161,7 @@ class FileFeed:
     one, a worker would keep the last 128 of them in memory, which is gigabytes for batches of photos.
     """
 
-    look_up = None
+    look_up: LookUp | None = None
 
     def __init__(self, images: LazyImages, stream: IndexStream, views: int, device: torch.device, workers: int) -> None:
         self.images, self.stream, self.views = images, stream, views
@@ -215,7 +207,7 @@ class FileFeed:
         return DataLoader(
             self._batches,
             batch_size=None,
-            sampler=_From(start),
+            sampler=count(start),
             collate_fn=_as_it_is,
             generator=torch.Generator(),  # otherwise the loader would draw from the user's generator
             worker_init_fn=_follow_the_parent,
@@ -225,6 +217,7 @@ class FileFeed:
         )
 
 
+Feed = MemoryFeed | FileFeed
 _with_workers: WeakSet[FileFeed] = WeakSet()
 
 
@@ -248,8 +241,7 @@ class _Batches(Dataset[_Summary]):
     def __getitem__(self, number: int) -> _Summary:
         # The stream's seed, the number of the batch and the place in the joint batch seed an image's crops.
         seed = (((self.stream.seed << 32) + number) << 32) + self.stream.first
-        loaded = self.images.load(self.stream[number], self.views, seed, out=self.buffer(number))
-        return loaded.positions.tolist(), loaded.skipped
+        return self.images.load(self.stream[number], seed, self.buffer(number))
 
 
 def _follow_the_parent(worker: int) -> None:
@@ -263,16 +255,3 @@ def _follow_the_parent(worker: int) -> None:
 def _as_it_is(summary: Any) -> Any:
     """Return a worker's result unchanged: DataLoader would convert its numbers into tensors."""
     return summary
-
-
-class _From(Sampler[int]):
-    """start, start + 1, ... without end."""
-
-    def __init__(self, start: int) -> None:
-        self.start = start
-
-    def __iter__(self) -> Iterator[int]:
-        number = self.start
-        while True:
-            yield number
-            number += 1

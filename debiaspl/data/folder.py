@@ -1,7 +1,7 @@
 """Read a folder of images into an ImageSet, in memory or with images left in their files."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -13,29 +13,16 @@ from debiaspl.data.feed import loaded
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.lazy import FolderFiles, LazyImages
 from debiaspl.data.listing import Listing, Skipped, list_folder
-from debiaspl.data.table_form import USUAL, Columns
 
 _log = logging.getLogger("debiaspl")
 
 
 def read_folder(
-    root: Path | str,
-    size: tuple[int, int],
-    labels: Path | str | None = None,
-    classes: Sequence[str] | None = None,
-    channels: int = 3,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    columns: Columns = USUAL,
-    folders: bool = False,
+    root: Path | str, size: int | tuple[int, int], progress: Callable[[int, int], None] = lambda done, total: None
 ) -> tuple[ImageSet, Skipped]:
-    """All images of a folder at ``size`` (height, width), and what was skipped: (file, reason).
-
-    ``labels``, ``classes``, ``columns`` and ``folders`` are as in ``list_folder``; docs/bad-files.md lists what happens
-    with odd and damaged files. ``workers`` are threads; ``progress(done, total)`` is called in the calling thread.
-    """
-    listing = list_folder(root, labels, classes, columns=columns, folders=folders)
-    return read_listing(listing, size, channels, workers, progress)
+    """All images of a folder, and what was skipped: (file, reason); docs/bad-files.md lists what happens with odd and
+    damaged files. ``size`` as in ``left_in_files``; ``progress(done, total)`` is called in the calling thread."""
+    return read_listing(list_folder(root), size, progress=progress)
 
 
 def read_listing(
@@ -45,7 +32,7 @@ def read_listing(
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[ImageSet, Skipped]:
-    """The same for a folder that is already listed; ``size`` as in ``left_in_files``."""
+    """The same for a folder that is already listed; ``workers`` are threads."""
     lazy, threads = left_in_files(listing, size, channels), workers or min(8, usable_cores())
     images, bad = loaded(lazy, threads, progress, partial(_check_left, listing))
     skipped = tuple(sorted((*listing.skipped, *bad.items())))

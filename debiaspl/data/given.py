@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, from_numpy
 
 from debiaspl.data.errors import DataError
-from debiaspl.data.folder import left_in_files, read_folder, read_listing
+from debiaspl.data.folder import left_in_files, read_listing
 from debiaspl.data.images import UNLABELED, ImageSet
-from debiaspl.data.listing import list_folder, list_images
+from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.data.open import is_folder_of_images, open_data
 from debiaspl.data.splits import Split
 from debiaspl.data.table_form import Columns
@@ -53,11 +53,9 @@ class GivenLabels:
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ImageSet:
         """The folder's images with the given labels, at this size; with ``stream`` they stay in their files."""
-        place, table, columns = Path(data).expanduser(), self.table or None, self.columns
-        if stream:
-            return left_in_files(list_folder(place, table, columns=columns, folders=self.folders), image_size)
-        size = image_size, image_size
-        return read_folder(place, size, table, progress=progress, columns=columns, folders=self.folders)[0]
+        place, table = Path(data).expanduser(), self.table or None
+        listing = list_folder(place, table, columns=self.columns, folders=self.folders)
+        return _read(listing, image_size, stream, progress)
 
     @property
     def columns(self) -> Columns:
@@ -100,11 +98,14 @@ class NoLabels:
             whole = open_data(data, image_size, stream, root)
             further = whole.unlabeled
             return without_classes(whole.train if further is None else whole.train.joined(further))
-        listing = list_images(Path(data).expanduser())
-        return left_in_files(listing, image_size) if stream else read_listing(listing, image_size, progress=progress)[0]
+        return _read(list_images(Path(data).expanduser()), image_size, stream, progress)
 
     def split(self, labels: Tensor, seed: int) -> Split:
         return Split(torch.empty(0, dtype=torch.int64), torch.arange(len(labels)))
+
+
+def _read(listing: Listing, image_size: int, stream: bool, progress: Callable[[int, int], None]) -> ImageSet:
+    return left_in_files(listing, image_size) if stream else read_listing(listing, image_size, progress=progress)[0]
 
 
 def without_classes(images: ImageSet) -> ImageSet:

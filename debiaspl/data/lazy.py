@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -146,22 +146,20 @@ class LazyImages:
                 reason = str(error)
         raise DataError(f"none of {len(self.positions)} images can be read. The last: {reason}.")
 
-    def load(self, positions: Tensor, crops: int, seed: int, out: Tensor | None = None) -> "Loaded":
-        """Read these images, and make ``crops`` random resized crops of each.
+    def load(self, positions: Tensor, seed: int, out: Tensor) -> tuple[list[int], dict[int, str]]:
+        """Read these images, and write random resized crops of each into ``out``, uint8, (crops, N, C, H, W).
 
         Each image has its own generator: the first is seeded with ``seed``, the others with the following numbers. A
-        file that cannot be read is listed in ``skipped``, and the next readable one replaces it, so that batches keep
-        their size. ``out`` is memory for the crops.
+        file that cannot be read is replaced by the next readable one, so that batches keep their size. Returns the
+        positions of the images that were used, and why others could not be read.
         """
-        shape = (crops, len(positions), self.channels, *self.size)
-        pictures = torch.empty(shape, dtype=torch.uint8) if out is None else out
         used: list[int] = []
         skipped: dict[int, str] = {}
-        arrays = pictures.numpy()
+        arrays = out.numpy()
         with pillow_keeps_quiet:  # once per batch, since it costs as much as a small image
             for place, position in enumerate(positions.tolist()):
                 used.append(self._fill(arrays[:, place], position, Random(seed + place), skipped))
-        return Loaded(torch.tensor(used), pictures, skipped)
+        return used, skipped
 
     def _fill(self, out: NDArray[np.uint8], position: int, random: Random, skipped: dict[int, str]) -> int:
         """Write crops, (crops, C, H, W), of this image or of the next readable one; returns its position."""
@@ -177,17 +175,6 @@ class LazyImages:
                 picture[...] = _channels_first(_resized_crop(image, self.size, random))
             return actual
         raise DataError(f"none of {len(self.positions)} images can be read. The first: {skipped[position]}.")
-
-
-class Loaded(NamedTuple):
-    """A batch read from files."""
-
-    positions: Tensor
-    """Indices of these images; they differ from the requested ones if a file was replaced."""
-    pictures: Tensor
-    """uint8, (crops, N, C, H, W)."""
-    skipped: dict[int, str]
-    """Position -> why it could not be read."""
 
 
 def _resized_crop(image: Image.Image, size: tuple[int, int], random: Random) -> Image.Image:

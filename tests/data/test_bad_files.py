@@ -282,8 +282,9 @@ def test_a_large_image_within_the_limit_is_decoded_without_a_warning(monkeypatch
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 200_000)
     for format in ("JPEG", "PNG", "GIF", "BMP", "PPM"):
         assert decode(encoded(photo(), format), (8, 8)).shape == (3, 8, 8)
+    monkeypatch.setattr("debiaspl.data.decode.PIXEL_LIMIT", 1000)
     with pytest.raises(BadImage, match=r"640 x 427 pixels, more than the limit of 1,000"):
-        decode(encoded(photo()), (8, 8), pixel_limit=1000)
+        decode(encoded(photo()), (8, 8))
 
 
 def test_unreadable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 import torch
 
@@ -9,8 +10,6 @@ from debiaspl.data.errors import DataError
 from debiaspl.data.packed import open_packed, pack
 
 GOOD = {
-    "format": 2,
-    "picture": [3, 4, 4],
     "classes": ["a", "b"],
     "labels": [0, 1, -1],
     "ids": ["x", "y", "z"],
@@ -32,8 +31,6 @@ def test_a_good_one_is_opened(packed):
 
 
 CHANGES = {
-    "format": (1, None),
-    "picture": ([3, 4], [0, 4, 4], [3, 4.0, 4], [2, 6, 4], "344"),
     "classes": ("ab", ["a", "a"], None),
     "labels": ([0, 1], [0, 1, 2], [0, 1, 10**30], [0, 1, "0"], [[0], [1], [0]], 7),
     "ids": ([], ["x", "y", 3], ["x", "x", "y"]),
@@ -43,6 +40,16 @@ CHANGES = {
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in CHANGES.items() for value in values])
 def test_a_changed_value_is_refused(packed, name, value):
     (packed / "index.json").write_text(json.dumps(GOOD | {name: value}))
+    with pytest.raises(DataError, match="Pack the set again"):
+        open_packed(packed)
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [np.zeros((3, 3, 4, 4)), np.zeros((2, 3, 4, 4), np.uint8), np.zeros((3, 2, 4, 4), np.uint8), np.array([{}, 1, 2])],
+)
+def test_other_pixels_are_refused(packed, pixels):
+    np.save(packed / "images.npy", pixels)
     with pytest.raises(DataError, match="Pack the set again"):
         open_packed(packed)
 

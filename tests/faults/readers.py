@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -306,13 +307,21 @@ def good_parquet() -> bytes:
 
 # Packed sets
 INDEX = {
-    "format": 2,
-    "picture": [3, 2, 2],
     "classes": ["a", "b"],
     "labels": [0, 1, -1],
     "ids": ["x", "y", "z"],
 }
-packed = altered(INDEX).map(lambda index: {"index.json": as_json(index), "images.bin": bytes(36)})
+good_images = _npy("|u1", (3, 3, 2, 2), None, b"")
+packed = st.builds(
+    lambda index, pixels: {"index.json": as_json(index), "images.npy": pixels},
+    altered(INDEX),
+    st.just(good_images) | npy | mutated(good_images),
+)
+
+
+def _read_picture(folder: Path) -> None:
+    with mock.patch("debiaspl.data.decode.PIXEL_LIMIT", 10**6):
+        decode(folder / "a", (8, 8))
 
 
 def _read_packed(folder: Path) -> None:
@@ -488,6 +497,6 @@ READERS: dict[str, Reader] = {
     "pickle": Reader(_one("a", batches), lambda folder: unpickle((folder / "a").read_bytes(), "a")),
     "picture": Reader(
         _one("a", st.sampled_from(PICTURES).flatmap(lambda kind: mutated(good_picture(kind)))),
-        lambda folder: decode(folder / "a", (8, 8), pixel_limit=10**6),
+        _read_picture,
     ),
 }
