@@ -7,9 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Batch, Models, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.fixmatch import FixMatch
-from debiaspl.algorithms.mixing import check_ramp, ramp
+from debiaspl.algorithms.mixing import ramp
 from debiaspl.algorithms.predict import Logits, predict_twice
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import LABEL_SHARES, at_least_float32
@@ -70,10 +71,9 @@ class ABC(FixMatch):
                     f"the auxiliary classifier of ABC is balanced already: {type(part).__name__} would remove "
                     f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
                 )
-        self.auxiliary_weight, self.ramp_up = auxiliary_weight, check_ramp(ramp_up)
-        self.auxiliary_threshold = check_threshold(
-            self.threshold if auxiliary_threshold is None else auxiliary_threshold
-        )
+        self.auxiliary_weight, self.ramp_up = auxiliary_weight, within("ramp_up", ramp_up, "[0, 1]")
+        least_sure = self.threshold if auxiliary_threshold is None else auxiliary_threshold
+        self.auxiliary_threshold = within("auxiliary_threshold", least_sure, "[0, 1]")
         self.auxiliary = FurtherHead(num_features, num_classes)
         counts = torch.tensor([float(count) for count in class_counts])
         least = counts[counts > 0].min()

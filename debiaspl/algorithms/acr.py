@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold, hard_loss
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, hard_loss
 from debiaspl.algorithms.predict import predict_twice
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts
@@ -75,16 +76,11 @@ class ACR(Algorithm):
                     f"ACR removes {LABEL_SHARES}, and {type(part).__name__} would do so a second time. "
                     "Use correction=none, or one that needs no counts, such as debiaser."
                 )
-        for name, value, most in (("tau", tau, 1e3), ("balanced_tau", balanced_tau, 1e3), ("begin", begin, 1)):
-            if not 0 <= value <= most:
-                raise ValueError(f"{name} is {value!r}, expected a number from 0 to {most:g}.")
-        if not 0 <= momentum < 1:
-            raise ValueError(f"momentum is {momentum!r}, expected a number in [0, 1).")
-        if strong_views < 1:
-            raise ValueError(f"strong_views is {strong_views}, expected 1 or more.")
-        self.views, self.joint = Views(weak=1, strong=strong_views), joint
-        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
-        self.tau, self.balanced_tau, self.momentum, self.begin = tau, balanced_tau, momentum, begin
+        self.views, self.joint = Views(weak=1, strong=within("strong_views", strong_views, "[1, inf)")), joint
+        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
+        self.tau = within("tau", tau, "[0, 1000]")
+        self.balanced_tau = within("balanced_tau", balanced_tau, "[0, 1000]")
+        self.momentum, self.begin = within("momentum", momentum, "[0, 1)"), within("begin", begin, "[0, 1]")
         self.balanced = FurtherHead(num_features, num_classes)
         counts = checked_counts(class_counts)
         labeled, order = counts / counts.sum(), counts.argsort()

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.mixing import check_decay, check_ramp, ramp
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.mixing import ramp
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import PLUS, Composite, Correction, ranks
 from debiaspl.debias.alignment import DistributionAlignment
@@ -67,12 +68,13 @@ class AdaMatch(Algorithm):
                 "align_to_predictions=false."
             )
         self.labeled_strong = int(strong_labeled)
-        self.target_decay = check_decay(target_decay, "the target")
+        self.target_decay = within("target_decay", target_decay, "[0, 1)")
         self.align_to_predictions = align_to_predictions
         if isinstance(self.correction, DistributionAlignment) and align_to_predictions:
             target = self.correction.target
             self.register_buffer("labeled_marginal", torch.full_like(target, 1 / len(target)))
-        self.threshold, self.ramp_up = check_threshold(threshold), check_ramp(ramp_up)
+        self.threshold = within("threshold", threshold, "[0, 1]")
+        self.ramp_up = within("ramp_up", ramp_up, "[0, 1]")
         self.unlabeled_weight = unlabeled_weight
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -191,9 +191,3 @@ class SelfSupervised(Algorithm):
 def hard_loss(logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
     """Cross-entropy with one class per image, times its weight; mean over all images."""
     return (F.cross_entropy(logits, label, reduction="none") * weight).mean()
-
-
-def check_threshold(threshold: float) -> float:
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold is {threshold!r}, expected a confidence in [0, 1]; FixMatch uses 0.95.")
-    return threshold

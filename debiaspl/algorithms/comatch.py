@@ -6,7 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.contrast import write_over_oldest
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
@@ -62,15 +63,13 @@ class CoMatch(Algorithm):
         embedding: int = 64,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= own_share <= 1:
-            raise ValueError(f"own_share is {own_share}, expected a share in [0, 1]: 1 uses no memory, CoMatch 0.9.")
-        if not temperature > 0:
-            raise ValueError(f"temperature is {temperature}, expected a number above 0; CoMatch uses 0.2.")
-        if memory < 1 or embedding < 1:
-            raise ValueError(f"memory is {memory} and embedding is {embedding}, expected at least 1 for both.")
-        self.threshold, self.graph_threshold = check_threshold(threshold), check_threshold(graph_threshold)
+        self.threshold = within("threshold", threshold, "[0, 1]")
+        self.graph_threshold = within("graph_threshold", graph_threshold, "[0, 1]")
         self.unlabeled_weight, self.contrast_weight = unlabeled_weight, contrast_weight
-        self.own_share, self.temperature, self.memory = own_share, temperature, memory
+        self.own_share = within("own_share", own_share, "[0, 1]")
+        self.temperature = within("temperature", temperature, "(0, inf)")
+        self.memory = within("memory", memory, "[1, inf)")
+        embedding = within("embedding", embedding, "[1, inf)")
         self.projection = perceptron((num_features, num_features, embedding), norm=False, slope=0.1)
         self.register_buffer("embeddings", torch.zeros(memory, embedding))
         self.register_buffer("probabilities", torch.zeros(memory, num_classes))

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.algorithms.heads import AveragedHead, perceptron, unit
 from debiaspl.debias import ranks
 
@@ -11,6 +12,7 @@ NONE = -1e4
 """Replaces the similarity of unused places: its softmax weight is 0, and 0 times it is 0."""
 COLDEST = 1e-3
 """Lowest temperature; similarities, at most 1, are then still far above NONE."""
+TEMPERATURES = f"[{COLDEST}, inf)"
 
 
 class Contrast(nn.Module):
@@ -37,13 +39,10 @@ class Contrast(nn.Module):
         key_decay: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 0 <= relations <= 1:
-            raise ValueError(f"relations is {relations}, expected a share of the target in [0, 1].")
-        if memory < 0:
-            raise ValueError(f"memory is {memory}, expected a number of weak views, 0 for none.")
-        self.temperature = check_temperature("temperature", temperature)
-        self.relation_temperature = check_temperature("relation_temperature", relation_temperature)
-        self.relations, self.memory = relations, memory
+        self.temperature = within("temperature", temperature, TEMPERATURES)
+        self.relation_temperature = within("relation_temperature", relation_temperature, TEMPERATURES)
+        self.relations = within("relations", relations, "[0, 1]")
+        self.memory = within("memory", memory, "[0, inf)")
         self.projector = perceptron((num_features, num_features, width), norm=False, slope=0.1)
         self.average = AveragedHead(self.projector, key_decay) if key_decay else None
         if memory:
@@ -111,9 +110,3 @@ def write_over_oldest(written: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
     for buffer, rows in pairs:
         buffer.index_copy_(0, places, rows.to(buffer.dtype))
     written.add_(count)
-
-
-def check_temperature(name: str, temperature: float) -> float:
-    if not temperature >= COLDEST:
-        raise ValueError(f"{name} is {temperature}, expected {COLDEST} or more.")
-    return temperature

@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import Contrast
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
@@ -58,12 +59,9 @@ class ContrastMatch(Algorithm):
         unlabeled_weight: float = 1.0,
     ) -> None:
         super().__init__(correction)
-        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
-        if not 0 < contrast_until <= 1:
-            raise ValueError(f"contrast_until is {contrast_until}, expected a share of the training in (0, 1].")
-        if not 0 <= labels_from < 1:
-            raise ValueError(f"labels_from is {labels_from}, expected a share of the training in [0, 1).")
-        self.contrast_weight, self.contrast_until, self.labels_from = contrast_weight, contrast_until, labels_from
+        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
+        self.contrast_weight, self.labels_from = contrast_weight, within("labels_from", labels_from, "[0, 1)")
+        self.contrast_until = within("contrast_until", contrast_until, "(0, 1]")
         self.contrast = Contrast(num_features, width, temperature, memory, relations, relation_temperature, key_decay)
         if relations:
             self.advice = (

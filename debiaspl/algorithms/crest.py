@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.debias import Correction
@@ -40,15 +41,9 @@ class CReST(FixMatch):
         **others: Any,
     ) -> None:
         super().__init__(correction, **others)
-        if generations < 1:
-            raise ValueError(f"generations is {generations}, expected at least 1, which is FixMatch; CReST uses 6.")
-        if not 0 <= sampling_power < float("inf"):
-            raise ValueError(
-                f"sampling_power is {sampling_power}, expected a number >= 0: 0 adopts every prediction, CReST uses "
-                "1/3, and a negative one would prefer the frequent classes."
-            )
-        self.generations, self.adopt_corrected = generations, adopt_corrected
-        self.sampling_rates = sampling_rates(class_counts, sampling_power)
+        self.generations = within("generations", generations, "[1, inf)")
+        self.adopt_corrected = adopt_corrected
+        self.sampling_rates = sampling_rates(class_counts, within("sampling_power", sampling_power, "[0, inf)"))
         self._initial_state = {name: value.clone() for name, value in self.correction.state_dict().items()}
 
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
@@ -74,7 +69,7 @@ class CReSTPlus(CReST):
 
     Args:
         class_counts: as in CReST.
-        final_temperature: t in the last generation (t_min); with 1 the target does not change.
+        final_temperature: t in the last generation (t_min); with 1 the target does not change, with 0 it is uniform.
         **others: settings of CReST.
     """
 
@@ -95,12 +90,7 @@ class CReSTPlus(CReST):
                 f"CReST+ needs distribution alignment, but the correction is {type(self.correction).__name__}. "
                 "Use correction=alignment, or algorithm=crest, which works with any correction."
             )
-        if not 0 <= final_temperature <= 1:
-            raise ValueError(
-                f"final_temperature is {final_temperature}, expected a number in [0, 1]: with 0 the last generation's "
-                "target is uniform, with 1 it equals the first; CReST+ uses 0.5."
-            )
-        self.final_temperature = final_temperature
+        self.final_temperature = within("final_temperature", final_temperature, "[0, 1]")
         self.register_buffer("temperature", torch.ones(()))
         self.register_buffer("first_target", self.correction.target.clone(), persistent=False)
 

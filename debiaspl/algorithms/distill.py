@@ -8,8 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import check_temperature, sharpen
+from debiaspl.algorithms.mixing import sharpen
 from debiaspl.debias import Correction
 from debiaspl.encoders import NetworkFacts, load_trained
 from debiaspl.models import Network
@@ -57,9 +58,8 @@ class Distill(Algorithm):
                 "distill learns from a finished run, but teacher_run is empty. Give that run's folder: "
                 "--set teacher_run=runs/mine."
             )
-        if not 0 <= labeled_weight < float("inf"):
-            raise ValueError(f"labeled_weight is {labeled_weight}, expected 0 or more: 0 uses no labels.")
-        self.temperature, self.labeled_weight = check_temperature(temperature), labeled_weight
+        self.temperature = within("temperature", temperature, "(0, inf)")
+        self.labeled_weight = within("labeled_weight", labeled_weight, "[0, inf)")
         self.classes, self.channels, self.folder = tuple(classes), channels, Path(teacher_run).expanduser()
         self.finished = FinishedTeacher()
 

@@ -4,7 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.predict import Logits, predict, predict_own, predict_weak
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -56,15 +57,13 @@ class FixMatch(Algorithm):
             )
         if view_labels != VIEW_LABELS[0] and views == 1:
             raise ValueError(f"view_labels is {view_labels}, which needs 2 views, but views is 1. Use views=2 with it.")
-        if not 0 < strong_share <= 1:
-            raise ValueError(f"strong_share is {strong_share}, expected a share in (0, 1]; 1 uses all strong views.")
-        if strong_share < 1 and (joint or views > 1 or cld_weight):
+        if within("strong_share", strong_share, "(0, 1]") < 1 and (joint or views > 1 or cld_weight):
             raise ValueError(
                 f"strong_share is {strong_share}: labels must be known before the strong views are chosen, and CLD and "
                 "several label sets need all of them. Use joint=false, views=1 and cld_weight=0 with it."
             )
         self.views = Views(weak=views, strong=views)
-        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
+        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
         self.cld_weight, self.joint, self.strong_share = cld_weight, joint, strong_share
         self.paired = view_labels == "paired"
 

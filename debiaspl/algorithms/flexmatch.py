@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 
@@ -42,7 +43,7 @@ class FlexMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         self.num_classes, self.warm_up, self.joint = num_classes, warm_up, joint
-        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
+        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
         self.register_buffer("latest", torch.full((num_unlabeled,), -1))  # -1: never confident
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import check_decay
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -47,7 +47,7 @@ class FreeMatch(Algorithm):
         joint: bool = True,
     ) -> None:
         super().__init__(correction)
-        self.decay, self.joint = check_decay(decay, "thresholds"), joint
+        self.decay, self.joint = within("decay", decay, "[0, 1)"), joint
         self.unlabeled_weight, self.fairness_weight = unlabeled_weight, fairness_weight
         self.register_buffer("global_threshold", torch.full((), 1 / num_classes))
         self.register_buffer("marginal", torch.full((num_classes,), 1 / num_classes))

@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.predict import predict
 from debiaspl.data import Hints
 from debiaspl.debias import Correction
@@ -43,7 +44,8 @@ class GraphLabels(Algorithm):
             raise ValueError(
                 "graph learns from labels propagated over a graph of features, but this task has no such labels."
             )
-        self.threshold, self.unlabeled_weight, self.joint = check_threshold(threshold), unlabeled_weight, joint
+        self.threshold = within("threshold", threshold, "[0, 1]")
+        self.unlabeled_weight, self.joint = unlabeled_weight, joint
         self.register_buffer("taught", hints.label.clone())
         self.register_buffer("sureness", hints.confidence.float().clone())
 

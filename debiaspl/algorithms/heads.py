@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.debias.correction import at_least_float32
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.average import as_buffers
@@ -55,9 +56,7 @@ class AveragedHead(nn.Module):
 
     def __init__(self, head: nn.Module, decay: float) -> None:
         super().__init__()
-        if not 0 <= decay < 1:
-            raise ValueError(f"key_decay is {decay}, expected a number in [0, 1): 0 is no averaging.")
-        self.decay = decay
+        self.decay = within("key_decay", decay, "[0, 1)")
         self.head = as_buffers(deepcopy(head).eval())
 
     def train(self, mode: bool = True) -> "AveragedHead":

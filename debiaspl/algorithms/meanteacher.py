@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import check_ramp, ramp
+from debiaspl.algorithms.mixing import ramp
 from debiaspl.debias import Correction
 
 
@@ -33,7 +34,7 @@ class MeanTeacher(Algorithm):
         self, correction: Correction | None = None, unlabeled_weight: float = 50.0, ramp_up: float = 0.27
     ) -> None:
         super().__init__(correction)
-        self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
+        self.unlabeled_weight, self.ramp_up = unlabeled_weight, within("ramp_up", ramp_up, "[0, 1]")
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         seen_by_student, seen_by_teacher = batch.weak

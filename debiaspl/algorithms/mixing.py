@@ -49,36 +49,3 @@ def _between(rows: Tensor, partner: Tensor, share: Tensor) -> Tensor:
     exact = at_least_float32(rows)
     share = share.to(exact.dtype).view(-1, *[1] * (rows.ndim - 1))
     return torch.lerp(exact[partner], exact, share).to(rows.dtype)
-
-
-def check_temperature(temperature: float) -> float:
-    if not 0 < temperature < float("inf"):
-        raise ValueError(
-            f"temperature is {temperature!r}, expected a number above 0: 1 leaves the labels as they are, "
-            "0.5 sharpens them. For hard labels, use fixmatch."
-        )
-    return temperature
-
-
-def check_alpha(alpha: float) -> float:
-    if not 0 <= alpha < float("inf"):
-        raise ValueError(f"alpha is {alpha!r}, expected a number >= 0: 0 mixes nothing, MixMatch uses 0.75.")
-    return alpha
-
-
-def check_ramp(share: float) -> float:
-    if not 0 <= share <= 1:
-        raise ValueError(
-            f"ramp_up is {share!r}, expected a share of the training in [0, 1]: with 0 the weight is full from the "
-            "first step on, with 1 it grows until the last."
-        )
-    return share
-
-
-def check_decay(decay: float, followers: str) -> float:
-    if not 0 <= decay < 1:
-        raise ValueError(
-            f"decay is {decay!r}, expected a number in [0, 1): with 0 {followers} are those of the last batch, with 1 "
-            "they would never change. The paper uses 0.999, for runs of a million steps."
-        )
-    return decay

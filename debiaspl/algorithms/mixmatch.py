@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
+from debiaspl.algorithms.mixing import mixup, ramp, sharpen
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32
 
@@ -43,11 +44,10 @@ class MixMatch(Algorithm):
         ramp_up: float = 1 / 64,
     ) -> None:
         super().__init__(correction)
-        if views < 1:
-            raise ValueError(f"views is {views}, expected at least 1; MixMatch guesses labels from 2.")
-        self.views = Views(weak=views)
-        self.temperature, self.alpha = check_temperature(temperature), check_alpha(alpha)
-        self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
+        self.views = Views(weak=within("views", views, "[1, inf)"))
+        self.temperature = within("temperature", temperature, "(0, inf)")
+        self.alpha = within("alpha", alpha, "[0, inf)")
+        self.unlabeled_weight, self.ramp_up = unlabeled_weight, within("ramp_up", ramp_up, "[0, 1]")
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         guess = self._guess(models, batch)

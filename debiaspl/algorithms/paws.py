@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
-from debiaspl.algorithms.contrast import check_temperature
+from debiaspl.algorithms.contrast import TEMPERATURES
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.algorithms.mixing import sharpen
 from debiaspl.debias import Correction, ranks
@@ -54,16 +55,14 @@ class PAWS(Algorithm):
         width: int = 128,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= label_smoothing < 1:
-            raise ValueError(f"label_smoothing is {label_smoothing}, expected a share in [0, 1); PAWS uses 0.1.")
-        if not 0 <= entropy_weight < float("inf"):
-            raise ValueError(f"entropy_weight is {entropy_weight}, expected 0 or more; 0 is no me-max, PAWS uses 1.")
-        if width < 1:
-            raise ValueError(f"width is {width}, expected at least 1.")
-        self.temperature = check_temperature("temperature", temperature)
-        self.sharpening = check_temperature("sharpening", sharpening)
-        self.num_classes, self.label_smoothing, self.entropy_weight = num_classes, label_smoothing, entropy_weight
-        self.projector = perceptron((num_features, num_features, num_features, width), norm=True)
+        self.temperature = within("temperature", temperature, TEMPERATURES)
+        self.sharpening = within("sharpening", sharpening, TEMPERATURES)
+        self.label_smoothing = within("label_smoothing", label_smoothing, "[0, 1)")
+        self.num_classes = num_classes
+        self.entropy_weight = within("entropy_weight", entropy_weight, "[0, inf)")
+        self.projector = perceptron(
+            (num_features, num_features, num_features, within("width", width, "[1, inf)")), norm=True
+        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         features = models.student.embed(torch.cat([batch.labeled, *batch.strong]))

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.debias import Correction
 
 
@@ -22,7 +23,7 @@ class PseudoLabel(Algorithm):
         self, correction: Correction | None = None, threshold: float = 0.95, unlabeled_weight: float = 1.0
     ) -> None:
         super().__init__(correction)
-        self.threshold, self.unlabeled_weight = check_threshold(threshold), unlabeled_weight
+        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         both = models.student(torch.cat([batch.labeled, batch.weak[0]]))

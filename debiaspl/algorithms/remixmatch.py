@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import check_alpha, check_ramp, check_temperature, mixup, ramp, sharpen
+from debiaspl.algorithms.mixing import mixup, ramp, sharpen
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
@@ -50,11 +51,10 @@ class ReMixMatch(Algorithm):
         ramp_up: float = 1 / 64,
     ) -> None:
         super().__init__(correction)
-        if views < 1:
-            raise ValueError(f"views is {views}, expected at least 1 strong view; the paper has 8, 2 cost less.")
-        self.views = Views(weak=1, strong=views)
-        self.temperature, self.alpha = check_temperature(temperature), check_alpha(alpha)
-        self.unlabeled_weight, self.ramp_up = unlabeled_weight, check_ramp(ramp_up)
+        self.views = Views(weak=1, strong=within("views", views, "[1, inf)"))
+        self.temperature = within("temperature", temperature, "(0, inf)")
+        self.alpha = within("alpha", alpha, "[0, inf)")
+        self.unlabeled_weight, self.ramp_up = unlabeled_weight, within("ramp_up", ramp_up, "[0, 1]")
         self.unmixed_weight, self.rotation_weight = unmixed_weight, rotation_weight
         self.rotation = nn.Linear(num_features, 4)
         if rotation_weight:

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
-from debiaspl.algorithms.contrast import NONE, check_temperature
+from debiaspl.algorithms.contrast import NONE, TEMPERATURES
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
 
@@ -30,7 +31,7 @@ class SimCLR(SelfSupervised):
         temperature: float = 0.5,
     ) -> None:
         super().__init__(correction)
-        self.temperature = check_temperature("temperature", temperature)
+        self.temperature = within("temperature", temperature, TEMPERATURES)
         self.advice = (
             f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
             "unlabeled_batch."

@@ -5,8 +5,8 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import check_decay
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 
@@ -50,9 +50,8 @@ class SoftMatch(Algorithm):
         corrected_labels: bool = True,
     ) -> None:
         super().__init__(correction)
-        if not 0 <= sharpness < float("inf"):
-            raise ValueError(f"sharpness is {sharpness!r}, expected a number >= 0; the released code uses 2.")
-        self.decay, self.sharpness = check_decay(decay, "mean and variance"), sharpness
+        self.decay = within("decay", decay, "[0, 1)")
+        self.sharpness = within("sharpness", sharpness, "[0, inf)")
         self.unlabeled_weight, self.joint, self.corrected_labels = unlabeled_weight, joint, corrected_labels
         self.register_buffer("mean", torch.full((), 1 / num_classes))
         self.register_buffer("variance", torch.ones(()))

@@ -4,8 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
-from debiaspl.algorithms.contrast import COLDEST, check_temperature
+from debiaspl.algorithms.contrast import COLDEST, TEMPERATURES
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.debias import Correction, ranks
 
@@ -40,22 +41,17 @@ class SwAV(SelfSupervised):
         small_views: int = 0,
     ) -> None:
         super().__init__(correction)
-        if prototypes < 2 or rounds < 1 or small_views < 0:
-            raise ValueError(
-                f"prototypes is {prototypes}, rounds is {rounds} and small_views is {small_views}; expected 2 or more "
-                "prototypes, 1 or more rounds and 0 or more small views."
-            )
-        self.views = Views(strong=2 + small_views)
-        self.temperature = check_temperature("temperature", temperature)
-        self.code_temperature = check_temperature("code_temperature", code_temperature)
-        self.rounds = rounds
+        self.views = Views(strong=2 + within("small_views", small_views, "[0, inf)"))
+        self.temperature = within("temperature", temperature, TEMPERATURES)
+        self.code_temperature = within("code_temperature", code_temperature, TEMPERATURES)
+        self.rounds = within("rounds", rounds, "[1, inf)")
         colder = max(code_temperature / 2.5, COLDEST)
         self.advice = (
             f"Set a lower code_temperature, such as {colder:.2g} (it is {code_temperature:g}): if codes are nearly "
             "the same for all images, nothing is learned. If that is not enough, try a smaller learning_rate."
         )
         self.projector = perceptron((num_features, num_features, width), norm=True)
-        self.prototypes = nn.Parameter(torch.randn(prototypes, width))
+        self.prototypes = nn.Parameter(torch.randn(within("prototypes", prototypes, "[2, inf)"), width))
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         large, small = batch.strong[:2], batch.strong[2:]

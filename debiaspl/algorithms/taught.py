@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.predict import predict
 from debiaspl.data import Hints
 from debiaspl.debias import Correction
@@ -42,10 +43,9 @@ class TaughtFixMatch(Algorithm):
                 "taught learns from the hints of another model, but this task has none. Use "
                 "debiaspl zeroshot --labels, or in Python Task(..., hints=Hints(label, confidence))."
             )
-        if not 0 <= sure <= 1:
-            raise ValueError(f"sure is {sure}, expected a confidence in [0, 1]; the authors' scripts use 0.4.")
-        self.threshold, self.unlabeled_weight, self.joint = check_threshold(threshold), unlabeled_weight, joint
-        self.register_buffer("taught", torch.where(hints.confidence >= sure, hints.label, -1))
+        self.threshold = within("threshold", threshold, "[0, 1]")
+        self.unlabeled_weight, self.joint = unlabeled_weight, joint
+        self.register_buffer("taught", torch.where(hints.confidence >= within("sure", sure, "[0, 1]"), hints.label, -1))
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)

@@ -3,8 +3,9 @@
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, check_threshold
-from debiaspl.algorithms.mixing import check_temperature, sharpen
+from debiaspl._checks import within
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.mixing import sharpen
 from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -43,7 +44,8 @@ class UDA(Algorithm):
         super().__init__(correction)
         if annealing not in ANNEALING:
             raise ValueError(f"annealing is {annealing!r}, expected one of {', '.join(ANNEALING)}.")
-        self.threshold, self.temperature = check_threshold(threshold), check_temperature(temperature)
+        self.threshold = within("threshold", threshold, "[0, 1]")
+        self.temperature = within("temperature", temperature, "(0, inf)")
         self.unlabeled_weight, self.annealing, self.joint = unlabeled_weight, annealing, joint
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, constant, uniform
 
 LUMA = (0.299, 0.587, 0.114)
@@ -34,11 +35,9 @@ class CropColor:
     """Share of the images that become grey."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.least_area <= 1:
-            raise ValueError(f"least_area is {self.least_area}, expected a share of the image in (0, 1].")
+        within("least_area", self.least_area, "(0, 1]")
         for name in ("color", "color_share", "grey_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number from 0 to 1.")
+            within(name, getattr(self, name), "[0, 1]")
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         check_images(images)

@@ -6,6 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, constant, counting, uniform
 from debiaspl.augment.magnitude import continuous, stepped
 from debiaspl.augment.mix import mix
@@ -62,12 +63,10 @@ class RandAugment:
         check_names(self.operations)
         if not self.operations:
             raise ValueError(f"operations is empty, expected at least one of {', '.join(OPERATIONS)}.")
-        if self.draws < 0:
-            raise ValueError(f"draws is {self.draws}, expected 0 or more operations for each image.")
-        if not 0 <= self.probability <= 1:
-            raise ValueError(f"probability is {self.probability}, expected 0 (never apply) to 1 (always).")
-        if self.levels is not None and self.levels < 2:
-            raise ValueError(f"levels is {self.levels}, expected at least 2 (levels 1 to levels - 1), or None for any.")
+        within("draws", self.draws, "[0, inf)")
+        within("probability", self.probability, "[0, 1]")
+        if self.levels is not None:
+            within("levels", self.levels, "[2, inf)")
         if not (len(self.cutout) == 2 and 0 <= self.cutout[0] <= self.cutout[1]):
             raise ValueError(f"cutout is {self.cutout}, expected (smallest, largest) share of the side, 0 or more.")
 

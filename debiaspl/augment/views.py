@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.augment.weak import Weak
 from debiaspl.debias import ranks
 from debiaspl.models import scale
@@ -51,10 +52,8 @@ class Hide:
     """Length of the noise on the other features, for vectors of length 1."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.hidden < 1:
-            raise ValueError(f"hidden is {self.hidden}, expected a share in [0, 1): 0 hides no feature.")
-        if not 0 <= self.noise < float("inf"):
-            raise ValueError(f"noise is {self.noise}, expected 0 or more: the length of the added noise.")
+        within("hidden", self.hidden, "[0, 1)")
+        within("noise", self.noise, "[0, inf)")
 
     def __call__(self, vectors: Tensor, generator: torch.Generator | None = None) -> Tensor:
         rows, width = ranks.count() * len(vectors), vectors.shape[1]

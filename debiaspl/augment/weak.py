@@ -6,6 +6,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, uniform
 from debiaspl.kernels import holds
 
@@ -32,8 +33,7 @@ class Weak:
     """Border on each side from which a crop may come, as a share of the side, rounded: 4 pixels for 32, 1 for 8."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.pad < 1:
-            raise ValueError(f"pad is {self.pad}, expected a share of the side in [0, 1): 0.125 is 4 pixels of 32.")
+        within("pad", self.pad, "[0, 1)")
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return self.apply(images, self.draw(images, generator))

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, from_numpy
 
+from debiaspl._checks import within
+
 Indices = NDArray[np.int64]
 Labels = Tensor | ArrayLike
 """The class number of every image: a tensor on any device, an array or a list."""
@@ -74,10 +76,8 @@ class LabelShare:
     """Whether labeled images are also used as unlabeled ones."""
 
     def split(self, labels: Labels, seed: int) -> Split:
-        if not 0 < self.share < 1:
-            raise ValueError(f"share is {self.share}, expected a share of each class in (0, 1), such as 0.01.")
-        classes = _positions(labels)
-        return _split(_drawn(classes, _shares(classes, self.share), seed), classes, self.labeled_also_unlabeled)
+        classes, share = _positions(labels), within("share", self.share, "(0, 1)")
+        return _split(_drawn(classes, _shares(classes, share), seed), classes, self.labeled_also_unlabeled)
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,7 @@ class TwoTails:
 def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
     """The split with fewer labels, and the positions of those held out for validation: this share of each class,
     rounded, but never the last label. Their place among the unlabeled images does not change."""
-    if not 0 < fraction < 1:
-        raise ValueError(f"fraction is {fraction}, expected a share of the labels in (0, 1).")
+    within("fraction", fraction, "(0, 1)")
     known, positions = _numbers(labels), split.labeled.cpu().numpy()
     classes = [positions[known[positions] == number] for number in np.unique(known[positions])]
     numbers = [min(round(fraction * len(each)), len(each) - 1) for each in classes]
@@ -219,8 +218,7 @@ def _long_tail_parts(
     labels: Labels, gamma: float, labeled_fraction: float, seed: int
 ) -> tuple[list[Indices], list[Indices]]:
     """For each class, the labeled images and the others that it keeps."""
-    if not 0 < labeled_fraction <= 1:
-        raise ValueError(f"labeled_fraction is {labeled_fraction}, expected a share in (0, 1].")
+    within("labeled_fraction", labeled_fraction, "(0, 1]")
     classes = _positions(labels)
     sizes = _tail(min(map(len, classes)), gamma, len(classes))
     kept = _drawn(classes, sizes, seed)
@@ -232,8 +230,7 @@ def _long_tail_parts(
 
 def _tail(largest: int, gamma: float, classes: int) -> list[int]:
     """Class sizes that decrease from ``largest`` to ``largest / gamma``."""
-    if not gamma >= 1:
-        raise ValueError(f"gamma is {gamma}, expected at least 1: the largest class over the smallest.")
+    within("gamma", gamma, "[1, inf)")
     sizes = [int(largest * gamma ** (-number / (classes - 1))) for number in range(classes)]
     if 0 in sizes:
         raise ValueError(

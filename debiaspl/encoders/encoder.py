@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
+
 
 class Encoder(nn.Module, ABC):
     """``encoder.embed(images)`` returns features, (N, num_features), of images scaled by ``debiaspl.models.scale``.
@@ -26,8 +28,7 @@ class Encoder(nn.Module, ABC):
         self, name: str, num_features: int, image_size: int, mean: Sequence[float], std: Sequence[float]
     ) -> None:
         super().__init__()
-        if image_size < 1:
-            raise ValueError(f"image_size is {image_size}, expected at least 1.")
+        within("image_size", image_size, "[1, inf)")
         self.name, self.num_features, self.image_size = name, num_features, image_size
         self.mean, self.std = tuple(map(float, mean)), tuple(map(float, std))
         # Images come as -1..1, and the encoder was trained with (0..1 - mean) / std. These constants follow from the

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.models.network import Network
 
 Trained = TypeVar("Trained", bound=nn.Module)
@@ -25,9 +26,7 @@ class Average(nn.Module):
 
     def __init__(self, model: Network, decay: float = 0.999, statistics: bool = False) -> None:
         super().__init__()
-        if not 0 <= decay < 1:
-            raise ValueError(f"decay is {decay!r}, expected a number in [0, 1): 0 is no averaging, 1 never changes.")
-        self.decay, self.statistics = decay, statistics
+        self.decay, self.statistics = within("decay", decay, "[0, 1)"), statistics
         self.model: Network = deepcopy(model).eval().requires_grad_(False)
 
     def train(self, mode: bool = True) -> "Average":

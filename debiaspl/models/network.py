@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.models.scaling import Scaling
 
 
@@ -71,8 +72,7 @@ class SmallNet(Network):
 
     def __init__(self, num_classes: int, channels: int = 1, width: int = 16, norm_momentum: float = 0.1) -> None:
         super().__init__()
-        if width < 1:
-            raise ValueError(f"width is {width}, expected at least 1.")
+        within("width", width, "[1, inf)")
         layers: list[nn.Module] = []
         for incoming, outgoing, stride in (
             (channels, width, 1),

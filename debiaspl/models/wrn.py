@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from debiaspl._checks import within
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network, initialise
 
@@ -68,8 +69,7 @@ class WideResNet(PreActivation):
     ) -> None:
         if depth < 10 or (depth - 4) % 6:
             raise ValueError(f"depth is {depth}, expected 6 n + 4, such as 28: three stages of n blocks.")
-        if width < 1:
-            raise ValueError(f"width is {width}, expected at least 1.")
+        within("width", width, "[1, inf)")
         widths, blocks = (16 * width, 32 * width, 64 * width), ((depth - 4) // 6,) * 3
         super().__init__(num_classes, channels, 16, widths, blocks, norm_momentum)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
+from debiaspl._checks import within
 from debiaspl.training.parts import (
     PARTS,
     build,
@@ -24,18 +25,16 @@ DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
 LIST = " For a list: debiaspl list settings RECIPE."
 RANGES = {
-    "seed": (0, 2**62),
-    "image_size": (0, 2**14),
-    "labeled_batch": (0, 2**20),
-    "unlabeled_batch": (1, 2**20),
-    "steps": (1, 2**40),
-    "accumulate": (1, 2**20),
-    "log_every": (1, 2**40),
-    "evaluate_every": (0, 2**40),
-    "health_every": (-1, 2**40),
-    "checkpoint_every": (1, 2**40),
+    "seed": f"[0, {2**62}]",
+    "image_size": f"[0, {2**14}]",
+    "labeled_batch": f"[0, {2**20}]",
+    "health_every": f"[-1, {2**40}]",
+    "evaluate_every": f"[0, {2**40}]",
+    **dict.fromkeys(("unlabeled_batch", "accumulate"), f"[1, {2**20}]"),
+    **dict.fromkeys(("steps", "log_every", "checkpoint_every"), f"[1, {2**40}]"),
+    **dict.fromkeys(("learning_rate", "weight_decay"), "[0, inf)"),
+    **dict.fromkeys(("sgd_momentum", "average_decay", "validation", "warm_up"), "[0, 1)"),
 }
-"""Least and most of each whole number."""
 
 
 @dataclass(frozen=True)
@@ -152,17 +151,8 @@ class Recipe:
             if item.name in PARTS and not isinstance(value, Choice):
                 raise ValueError(f"{item.name} is {value!r}, expected Choice(name, settings).")
         check_type("paper", 0.0 if self.paper is None else self.paper, 0.0)
-        for name, (least, most) in RANGES.items():
-            value = getattr(self, name)
-            if not least <= value <= most:
-                limit = f"at least {least}" if value < least else f"at most {most:,}"
-                raise ValueError(f"{name} is {value}, expected {limit}.")
-        for name in ("learning_rate", "weight_decay"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is {getattr(self, name)}, expected 0 or more.")
-        for name in ("sgd_momentum", "average_decay", "validation", "warm_up"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected a number in [0, 1).")
+        for name, interval in RANGES.items():
+            within(name, getattr(self, name), interval)
         if not 0 <= self.arc <= 0.5 and self.arc != HALF_WAVE:
             raise ValueError(f"arc is {self.arc}, expected a number in [0, 1/2], or 1 for the half wave.")
         for name, choices in CHOICES.items():

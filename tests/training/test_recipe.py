@@ -103,7 +103,7 @@ def test_a_setting_has_an_owner():
         ("memory=9", "'memory': it is a setting of algorithm="),
         ("network.strength=1", "network.strength"),
         ("nothing.strength=1", "nothing.strength"),
-        ("steps=0", "at least 1"),
+        ("steps=0", "steps is 0"),
         ("teacher=mean", "auto"),
         ("first_classifier=best", "graph"),
     ],
