@@ -126,13 +126,19 @@ class Algorithm(nn.Module, ABC):
         return None
 
     def labeled_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Mean cross-entropy of labeled images, with the correction's margin."""
-        return F.cross_entropy(self.correction.labeled_margin(logits, labels), labels)
+        """Mean cross-entropy of labeled images, with the correction's margin and class weights."""
+        margined, weights = self.correction.labeled_margin(logits, labels), self.correction.class_weights()
+        if weights is None:
+            return F.cross_entropy(margined, labels)
+        return hard_loss(margined, labels, weights[labels])
 
     def unlabeled_loss(self, logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
-        """Cross-entropy with hard pseudo-labels, with the correction's margin and a weight for each image; the sum is
-        divided by the size of the whole batch."""
-        return hard_loss(self.correction.margin(logits, label), label, weight)
+        """Cross-entropy with hard pseudo-labels, with the correction's margin and class weights, and a weight for each
+        image; the sum is divided by the size of the whole batch."""
+        weights = self.correction.class_weights()
+        return hard_loss(
+            self.correction.margin(logits, label), label, weight if weights is None else weight * weights[label]
+        )
 
     def report_labels(
         self,

@@ -82,10 +82,9 @@ class ContrastMatch(Algorithm):
         self.report_labels(logits_weak, confidence, label, keep)
         unlabeled = self.unlabeled_loss(logits_strong, label, keep)
         weight = self.contrast_weight * (1 - batch.progress / self.contrast_until).clamp_min(0)
-        learned = batch.progress >= self.labels_from
-        known = torch.where(learned, self.correction.labeled_margin(logits, batch.labels), at_least_float32(logits))
+        learned, plain = batch.progress >= self.labels_from, F.cross_entropy(at_least_float32(logits), batch.labels)
         return {
-            "labeled": F.cross_entropy(known, batch.labels),
+            "labeled": torch.where(learned, self.labeled_loss(logits, batch.labels), plain),
             "unlabeled": learned * self.unlabeled_weight * unlabeled,
             "contrast": weight * self.contrast(features[sizes[0] :], features_weak),
         }

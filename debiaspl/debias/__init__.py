@@ -8,7 +8,7 @@ from debiaspl.debias.cdmad import CDMAD
 from debiaspl.debias.composite import PLUS, Composite, CompositeBuilder
 from debiaspl.debias.correction import Correction, Traits
 from debiaspl.debias.debiaser import Debiaser
-from debiaspl.debias.ldam import LDAM
+from debiaspl.debias.ldam import LDAM, LDAMDRW
 from debiaspl.debias.logit_adjustment import LogitAdjustment, PosthocLogitAdjustment
 from debiaspl.debias.simpro import SimPro
 from debiaspl.debias.tau_norm import TauNorm
@@ -21,6 +21,7 @@ CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "logit-adjustment": LogitAdjustment,
     "logit-adjustment-posthoc": PosthocLogitAdjustment,
     "ldam": LDAM,
+    "ldam-drw": LDAMDRW,
     "simpro": SimPro,
     "cdmad": CDMAD,
     "tau-norm": TauNorm,
@@ -31,6 +32,7 @@ __all__ = [
     "CDMAD",
     "CORRECTIONS",
     "LDAM",
+    "LDAMDRW",
     "PLUS",
     "CausalNorm",
     "Composite",

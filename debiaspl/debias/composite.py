@@ -89,6 +89,9 @@ class Composite(Correction):
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return self._for("labeled loss").labeled_margin(logits, labels)
 
+    def class_weights(self) -> Tensor | None:
+        return next((weights for part in self.each() if (weights := part.class_weights()) is not None), None)
+
     def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:
         for part in self.each():
             if part.held_out:

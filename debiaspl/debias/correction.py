@@ -106,6 +106,10 @@ class Correction(nn.Module):
         """The logits of labeled images for the loss."""
         return at_least_float32(logits)
 
+    def class_weights(self) -> Tensor | None:
+        """Weights of the classes in both losses, (C,); None if they count equally."""
+        return None
+
     def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:
         """Before ``classifier``: choose a setting by held-out images. Called only if ``held_out`` is true."""
 

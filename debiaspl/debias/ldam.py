@@ -1,9 +1,10 @@
-"""The margin of LDAM (Cao et al., 2019): label-distribution-aware margins, without the rest of that method."""
+"""LDAM (Cao et al., 2019): label-distribution-aware margins, and LDAM-DRW, with deferred re-weighting."""
 
 from collections.abc import Sequence
 
+import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts
 
@@ -11,22 +12,16 @@ from debiaspl.debias.correction import Correction, Traits, at_least_float32, che
 class LDAM(Correction):
     """LDAM's margin: lowers the logit of the true class in the loss, more so for classes with few labels.
 
-    The loss uses ``s * (z - Delta_y)``, with the margin only at the label y: ``Delta_j = C / n_j^(1/4)`` for a class
-    of n_j labels, where C makes the largest margin equal to ``max_margin``. It applies to the labeled and the unlabeled
+    The loss uses ``z - s * Delta_y``, with the margin only at the label y: ``Delta_j = C / n_j^(1/4)`` for a class of
+    n_j labels, where C makes the largest margin equal to ``max_margin``. It applies to the labeled and the unlabeled
     loss.
 
-    The paper normalises features and weights, so that a logit is a cosine, and multiplies by s = 30, because a softmax
-    of cosines is never confident. The heads here are linear and learn their own scale, so s is 1 and the margin is in
-    units of the logit. With s = 30 such a head starts saturated, with gradients 30 times as large: on digits it learns
-    nothing (10 % with four seeds, a probe).
-
-    The paper's deferred re-weighting (DRW), a change of the loss weights late in training, is not a margin and is not
-    included. So this is not LDAM-DRW and should not be compared with its numbers.
+    The paper's logits are ``s`` times a cosine: ``head=cosine`` with scale 30. For a linear head s is 1.
 
     Args:
         class_counts: number of labels per class, n_j.
         max_margin: margin of the smallest class; 0 is no margin.
-        scale: s, the factor on the logits; 30 for a head whose logits are cosines.
+        scale: s, the scale of the logits; 30 with head=cosine.
     """
 
     traits = Traits(helps_training=True)
@@ -50,10 +45,56 @@ class LDAM(Correction):
                 "with an algorithm that has hard labels, such as fixmatch."
             )
         own = F.one_hot(labels, len(self.margins))
-        return self.scale * (at_least_float32(strong_logits) - own * self.margins)
+        return at_least_float32(strong_logits) - own * (self.scale * self.margins)
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return self.margin(logits, labels)
 
     def extra_repr(self) -> str:
         return f"max_margin={self.max_margin}, scale={self.scale}"
+
+
+class LDAMDRW(LDAM):
+    """LDAM, then deferred re-weighting: late in training, small classes count more in both losses.
+
+    The weight of a class of n labels is proportional to ``(1 - beta) / (1 - beta^n)``, one over its effective number of
+    images. The authors divide by the sum of a batch's weights; here the mean weight of all labels is 1, so that parts
+    of a batch have the same weights as the whole. For ``head=cosine``; with a linear head set scale=1.
+
+    Args:
+        class_counts: number of labels per class, n_j.
+        max_margin: margin of the smallest class; 0 is no margin.
+        scale: s, the scale of the logits; 30 with head=cosine.
+        begin: share of the training from which on classes are weighted.
+        beta: how much images of a class overlap; with 0 all weigh the same, near 1 the weight is 1 / n.
+    """
+
+    looks = True
+    weights: Tensor
+    balanced: Tensor
+
+    def __init__(
+        self,
+        class_counts: Sequence[int],
+        max_margin: float = 0.5,
+        scale: float = 30.0,
+        begin: float = 0.8,
+        beta: float = 0.9999,
+    ) -> None:
+        super().__init__(class_counts, max_margin, scale)
+        if not 0 <= begin <= 1:
+            raise ValueError(f"begin is {begin!r}, expected a share of the training in [0, 1]; the paper uses 0.8.")
+        if not 0 <= beta < 1:
+            raise ValueError(f"beta is {beta!r}, expected a number in [0, 1); the paper uses 0.9999.")
+        self.begin = begin
+        counts = checked_counts(class_counts).double()
+        raw = (1 - beta) / (1 - beta**counts)
+        balanced = raw * counts.sum() / (raw * counts).sum()
+        self.register_buffer("balanced", balanced.float(), persistent=False)
+        self.register_buffer("weights", torch.ones_like(self.balanced), persistent=False)
+
+    def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
+        self.weights.copy_(torch.where(progress >= self.begin, self.balanced, 1))
+
+    def class_weights(self) -> Tensor:
+        return self.weights

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor, nn
 
 from debiaspl._checks import within
+from debiaspl.debias.heads import make_head
 from debiaspl.models.scaling import Scaling
 
 
@@ -68,9 +69,12 @@ class SmallNet(Network):
         channels: channels of the images.
         width: channels of the first convolution; the last has four times as many.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
+        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
     """
 
-    def __init__(self, num_classes: int, channels: int = 1, width: int = 16, norm_momentum: float = 0.1) -> None:
+    def __init__(
+        self, num_classes: int, channels: int = 1, width: int = 16, norm_momentum: float = 0.1, head: str = "linear"
+    ) -> None:
         super().__init__()
         within("width", width, "[1, inf)")
         layers: list[nn.Module] = []
@@ -87,7 +91,7 @@ class SmallNet(Network):
             ]
         self.features = nn.Sequential(*layers)
         self.num_features = 4 * width
-        self.head = nn.Linear(self.num_features, num_classes)
+        self.head = make_head(head, self.num_features, num_classes)
 
     def embed(self, images: Tensor) -> Tensor:
         features: Tensor = self.features(images).mean((2, 3))

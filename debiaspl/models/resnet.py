@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from debiaspl.debias.heads import make_head
 from debiaspl.models.network import Network, initialise
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -21,12 +22,15 @@ class ResNet(Network):
         channels: channels of the images.
         depth: 18 or 50 layers.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
+        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
     """
 
     gain: Tensor
     offset: Tensor
 
-    def __init__(self, num_classes: int, channels: int = 3, depth: int = 50, norm_momentum: float = 0.1) -> None:
+    def __init__(
+        self, num_classes: int, channels: int = 3, depth: int = 50, norm_momentum: float = 0.1, head: str = "linear"
+    ) -> None:
         super().__init__()
         if depth not in BLOCKS:
             raise ValueError(f"depth is {depth}, expected {' or '.join(map(str, BLOCKS))}.")
@@ -50,7 +54,7 @@ class ResNet(Network):
             stages.append(nn.Sequential(*blocks))
         self.layer1, self.layer2, self.layer3, self.layer4 = stages
         self.num_features = incoming
-        self.head = nn.Linear(incoming, num_classes)
+        self.head = make_head(head, incoming, num_classes)
         initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:

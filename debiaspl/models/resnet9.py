@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from debiaspl.debias.heads import make_head
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.kernels.pool import max_pool
 from debiaspl.models.network import Network, initialise
@@ -19,6 +20,7 @@ class ResNet9(Network):
         channels: channels of the images.
         widths: channels of the stem and of the three stages.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
+        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
     """
 
     least_side = 8  # halved three times, one pixel is left
@@ -29,6 +31,7 @@ class ResNet9(Network):
         channels: int = 3,
         widths: tuple[int, ...] = (64, 128, 256, 512),
         norm_momentum: float = 0.1,
+        head: str = "linear",
     ) -> None:
         super().__init__()
         if len(widths) != 4 or min(widths) < 1:
@@ -39,7 +42,7 @@ class ResNet9(Network):
         shapes = (stem, first, True), (first, second, False), (second, third, True)
         self.stages = nn.ModuleList(Stage(*shape, norm_momentum) for shape in shapes)
         self.num_features = third
-        self.head = nn.Linear(self.num_features, num_classes)
+        self.head = make_head(head, self.num_features, num_classes)
         initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:

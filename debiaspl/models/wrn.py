@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from debiaspl._checks import within
+from debiaspl.debias.heads import make_head
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network, initialise
 
@@ -26,6 +27,7 @@ class PreActivation(Network):
         widths: Sequence[int],
         blocks: Sequence[int],
         norm_momentum: float,
+        head: str,
     ) -> None:
         super().__init__()
         self.stem = nn.Conv2d(channels, stem, 3, padding=1, bias=False)
@@ -39,7 +41,7 @@ class PreActivation(Network):
         self.blocks = nn.ModuleList(made)
         self.norm = NormActivate(incoming, norm_momentum, EPS, SLOPE)
         self.num_features = incoming
-        self.head = nn.Linear(incoming, num_classes)
+        self.head = make_head(head, incoming, num_classes)
         initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:
@@ -62,16 +64,23 @@ class WideResNet(PreActivation):
         depth: number of layers, 6 n + 4 for three stages of n blocks.
         width: factor on the channels of the original ResNet.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
+        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
     """
 
     def __init__(
-        self, num_classes: int, channels: int = 3, depth: int = 28, width: int = 2, norm_momentum: float = 0.001
+        self,
+        num_classes: int,
+        channels: int = 3,
+        depth: int = 28,
+        width: int = 2,
+        norm_momentum: float = 0.001,
+        head: str = "linear",
     ) -> None:
         if depth < 10 or (depth - 4) % 6:
             raise ValueError(f"depth is {depth}, expected 6 n + 4, such as 28: three stages of n blocks.")
         within("width", width, "[1, inf)")
         widths, blocks = (16 * width, 32 * width, 64 * width), ((depth - 4) // 6,) * 3
-        super().__init__(num_classes, channels, 16, widths, blocks, norm_momentum)
+        super().__init__(num_classes, channels, 16, widths, blocks, norm_momentum, head)
 
 
 class ResNet18(PreActivation):
@@ -86,6 +95,7 @@ class ResNet18(PreActivation):
         widths: channels of the four stages; each but the first halves the image.
         blocks: residual blocks in each stage.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
+        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
     """
 
     def __init__(
@@ -95,10 +105,11 @@ class ResNet18(PreActivation):
         widths: tuple[int, ...] = (64, 128, 256, 512),
         blocks: tuple[int, ...] = (2, 2, 2, 2),
         norm_momentum: float = 0.1,
+        head: str = "linear",
     ) -> None:
         if not widths or len(widths) != len(blocks) or min(*widths, *blocks) < 1:
             raise ValueError(f"widths are {widths} and blocks are {blocks}, expected equally many, all at least 1.")
-        super().__init__(num_classes, channels, widths[0], widths, blocks, norm_momentum)
+        super().__init__(num_classes, channels, widths[0], widths, blocks, norm_momentum, head)
 
 
 class Block(nn.Module):

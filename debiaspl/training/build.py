@@ -4,10 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import nn
 
 from debiaspl.algorithms import STARTS, Algorithm
 from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
 from debiaspl.data import Hints, ImageSet, LazyImages, Task
+from debiaspl.debias.heads import NormalisedHead
 from debiaspl.models import LinearNetwork, Network, first_heads
 from debiaspl.training.errors import RunError
 from debiaspl.training.parts import LINEAR, find
@@ -129,6 +131,24 @@ def check_labels(recipe: Recipe, task: Task) -> None:
         raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
     if recipe.evaluate_every and not task.has_labels:
         raise ValueError("evaluate_every is set, but no image has a label to evaluate with. Use evaluate_every=0.")
+
+
+def check_head(recipe: Recipe, head: nn.Linear) -> None:
+    """Raise if a linear classifier, made otherwise, would take the place of a normalised one."""
+    if not isinstance(head, NormalisedHead):
+        return
+    algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
+    reason = ""
+    if recipe.first_classifier != "random":
+        reason = f"first_classifier is {recipe.first_classifier}"
+    elif not algorithm.learns_labels:
+        reason = f"{name} trains no classifier"
+    elif algorithm.classifier is not Algorithm.classifier:
+        reason = f"{name} trains a further classifier"
+    if reason:
+        raise ValueError(
+            f"the network has a classifier of normalised features, but {reason}, which is linear. Use head=linear."
+        )
 
 
 def check_parts(labeled: int, unlabeled: int, ranks: int, accumulate: int) -> None:

@@ -14,6 +14,7 @@ from debiaspl.debias import ranks
 from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads, synchronise_norms
 from debiaspl.training.build import (
     algorithm_of,
+    check_head,
     check_labels,
     check_parts,
     network_of,
@@ -74,6 +75,7 @@ class Step:
         check_parts(*batches, ranks.count(), recipe.accumulate)
         check_labels(recipe, task)
         self.student = network_of(recipe, task, recipe.seed, fresh)
+        check_head(recipe, self.student.head)
         self.start = first_weights(recipe.start, self.student.state_dict()) if fresh and recipe.start else {}
         self._begin_with(self.start)
         self.student.to(device)

@@ -18,6 +18,7 @@ NEUTRAL: dict[str, dict[str, Any]] = {
     "logit-adjustment": {"tau": 0.0},
     "logit-adjustment-posthoc": {"tau": 0.0},
     "ldam": {"max_margin": 0.0},
+    "ldam-drw": {"max_margin": 0.0, "beta": 0.0},
     "tau-norm": {"tau": 0.0, "keep_bias": True},
 }
 """Settings with which a correction changes nothing."""
@@ -100,6 +101,7 @@ WRONG: dict[str, dict[str, tuple[Any, ...]]] = {
     "logit-adjustment": {"tau": (-1.0, NAN)},
     "logit-adjustment-posthoc": {"tau": (-1.0,)},
     "ldam": {"max_margin": (-0.5,), "scale": (0.0,)},
+    "ldam-drw": {"begin": (2.0,), "beta": (1.0,)},
     "simpro": {"tau": (-1.0,), "count_threshold": (2.0,), "unlabeled_ratio": (-1.0,)},
     "cdmad": {"begin": (2.0,), "colour": (3.0,)},
     "tau-norm": {"tau": (-0.1, float("inf"))},
@@ -116,7 +118,9 @@ def test_wrong_settings_are_refused_by_name(name, setting, value):
         build("correction", name, {setting: value}, num_classes=CLASSES, class_counts=UNEVEN)
 
 
-@pytest.mark.parametrize("name", ["alignment", "logit-adjustment", "logit-adjustment-posthoc", "ldam", "simpro"])
+@pytest.mark.parametrize(
+    "name", ["alignment", "logit-adjustment", "logit-adjustment-posthoc", "ldam", "ldam-drw", "simpro"]
+)
 @pytest.mark.parametrize("counts", [(3, 0, 2, 0), (3,)])
 def test_counts_without_a_label_of_some_class_are_refused(name, counts):
     with pytest.raises(ValueError, match=r"classes 1, 3\.|num_classes is 1|at least 2 classes"):

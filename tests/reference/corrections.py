@@ -43,6 +43,13 @@ def ldam_loss(logits: Vector, label: int, counts: list[int], largest: float, sca
     return cross_entropy([scale * value for value in lowered], label)
 
 
+def effective_weights(counts: list[int], beta: float) -> Vector:
+    """Cui et al., as LDAM-DRW uses them: (1 - beta) / (1 - beta^n); the mean over all labels is 1."""
+    raw = [(1 - beta) / (1 - beta**count) for count in counts]
+    mean = sum(weight * count for weight, count in zip(raw, counts, strict=True)) / sum(counts)
+    return [weight / mean for weight in raw]
+
+
 def dot(first: Vector, second: Vector) -> float:
     return sum(a * b for a, b in zip(first, second, strict=True))
 
@@ -78,3 +85,20 @@ def total_direct_effect(weight: Vector, features: Vector, mean: Vector, alpha: f
     cosine = dot(features, direction) / length(features)
     effect = dot(weight, features) / (length(weight) * length(features))
     return effect - alpha * cosine * dot(weight, direction) / length(weight)
+
+
+def cut(vector: Vector, parts: int) -> list[Vector]:
+    size = len(vector) // parts
+    return [vector[start : start + size] for start in range(0, len(vector), size)]
+
+
+def multi_head(
+    weight: Vector, features: Vector, mean: Vector, heads: int, scale: float, slack: float, alpha: float
+) -> float:
+    """Tang et al.: scale / K * sum over heads of (w x - alpha |x| cos(x, d) w d) / ((|w| + slack) |x|)."""
+    total = 0.0
+    for w, x, m in zip(cut(weight, heads), cut(features, heads), cut(mean, heads), strict=True):
+        direction = [value / length(m) for value in m]
+        effect = dot(w, x) / length(x) - alpha * dot(x, direction) / length(x) * dot(w, direction)
+        total += effect / (length(w) + slack)
+    return scale / heads * total

@@ -1,0 +1,80 @@
+"""Classifiers of normalised features: cosines (LDAM, RIDE), and several heads (Causal Norm, RIDE)."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from debiaspl.debias import ranks
+from debiaspl.debias.correction import at_least_float32
+
+MEAN_MOMENTUM = 0.9
+
+
+class NormalisedHead(nn.Linear):
+    """Logits ``scale * mean over k of w_k x_k / ((|w_k| + slack) |x_k|)``: features x and the weights w of a class are
+    cut into K equal parts, the heads. One head without slack is ``scale`` times a cosine.
+
+    In training it follows the mean feature; ``without_mean`` removes its direction. The bias is not trained: it is 0,
+    unless a correction of the trained classifier sets it.
+
+    Args:
+        num_features: width of the features (D), a multiple of ``heads``.
+        num_classes: number of classes.
+        heads: number of parts (K).
+        scale: factor on the logits.
+        slack: added to the length of the weights (gamma of Causal Norm).
+    """
+
+    mean: Tensor
+    alpha: Tensor
+
+    def __init__(
+        self, num_features: int, num_classes: int, heads: int = 1, scale: float = 30.0, slack: float = 0.0
+    ) -> None:
+        if num_features % heads:
+            raise ValueError(f"there are {num_features} features for {heads} heads, expected a multiple of {heads}.")
+        super().__init__(num_features, num_classes)
+        nn.init.zeros_(self.bias)
+        self.heads, self.scale, self.slack = heads, scale, slack
+        self.register_buffer("mean", torch.zeros(num_features))
+        self.register_buffer("alpha", torch.zeros(()))
+
+    def forward(self, features: Tensor) -> Tensor:
+        if self.training:
+            mean = ranks.mean(at_least_float32(features.detach()).mean(0))
+            self.mean.lerp_(mean.to(self.mean.dtype), 1 - MEAN_MOMENTUM)
+        return self.each(features).mean(0) + self.bias.detach()
+
+    def each(self, features: Tensor) -> Tensor:
+        """The logits of each head, (K, N, C)."""
+        with torch.autocast(features.device.type, enabled=False):  # the scale amplifies rounding errors of bf16
+            direction, parts = F.normalize(self._cut(self.mean[None]), dim=-1), F.normalize(self._cut(features), dim=-1)
+            direct = parts - self.alpha * (parts @ direction.mT) * direction
+            weight = self._cut(self.weight)
+            length = (weight.norm(dim=-1, keepdim=True) + self.slack).clamp_min(torch.finfo(weight.dtype).tiny)
+            logits: Tensor = self.scale * direct @ (weight / length).mT
+            return logits
+
+    def _cut(self, rows: Tensor) -> Tensor:
+        """Rows, (N, D), as the rows of each head, (K, N, D / K)."""
+        return at_least_float32(rows).reshape(len(rows), self.heads, -1).movedim(1, 0)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, heads={self.heads}, scale={self.scale}, slack={self.slack}"
+
+
+HEADS: dict[str, Callable[[int, int], nn.Linear]] = {
+    "linear": nn.Linear,
+    "cosine": NormalisedHead,
+    "causal": partial(NormalisedHead, heads=2, scale=16.0, slack=1 / 32),
+}
+"""Classifiers of a network by name: linear, LDAM's and that of Causal Norm."""
+
+
+def make_head(name: str, num_features: int, num_classes: int) -> nn.Linear:
+    if name not in HEADS:
+        raise ValueError(f"head is {name!r}, expected one of {', '.join(HEADS)}.")
+    return HEADS[name](num_features, num_classes)
