@@ -99,6 +99,15 @@ def wilson(right: int, total: int) -> tuple[float, float]:
     return (0.0 if right == 0 else middle - reach), (1.0 if right == total else middle + reach)
 
 
+def exact_interval(right: float, total: float, level: float) -> tuple[float, float]:
+    """The exact interval of a share (Clopper and Pearson): it holds it at least this often. Counts may be fractions."""
+    from scipy.special import betaincinv
+
+    tail, wrong = (1 - level) / 2, total - right
+    low = float(betaincinv(right, wrong + 1, tail)) if right > 0 else 0.0
+    return low, float(betaincinv(right + 1, wrong, 1 - tail)) if wrong > 0 else 1.0
+
+
 def _odds(chance: float) -> str:
     if chance < SMALLEST:
         return f"less than 1 in {round(1 / SMALLEST):,}"

@@ -165,14 +165,14 @@ def _next(run: Path, photos: Path, count: int, table: Path | None, columns: Any,
     """What the model of a run asks for, and the photos that have a label, None where that is not known."""
     from debiaspl.data.listing import list_images
     from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-    from debiaspl.deploy.next import checked_accuracy, suggest
+    from debiaspl.deploy.next import learned_by, suggest
     from debiaspl.deploy.saved import load_model
     from debiaspl.training.device import find_device
 
     known = labeled_files(run, photos, list_images(photos).files, table, columns)
     model = load_model(run, find_device(device))
     with progress_bar("images") as show:
-        found = suggest(model, photos, count, known, partial(show, "looking"), checked_accuracy(run))
+        found = suggest(model, photos, count, known, partial(show, "looking"), learned_by(run))
     if table is None and learned_from_teacher(run):
         say("The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled.")
     return found, known

@@ -1,5 +1,6 @@
 """Which photos to label next: those that cover most of the photos that the model is unsure of (uncertainty herding,
-arXiv 2412.20644). Without a model, those that cover most of all photos: the first ones to label."""
+arXiv 2412.20644), the more so the more labels it has. Without a model, those that cover most of all photos: the first
+ones to label."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ MOST_SURE = 0.98
 """Mean confidence at most: few checked labels may all be right by luck."""
 TINY = 1e-12
 """Replaces a probability of 0, whose logarithm would be infinite."""
+SETTLED = 8
+"""Labels a class from which the uncertainty counts in full; with fewer, its power is smaller: with one or two a class a
+model is sure of what it has not seen, and coverage alone needs fewer labels."""
 UNSURE = 0.5
 """A photo is called unsure from this uncertainty on."""
 COVERAGE, UNCERTAINTY, RANDOM = "coverage", "uncertainty", "random"
@@ -42,6 +46,18 @@ class Pick(NamedTuple):
     why: str
 
 
+class Learned(NamedTuple):
+    """What is known of how a model was trained."""
+
+    accuracy: float | None = None
+    """How often it is right, if that was measured; its confidence is made to agree with it."""
+    labels: int | None = None
+    """Number of labels that it learned from, if that is known."""
+
+
+UNKNOWN = Learned()
+
+
 @dataclass(frozen=True, eq=False)
 class Pool:
     """Photos of which some are to be labeled: their features, (N, D), and what a model predicts, if there is one."""
@@ -50,8 +66,7 @@ class Pool:
     probabilities: Tensor | None = None
     """Class probabilities, (N, C)."""
     classes: Sequence[str] = ()
-    accuracy: float | None = None
-    """How often the model is right, if that was measured; its confidence is made to agree with it."""
+    learned: Learned = UNKNOWN
 
     @cached_property
     def graph(self) -> Graph:
@@ -67,9 +82,11 @@ class Pool:
         left = [place for place in range(len(self.features)) if place not in labels]
         if len(left) < 2:
             return [Pick(place, COVERAGE, "the only photo without a label") for place in left]
-        best = self._uncertainty({place: label for place, label in labels.items() if label is not None})
+        known = {place: label for place, label in labels.items() if label is not None}
+        best = self._two_best(known)
         unsure = None if best is None else 1 - best.margin.numpy()
-        order = self.coverage.order(count, list(labels), unsure).tolist()
+        weight = None if unsure is None else unsure ** self._power(len(known))
+        order = self.coverage.order(count, list(labels), weight).tolist()
         unlike = ~self.coverage.reached(list(labels)) if labels else np.zeros(len(self.features), bool)
         chosen = []
         for place in order:
@@ -82,13 +99,19 @@ class Pool:
             chosen.append(Pick(place, COVERAGE if best is None else UNCERTAINTY, why))
         return chosen
 
-    def _uncertainty(self, labels: Mapping[int, str]) -> "TwoBest | None":
+    def _power(self, labels: int) -> float:
+        """Of the uncertainty: it grows with the number of labels."""
+        if self.learned.labels is None:
+            return 1.0
+        return min(1.0, max(self.learned.labels, labels) / (SETTLED * len(self.classes)))
+
+    def _two_best(self, labels: Mapping[int, str]) -> "TwoBest | None":
         if self.probabilities is None:
             return None
         told = self.probabilities
         if labels:
             told = with_given_labels(self.graph, told, labels, self.classes)
-        return two_best(told, self.accuracy)
+        return two_best(told, self.learned.accuracy)
 
 
 def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]) -> Tensor:
@@ -147,15 +170,16 @@ def two_best(probabilities: Tensor, accuracy: float | None = None, strength: flo
     return TwoBest(best.values, best.indices)
 
 
-def checked_accuracy(run: Path) -> float | None:
-    """How often the model of a run was right where it was checked; None if it was not."""
+def learned_by(run: Path) -> Learned:
+    """How often the model of a run was right where it was checked, and how many labels it learned from."""
     try:
         results = Run(chosen_folder(run)).results() or {}
     except RunError:
-        return None
-    checked = results.get("accuracy")
+        return Learned()
+    checked, counts = results.get("accuracy"), results.get("labels")
     unseen = (results.get("check") or {}).get("kind") != "none"
-    return float(checked) if isinstance(checked, float) and unseen else None
+    accuracy = float(checked) if isinstance(checked, float) and unseen else None
+    return Learned(accuracy, sum(counts) if isinstance(counts, list) and counts else None)
 
 
 @dataclass(frozen=True)
@@ -195,10 +219,10 @@ def suggest(
     count: int,
     labeled: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-    accuracy: float | None = None,
+    learned: Learned = UNKNOWN,
 ) -> Suggestions:
     """The ``count`` photos whose labels would help the model most; ``labeled`` ones, files with their class, are left
-    out, and their labels are used for similar photos. ``accuracy`` is that of the model, if it was measured."""
+    out, and their labels are used for similar photos."""
     found = list_images(Path(photos))
     files: list[str] = []
     features: list[Tensor] = []
@@ -212,7 +236,7 @@ def suggest(
         bad |= {found.files[position]: reason for position, reason in seen.skipped.items()}
         progress(len(files) + len(bad), len(found.files))
     every = torch.cat(probabilities)
-    pool = Pool(torch.cat(features), every, model.classes, accuracy)
+    pool = Pool(torch.cat(features), every, model.classes, learned)
     return suggestions(found.root, pool, files, count, labeled or {}, bad)
 
 

@@ -30,7 +30,7 @@ class Candidate:
     right_files: frozenset[str]
     """Which of them it predicts right."""
     mistakes: tuple[tuple[str, int, int], ...] = ()
-    """The others: file, true class and predicted class."""
+    """The others: file, true class and predicted class; the most confident first."""
     folder: str = ""
     """Its folder below that of the run; empty for the run itself."""
 
@@ -115,21 +115,31 @@ def crosscheck(
     class names."""
     fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
+    sure = {name: torch.zeros(len(labels)) for name in recipes}
     for number in range(folds):
         held_out = fold == number
         known = labels.masked_fill(held_out, UNLABELED)
         for name, recipe in recipes.items():
             own = begin if recipe.first_classifier == "text" else None
             fitted = fit_recipe(recipe, table, known, classes, ids, hints, own)
-            predicted[name][held_out] = fitted.predict_rows(table)[1][held_out]
+            confidence, label = fitted.predict_rows(table)
+            predicted[name][held_out], sure[name][held_out] = label[held_out], confidence[held_out]
     checked = (fold >= 0).nonzero().flatten()
-    return [compared(name, predicted[name], labels, checked, len(classes), ids) for name in recipes]
+    return [compared(name, predicted[name], labels, checked, len(classes), ids, sure[name]) for name in recipes]
 
 
 def compared(
-    name: str, predicted: Tensor, labels: Tensor, checked: Tensor, num_classes: int, ids: Sequence[str]
+    name: str,
+    predicted: Tensor,
+    labels: Tensor,
+    checked: Tensor,
+    num_classes: int,
+    ids: Sequence[str],
+    sure: Tensor | None = None,
 ) -> Candidate:
-    """A model by its predictions of the rows ``checked``."""
+    """A model by its predictions of the rows ``checked``; those of which it is most ``sure`` come first."""
+    if sure is not None:
+        checked = checked[sure[checked].argsort(descending=True, stable=True)]
     true, said = labels[checked], predicted[checked]
     confusion = Cells.of(true, said, num_classes)
     pairs = [(ids[row], *pair) for row, *pair in zip(checked.tolist(), true.tolist(), said.tolist(), strict=True)]

@@ -1,23 +1,35 @@
 """Which images to label first: chosen by features, which are computed behind the page."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from debiaspl.data.listing import Listing
+from debiaspl.deploy.next import RANDOM, UNKNOWN, Learned, Pool
+from debiaspl.label.standing import Standing, standing
 
 if TYPE_CHECKING:
     from debiaspl.deploy import SavedModel
-    from debiaspl.deploy.next import Pool
     from debiaspl.photos.encoding import PhotoEncoding
 
 FIRST = 500
 """Images that are encoded before the first choice."""
 MOST = 20_000
 """Images that a run reads: of a larger folder, this many at even distances."""
-Answers = Callable[[], Mapping[str, str | None]]
-"""The classes of files so far; None: no class."""
+EVERY = 10
+"""Labels after which the rest is chosen again, and the accuracy is estimated."""
+LOT = 5
+"""One image in so many is asked at random: only such labels tell how good the model of all of them is."""
+
+
+class Answers(Protocol):
+    """A table of labels."""
+
+    answers: Mapping[str, str | None]
+    """File -> class; None: no class."""
+    asked: Mapping[str, str]
+    """File -> how it was chosen."""
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -30,8 +42,8 @@ class Guide:
     count: int
     """Images that are chosen at a time."""
 
-    def __init__(self, files: Sequence[str], answers: Answers, total: int) -> None:
-        self._files, self._answers = files, answers
+    def __init__(self, files: Sequence[str], table: Answers, classes: Sequence[str], total: int) -> None:
+        self._files, self._table, self._classes = files, table, classes
         self._keys: list[int] = []
         self._pool: Pool | None = None
         self.looked, self.total = 0, total
@@ -40,6 +52,9 @@ class Guide:
         self.unreadable: dict[int, str] = {}
         """Image -> reason."""
         self.stopped = False
+        self.standing: Standing | None = None
+        """What the labels so far are worth; None where that cannot be said yet."""
+        self._counted = 0
 
     def learn(self) -> bool:
         """Read images; returns whether there are more to read. Raises Stopped soon after ``stopped`` was set."""
@@ -47,11 +62,29 @@ class Guide:
 
     def choose(self, answered: set[int]) -> list[tuple[int, str]]:
         """Images to show next, and how they were chosen; none if all that were read are answered."""
-        answers = self._answers()
+        answers = self._table.answers
         labels = {place: answers.get(self._files[key]) for place, key in enumerate(self._keys) if key in answered}
         if self._pool is None or len(labels) == len(self._keys):
             return []
-        return [(self._keys[pick.place], pick.asked) for pick in self._pool.choose(self.count, labels)]
+        chosen = {pick.place: pick.asked for pick in self._pool.choose(self.count, labels)}
+        left = [place for place in range(len(self._keys)) if place not in labels]
+        coverage, lots = iter(chosen), iter(random.Random(len(labels)).sample(left, len(left)))
+        mixed: dict[int, str] = {}
+        for turn in range(len(labels), len(labels) + len(chosen)):
+            at_random = turn % LOT == LOT - 1
+            place = next((place for place in (lots if at_random else coverage) if place not in mixed), None)
+            if place is not None:
+                mixed[place] = RANDOM if at_random else chosen[place]
+        return [(self._keys[place], asked) for place, asked in mixed.items()]
+
+    def estimate(self) -> None:
+        """Tell what the labels are worth, if there are ten more, or fewer, than when that was done before."""
+        answers = self._table.answers
+        count = sum(label is not None for label in answers.values()) // EVERY
+        if self._pool is not None and count != self._counted:
+            self._counted = count
+            files = [self._files[key] for key in self._keys]
+            self.standing = standing(self._pool.features, files, self._classes, answers, self._table.asked)
 
     @property
     def note(self) -> str:
@@ -67,9 +100,9 @@ class EncoderGuide(Guide):
 
     count = 1_000
 
-    def __init__(self, listing: Listing, name: str, folder: Path, answers: Answers) -> None:
+    def __init__(self, listing: Listing, name: str, folder: Path, table: Answers, classes: Sequence[str]) -> None:
         """``folder`` is where features are kept."""
-        super().__init__(listing.files, answers, len(listing.files))
+        super().__init__(listing.files, table, classes, len(listing.files))
         self._listing, self._name, self._folder = listing, name, folder
         self.first = min(FIRST, self.total)
         self._order = random.Random(0).sample(range(self.total), self.total)
@@ -89,6 +122,7 @@ class EncoderGuide(Guide):
         self.looked = done
         if self.stopped:
             raise Stopped
+        self.estimate()
 
 
 class RunGuide(Guide):
@@ -97,17 +131,20 @@ class RunGuide(Guide):
     count = 200
 
     def __init__(
-        self, model: "SavedModel", root: Path, files: Sequence[str], answers: Answers, accuracy: float | None = None
+        self,
+        model: "SavedModel",
+        root: Path,
+        files: Sequence[str],
+        table: Answers,
+        classes: Sequence[str],
+        learned: Learned = UNKNOWN,
     ) -> None:
-        """``accuracy`` is that of the model, if it was measured."""
-        super().__init__(files, answers, min(MOST, len(files)))
-        self._model, self._root, self._accuracy = model, root, accuracy
+        super().__init__(files, table, classes, min(MOST, len(files)))
+        self._model, self._root, self._learned = model, root, learned
         self._places = [place * len(files) // self.total for place in range(self.total)]
 
     def learn(self) -> bool:
         import torch
-
-        from debiaspl.deploy.next import Pool
 
         keys, features, probabilities = list[int](), [], []
         images = self._model.photos(self._root, [self._files[place] for place in self._places])
@@ -120,5 +157,5 @@ class RunGuide(Guide):
             if self.stopped:
                 raise Stopped
         self._keys = keys
-        self._pool = Pool(torch.cat(features), torch.cat(probabilities), self._model.classes, self._accuracy)
+        self._pool = Pool(torch.cat(features), torch.cat(probabilities), self._model.classes, self._learned)
         return False

@@ -37,12 +37,11 @@ def open_session(
     listing = list_images(photos)
     files = listing.files
     path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
-    model, accuracy = None, None
+    model = None
     if run is not None:
         from debiaspl.deploy import load_model
-        from debiaspl.deploy.next import checked_accuracy
 
-        model, accuracy = load_model(run), checked_accuracy(run)
+        model = load_model(run)
         classes = model.classes if classes is None else classes
     with locked(path):
         remove_leftovers(path)  # of a session that was killed while it wrote
@@ -55,11 +54,13 @@ def open_session(
         if not path.exists():
             _take_over_class_folders(table, files, classes)
         guide: Guide | None = None
-        if model is not None:
-            guide = RunGuide(model, photos, files, lambda: table.answers, accuracy)
+        if model is not None and run is not None:
+            from debiaspl.deploy.next import learned_by
+
+            guide = RunGuide(model, photos, files, table, classes, learned_by(run))
             encoder = getattr(model.network, "source", None)
         elif encoder is not None:
-            guide = EncoderGuide(listing, encoder, features, lambda: table.answers)
+            guide = EncoderGuide(listing, encoder, features, table, classes)
         session = Session(photos, files, classes, table, guide, encoder)
         session.start()
         try:

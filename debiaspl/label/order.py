@@ -3,11 +3,12 @@
 import random
 from collections import deque
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import islice
 from threading import Condition, Thread
 
 from debiaspl.deploy.next import RANDOM
-from debiaspl.label.guide import Guide, Stopped
+from debiaspl.label.guide import EVERY, Guide, Stopped
 
 KEPT = 2
 """Images at the front that a guide does not move."""
@@ -53,6 +54,7 @@ class Order:
         with self._changed:
             self._answered.add(key)
             self._forget(key)
+            self._changed.notify_all()
 
     def put_first(self, key: int, asked: str = "") -> None:
         """Show an image at once, whose answer was undone; ``asked`` is how it was chosen."""
@@ -101,7 +103,7 @@ class Order:
         return not waiting and key not in self._answered and key not in self.unreadable
 
     def _follow(self, guide: Guide) -> None:
-        """Ask the guide whenever it has read more images, and then whenever its last choices are used up."""
+        """Ask the guide whenever it has read more images, and then after every few answers."""
         more = True
         while not self._stopped:
             with self._changed:
@@ -109,6 +111,7 @@ class Order:
             try:
                 more = more and guide.learn()
                 chosen = guide.choose(answered)
+                guide.estimate()
             except Stopped:
                 return
             except Exception as error:  # the page shows the error
@@ -120,7 +123,10 @@ class Order:
                 if not more and not self._guided:
                     return
                 if not more:
-                    self._changed.wait_for(lambda: self._stopped or not self._guided)
+                    self._changed.wait_for(partial(self._is_due, len(answered) + EVERY))
+
+    def _is_due(self, answers: int) -> bool:
+        return self._stopped or not self._guided or len(self._answered) >= answers
 
     def _put(self, chosen: Iterable[tuple[int, str]]) -> None:
         """Show these after the image that is looked at and the one that may be on its way."""

@@ -147,8 +147,10 @@ class _Handler(BaseHTTPRequestHandler):
             return _json(session.undo())
         if asked == "again":
             return _json(session.again())
+        image, place = body.get("image"), body.get("class")
+        if asked == "look" and _is_place(image, len(session.files)):
+            return _json(session.look(image))
         if asked == "answer":
-            image, place = body.get("image"), body.get("class")
             if not _is_place(image, len(session.files)) or not (
                 place is None or _is_place(place, len(session.classes))
             ):

@@ -4,6 +4,7 @@ import io
 import os
 import shlex
 from collections import Counter, OrderedDict
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
@@ -56,6 +57,10 @@ class Session:
         reasons = {number: why_unnameable(file) for number, file in enumerate(files)}
         self._order.unreadable_now({number: reason for number, reason in reasons.items() if reason})
         self._pictures, self._lock = ServedPictures(root), RLock()
+        self._looking: set[int] = set()
+        """Images with a label that are shown once more."""
+        self._confirmed: set[str] = set()
+        """Files whose label was looked at again."""
 
     def start(self) -> None:
         if self._guide is not None:
@@ -100,8 +105,22 @@ class Session:
                 "unreadable_named": [
                     {"name": self.files[number], "reason": unreadable[number]} for number in sorted(unreadable)[:NAMED]
                 ],
+                "standing": self._standing(),
                 "notes": self._notes(),
             }
+
+    def _standing(self) -> dict[str, Any] | None:
+        """What the labels are worth, if that can be said, and those that look wrong."""
+        found = self._guide and self._guide.standing
+        if not found:
+            return None
+        doubts = [
+            {"image": self._number[one.file], "name": one.file, "label": label, "other": one.other, "twin": one.twin}
+            for one in found.doubts
+            if one.file not in self._confirmed and (label := self.table.answers.get(one.file)) is not None
+        ]
+        few = [self.classes[number] for number in found.estimate.few]
+        return {**asdict(found.estimate), "few": few, "doubts": doubts}
 
     def picture(self, number: int) -> tuple[str, bytes]:
         try:
@@ -115,10 +134,15 @@ class Session:
         with self._lock:
             file = self.files[number]
             self.table.refresh()
-            if self.table.answers.get(file) is not None:
+            label, old = None if place is None else self.classes[place], self.table.answers.get(file)
+            if old is not None and number not in self._looking:
                 self._order.answered(number)
-                raise Stale(f"{file} has a label already: {self.table.answers[file]}. Nothing was changed.")
-            self.table.answer(file, None if place is None else self.classes[place], self._order.asked.get(number, ""))
+                raise Stale(f"{file} has a label already: {old}. Nothing was changed.")
+            if old is None or label not in {None, old}:
+                self.table.answer(file, label, self._order.asked.get(number, ""))
+            if number in self._looking:
+                self._looking.remove(number)
+                self._confirmed.add(file)
             self._order.answered(number)
             return self.state()
 
@@ -127,6 +151,15 @@ class Session:
             asked, undone = self.table.asked, self.table.undo()
             if undone is not None and undone[0] in self._number:
                 self._order.put_first(self._number[undone[0]], asked.get(undone[0], ""))
+            return self.state()
+
+    def look(self, number: int) -> dict[str, Any]:
+        """Show an image that has a label once more: another class replaces it, a skip keeps it."""
+        with self._lock:
+            if self.table.answers.get(self.files[number]) is None:
+                raise Stale(f"{self.files[number]} has no label to look at again. Nothing was changed.")
+            self._looking.add(number)
+            self._order.put_first(number)
             return self.state()
 
     def again(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.fit import Fitted, fit_recipe
 from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen, unmeasured
 from debiaspl.features.saved import save_fit
+from debiaspl.features.suspects import twins
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
 from debiaspl.training.results import Ending, timing
@@ -66,6 +67,8 @@ def _ending(
     candidates: list[Candidate], chosen: Candidate, fitted: Fitted, encoded: EncodedImages, check: Check
 ) -> Ending:
     images, found = encoded.images, unmeasured(encoded.images, fitted, encoded.table)
+    known = (images.labels >= 0).nonzero().flatten()
+    copies = twins(encoded.table.rows, known, images.labels[known])
     kind, how = "none", TRAINED_WITH
     if check.folds:
         kind = "cross-check"
@@ -78,6 +81,7 @@ def _ending(
             "predicted": torch.bincount(found.label, minlength=images.num_classes).tolist(),
             "right": sorted(chosen.right_files),
             "mistakes": [list(one) for one in chosen.mistakes],
+            "copies": [[images.ids[one.row], int(images.labels[one.row]), one.other] for one in copies],
             "candidates": [
                 {
                     "name": one.name,
@@ -88,7 +92,7 @@ def _ending(
                 for one in candidates
             ],
         },
-        "learned_from": [images.ids[row] for row in (images.labels >= 0).nonzero().flatten().tolist()],
+        "learned_from": [images.ids[row] for row in known.tolist()],
     }
     if fitted.prior is not None:
         more["prior"] = fitted.prior.tolist()

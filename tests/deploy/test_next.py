@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from debiaspl.cli import app
 from debiaspl.data.table_form import Columns
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-from debiaspl.deploy.next import Pool, checked_accuracy, suggest, two_best, with_given_labels
+from debiaspl.deploy.next import SETTLED, Learned, Pool, learned_by, suggest, two_best, with_given_labels
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
 from debiaspl.training import Choice, Recipe, Run
@@ -37,7 +37,7 @@ def test_margins_are_those_of_equation_3_with_the_mean_as_prior():
 
 
 @pytest.mark.parametrize("accuracy", [0.5, 0.7, 0.9])
-def test_confidence_is_made_to_agree_with_the_checked_accuracy(accuracy):
+def test_confidence_is_made_to_agree_with_the_learned_by(accuracy):
     _, probabilities = random_images(1)
     best = two_best(probabilities, accuracy)
     assert float(best.values[:, 0].mean()) == pytest.approx(accuracy, abs=1e-4)
@@ -46,11 +46,13 @@ def test_confidence_is_made_to_agree_with_the_checked_accuracy(accuracy):
 
 def test_picks_are_those_of_coverage_times_uncertainty():
     features, probabilities = random_images(2)
-    chosen = Pool(features, probabilities, tuple("abcd"), 0.7).choose(8, {3: None, 5: "a"})
     coverage = Coverage.of(Graph.of(features, search=NEIGHBOURS).near)
     doubt = 1 - two_best(probabilities, 0.7).margin.numpy()
-    assert [one.place for one in chosen] == coverage.order(8, [3, 5], doubt).tolist()
-    assert {one.asked for one in chosen} == {"uncertainty"}
+    # The fewer labels a model has learned from, the less its uncertainty counts.
+    for labels, power in ((None, 1), (0, 1 / (4 * SETTLED)), (SETTLED, 1 / 4), (100, 1)):
+        chosen = Pool(features, probabilities, tuple("abcd"), Learned(0.7, labels)).choose(8, {3: None, 5: "a"})
+        assert [one.place for one in chosen] == coverage.order(8, [3, 5], doubt**power).tolist()
+        assert {one.asked for one in chosen} == {"uncertainty"}
 
 
 def groups(images: int = 60) -> torch.Tensor:
@@ -83,11 +85,12 @@ def test_only_what_was_checked_on_other_labels_counts_as_accuracy(run, tmp_path)
 
     def accuracy(**check):
         (tmp_path / "results.json").write_text(json.dumps(results | check))
-        return checked_accuracy(tmp_path)
+        return learned_by(tmp_path).accuracy
 
     assert accuracy() == accuracy(check={"kind": "cross-check"}) == results["accuracy"]
     assert accuracy(check={"kind": "none"}) is None
-    assert checked_accuracy(tmp_path / "missing") is None
+    assert learned_by(tmp_path).labels == sum(results["labels"])
+    assert learned_by(tmp_path / "missing") == Learned()
 
 
 def command(*arguments):
@@ -174,7 +177,7 @@ def test_tables_of_all_kinds_tell_which_photos_have_a_label(run, photos, tmp_pat
 
 
 def test_reasons_name_the_two_best_classes(model, photos):
-    found = suggest(model, photos, 3, {"china/0000.jpg": "china"}, accuracy=0.5)
+    found = suggest(model, photos, 3, {"china/0000.jpg": "china"}, learned=Learned(0.5))
     assert found.unlabeled == 23
     for one in found.picked:
         assert one.why.startswith("unsure: ")

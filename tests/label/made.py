@@ -22,6 +22,13 @@ def write_photos(root: Path, count: int = 12) -> Path:
     return root
 
 
+class Table:
+    """Answers as the guide reads them."""
+
+    def __init__(self, answers=None, asked=None):
+        self.answers, self.asked = answers or {}, asked or {}
+
+
 class Client:
     """What a browser may send, and what it must not."""
 

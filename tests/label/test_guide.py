@@ -8,7 +8,7 @@ import torch
 
 from debiaspl.data.listing import list_images
 from debiaspl.deploy import load_model
-from debiaspl.deploy.next import Pool, checked_accuracy
+from debiaspl.deploy.next import Pool, learned_by
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.features import choose
 from debiaspl.label import guide as guide_module
@@ -16,7 +16,7 @@ from debiaspl.label.guide import EncoderGuide, RunGuide, Stopped
 from debiaspl.models import MODELS
 from debiaspl.photos.encoding import PhotoEncoding
 from debiaspl.training import train
-from tests.label.made import Client, served, write_photos
+from tests.label.made import Client, Table, served, write_photos
 from tests.training.tiny import EAGER
 
 
@@ -31,8 +31,7 @@ def test_it_names_what_next_would_pick_and_nothing_that_was_answered(tmp_path, m
     root = write_photos(tmp_path, 20)
     (root / "007.jpg").write_bytes(b"damaged")
     files = tuple(f"{number:03d}.jpg" for number in range(20))
-    answers = {"003.jpg": "a", "009.jpg": None}
-    guide = RunGuide(model, root, files, lambda: answers)
+    guide = RunGuide(model, root, files, Table({"003.jpg": "a", "009.jpg": None}), model.classes)
     assert guide.note == "The images are being read: 0 of 20. They come in random order until 20 are read."
     assert not guide.learn()
     assert (guide.note, list(guide.unreadable)) == ("", [7])
@@ -40,7 +39,13 @@ def test_it_names_what_next_would_pick_and_nothing_that_was_answered(tmp_path, m
     images = torch.stack([model.read(root / files[number]) for number in readable])
     pool = Pool(model.features(images), model.probabilities(images), model.classes)
     expected = pool.choose(200, {readable.index(3): "a", readable.index(9): None})
-    assert guide.choose({3, 9, 7}) == [(readable[pick.place], "uncertainty") for pick in expected]
+    order = guide.choose({3, 9, 7})
+    assert sorted(key for key, _ in order) == sorted(readable[pick.place] for pick in expected)
+    # Two are answered: the third one from here on is the fifth, and at random.
+    chance = [key for key, asked in order if asked == "random"]
+    assert [asked for _, asked in order[:8]] == ["uncertainty"] * 2 + ["random"] + ["uncertainty"] * 4 + ["random"]
+    rest = [readable[pick.place] for pick in expected if readable[pick.place] not in chance]
+    assert [key for key, asked in order if asked == "uncertainty"] == rest
     assert guide.choose(set(range(20))) == []
 
 
@@ -56,7 +61,7 @@ def encoder(tmp_path_factory):
 def test_an_encoder_chooses_by_coverage_and_encodes_twice_as_many_each_time(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr(guide_module, "FIRST", 8)
     listing = list_images(write_photos(tmp_path / "photos", 20))
-    guide = EncoderGuide(listing, encoder, tmp_path / "features", dict)
+    guide = EncoderGuide(listing, encoder, tmp_path / "features", Table(), ("a", "b"))
     assert guide.choose(set()) == []
     for read in (8, 16, 20):
         assert guide.learn() == (read < 20)
@@ -64,9 +69,9 @@ def test_an_encoder_chooses_by_coverage_and_encodes_twice_as_many_each_time(tmp_
         assert len(guide.choose(set())) == read
     _, pool, _ = PhotoEncoding(listing, encoder, "cpu", tmp_path / "features").pool(range(20), lambda *done: None)
     order = guide.choose({3})
-    assert {asked for _, asked in order} == {"coverage"}
     assert {key for key, _ in order} == set(range(20)) - {3}
-    assert [key for key, _ in order][:5] == choose(pool.features, 5, [-1, -1, -1, 0, *[-1] * 16]).tolist()
+    assert [asked for _, asked in order[:5]] == ["coverage"] * 3 + ["random", "coverage"]
+    assert [key for key, _ in order][:3] == choose(pool.features, 3, [-1, -1, -1, 0, *[-1] * 16]).tolist()
 
 
 def test_the_page_goes_from_random_to_coverage_and_the_table_says_so(tmp_path, encoder):
@@ -117,7 +122,7 @@ def test_a_trained_run_gives_its_classes_and_its_choice(tmp_path):
         client.answer(3)
         model = load_model(tmp_path / "run")
         files = sorted(path.name for path in photos.glob("*.jpg"))
-        guide = RunGuide(model, photos, files, dict, checked_accuracy(tmp_path / "run"))
+        guide = RunGuide(model, photos, files, Table(), model.classes, learned_by(tmp_path / "run"))
         guide.learn()
         wanted = [key for key, _ in guide.choose(set())]
         deadline = time.monotonic() + 20

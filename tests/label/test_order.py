@@ -7,6 +7,7 @@ import pytest
 
 from debiaspl.label.guide import Guide, Stopped
 from debiaspl.label.order import Order
+from tests.label.made import Table
 
 
 def wait_until(condition) -> None:
@@ -20,7 +21,7 @@ class Listed(Guide):
     """Reads nothing, waits where it is told to, and names these images in turn."""
 
     def __init__(self, *lists, rounds=1):
-        super().__init__((), dict, 0)
+        super().__init__((), Table(), (), 0)
         self.lists, self.rounds, self.asked_with = list(lists), rounds, []
         self.gate = threading.Event()
 

@@ -83,6 +83,13 @@ def test_further_labels_go_where_the_others_are(tmp_path):
     assert command.endswith(f"--run {run} --out 'my labels.csv' --column file=photo")
 
 
+def test_copies_with_two_labels_come_before_other_doubts(tmp_path):
+    copies = [["57.png", 0, 1], ["59.png", 2, 1]]
+    values = photo_values(read_run(photo_run(tmp_path / "run", copies=copies)), CLASSES)
+    shown = [(one["name"], one["label"], one["predicted"], "copy" in one) for one in values["mistakes"]]
+    assert shown == [("57.png", "daisy", "petunia", True), ("59.png", "rose", "petunia", True)]
+
+
 def test_the_model_in_use_is_named_with_its_reason(tmp_path):
     values = photo_values(read_run(photo_run(tmp_path / "run", used=0)), CLASSES)
     assert [model["used"] for model in values["models"]] == [True, False]

@@ -110,6 +110,13 @@ function undo() {
   change("undo", {}, `Taken back: ${last.label ?? "skipped"}, ${last.name}.`);
 }
 
+function lookAgain(one) {
+  if (busy) return;
+  by("stage").focus();
+  before = { name: one.name, label: one.label };
+  change("look", { image: one.image }, `Once more: ${one.name}. Skip keeps ${one.label}.`);
+}
+
 function say(words) {
   by("said").textContent = words;
 }
@@ -165,5 +172,7 @@ for (const [id, act] of [["skip", skip], ["undo", undo]]) {
     act();
   });
 }
+
+by("doubts").addEventListener("toggle", () => state && showNotes(state));
 
 begin();

@@ -53,6 +53,7 @@ function showNotes(state) {
   // Of two labels of a class one can be learned from and the other held back.
   if (state.counts.every((labels) => labels > 1)) lines.push(el("p", {}, "Enough labels to start training: ", el("code", {}, about.train)));
   if (state.labeled && about.install) lines.push(el("p", {}, "With a pretrained network it learns more from few labels: ", el("code", {}, about.install)));
+  if (state.standing) lines.push(...standingLines(state.standing));
   const open = by("notes").querySelector("details[open]") !== null;
   if (state.unreadable) {
     const named = state.unreadable_named.map((file) => el("li", {}, `${file.name}: ${file.reason}`));
@@ -61,6 +62,32 @@ function showNotes(state) {
     lines.push(el("details", { open }, el("summary", {}, `${things(state.unreadable, "file")} cannot be labeled`), el("ul", {}, named)));
   }
   by("notes").replaceChildren(...lines);
+  showDoubts(state.standing ? state.standing.doubts : []);
+}
+
+// What the labels are worth: computed after every ten of them.
+function standingLines({ labels, accuracy, low, high, gain, few }) {
+  const percent = (share) => Math.round(100 * share);
+  const lines = [`With ${things(labels, "label")} about ${percent(accuracy)} % of the other images would be right (${percent(low)} to ${percent(high)} %). Ten more labels: about +${(100 * gain).toFixed(1)} points.`];
+  if (few.length) lines.push(`Too few labels: ${few.slice(0, 5).join(", ")}${few.length > 5 ? ` and ${count(few.length - 5)} more` : ""}.`);
+  return lines.map((line) => el("p", {}, line));
+}
+
+// Labels that look wrong, as small pictures; a click shows the image once more.
+const small = new Map();
+
+function showDoubts(doubts) {
+  const [card, list] = [by("doubts"), by("doubts").querySelector("ul")];
+  card.hidden = doubts.length === 0;
+  card.querySelector("summary").textContent = `${things(doubts.length, "label")} to look at again`;
+  if (card.hidden || !card.open) return;
+  list.replaceChildren(...doubts.map((one) => {
+    const shown = el("img", { alt: "" });
+    if (!small.has(one.image)) small.set(one.image, fetchPicture(one.image));
+    small.get(one.image).then((found) => found.url && (shown.src = found.url), () => small.delete(one.image));
+    const words = one.twin ? `${one.label}, and a copy is ${one.other}` : `${one.label}? More like ${one.other}`;
+    return el("li", {}, el("button", { type: "button", title: one.name, click: () => lookAgain(one) }, shown, el("span", { dir: "auto" }, words)));
+  }));
 }
 
 // Classes whose names hold the word; those that begin with it first in line for Enter.

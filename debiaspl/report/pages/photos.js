@@ -51,8 +51,8 @@ function photoClasses({ classes }) {
 
 function mistakeSection({ mistakes, pictures }) {
   if (!mistakes.length) return null;
-  const shown = mistakes.map((one) => photo(one, pictures, `labeled '${one.label}'`, `predicted '${one.predicted}'`));
-  return section("mistakes", "Labels that the model disagrees with", paragraph("Either the model is wrong or the label is. Look at them: a wrong label is worth correcting."), el("ul", { class: "images" }, shown));
+  const shown = mistakes.map((one) => photo(one, pictures, `labeled '${one.label}'`, `${one.copy ? "a copy is" : "predicted"} '${one.predicted}'`));
+  return section("mistakes", "Labels to look at again", paragraph("Models that did not learn from these labels contradict them, the surest first; or a copy of the photo has another label. A wrong label is worth correcting."), el("ul", { class: "images" }, shown));
 }
 
 // Where the model is this sure of every photo, none is called a likely mistake.

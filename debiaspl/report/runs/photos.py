@@ -67,8 +67,10 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     rows = _predictions(run.folder)
     learned = set(map(str, results.get("learned_from", ())))
     unsure = sorted((row for row in rows if row[0] not in learned), key=lambda row: row[2])[:SHOWN]
-    mistakes = _mistakes(check, classes)[:SHOWN]
-    names = dict.fromkeys([name for name, *_ in mistakes] + [name for name, *_ in unsure])
+    copies = _doubts(check.get("copies"), classes)
+    mistakes = [one for one in _doubts(check.get("mistakes"), classes) if one[0] not in {name for name, *_ in copies}]
+    doubts = [*((*one, {"copy": 1}) for one in copies), *((*one, {}) for one in mistakes)][:SHOWN]
+    names = dict.fromkeys([name for name, *_ in doubts] + [name for name, *_ in unsure])
     labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
     return {
         "name": run.name,
@@ -79,7 +81,7 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
         "models": [model.to_json() for model in models],
         "why": _why(models, used, bool(check.get("folds"))),
         "classes": _classes(used.cells, classes, labels, predicted if rows else None),
-        "mistakes": [_picture(name, predicted, label=label) for name, label, predicted in mistakes],
+        "mistakes": [_picture(name, other, label=label, **more) for name, label, other, more in doubts],
         "unsure": [_picture(name, label, confidence=confidence) for name, label, confidence in unsure],
         "pictures": {} if find is None else thumbnails(names, find),
         "next": _next(used.cells, classes, labels),
@@ -126,12 +128,11 @@ def _predictions(folder: Path) -> list[tuple[str, str, float]]:
         return []
 
 
-def _mistakes(check: Mapping[str, Any], classes: list[str]) -> list[tuple[str, str, str]]:
-    """File, label and predicted class of checked labels that the model in use predicts otherwise."""
-    told = check.get("mistakes")
+def _doubts(told: Any, classes: list[str]) -> list[tuple[str, str, str]]:
+    """File, label and another class: of checked labels that the model in use predicts otherwise, or that a copy has."""
     rows = [row for row in told if isinstance(row, list) and len(row) == 3] if isinstance(told, list) else []
     good = [row for row in rows if all(isinstance(one, int) and 0 <= one < len(classes) for one in row[1:])]
-    return [(str(name), classes[label], classes[predicted]) for name, label, predicted in good]
+    return [(str(name), classes[label], classes[other]) for name, label, other in good]
 
 
 def _why(models: list[Model], used: Model, checked: bool) -> str:
