@@ -83,7 +83,7 @@ def settings_page() -> str:
 def algorithms_page() -> str:
     groups = {
         "Algorithms that learn from labels and pseudo-labels": ALGORITHMS,
-        "Algorithms that need a graph, another model's labels, or a teacher": HINTED,
+        "Algorithms that need a graph, another model's labels, a teacher, or a network of experts": HINTED,
         "Self-supervised algorithms (`debiaspl train --method`)": STARTS,
     }
     intro = (

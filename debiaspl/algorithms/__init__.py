@@ -18,6 +18,7 @@ from debiaspl.algorithms.moco import MoCo
 from debiaspl.algorithms.paws import PAWS
 from debiaspl.algorithms.pseudolabel import PseudoLabel
 from debiaspl.algorithms.remixmatch import ReMixMatch
+from debiaspl.algorithms.ride import RIDE
 from debiaspl.algorithms.simclr import SimCLR
 from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.supervised import Supervised
@@ -46,8 +47,9 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "paws": PAWS,
 }
 
-HINTED: dict[str, type[Algorithm]] = {"graph": GraphLabels, "taught": TaughtFixMatch, "distill": Distill}
-"""Algorithms that need more than images and labels. Recipes can name them; comparisons of all algorithms skip them."""
+HINTED: dict[str, type[Algorithm]] = {"graph": GraphLabels, "taught": TaughtFixMatch, "distill": Distill, "ride": RIDE}
+"""Algorithms that need more than images and labels, or a network of several experts. Recipes can name them;
+comparisons of all algorithms skip them."""
 
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV}
 """Self-supervised algorithms: they learn features without labels, as a start for other runs."""
@@ -58,6 +60,7 @@ __all__ = [
     "ALGORITHMS",
     "HINTED",
     "PAWS",
+    "RIDE",
     "STARTS",
     "UDA",
     "AdaMatch",

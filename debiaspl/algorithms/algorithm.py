@@ -79,6 +79,8 @@ class Algorithm(nn.Module, ABC):
     """Trains the classifier; a self-supervised algorithm trains only the features and uses no label."""
     needs_pictures = ""
     """Why it cannot learn from vectors of a frozen encoder, as a sentence; empty if it can."""
+    needs_experts = False
+    """Trains the heads of a network that has several."""
     advice = "Try a smaller learning_rate first."
     """What to change if the features collapse, in the order to try; it may depend on the settings."""
     hints_from_graph = False

@@ -24,7 +24,7 @@ RECIPES_CAPTION = (
 
 GROUPS = {
     "ALGORITHMS": "Need labels and images without labels:",
-    "HINTED": "Need labels, images, and labels of a graph, of another model or of a trained run:",
+    "HINTED": "Need labels, images, and labels of a graph, of another model or of a trained run; or experts:",
     "STARTS": "Need images alone, and learn features without labels (train --method NAME):",
 }
 ALGORITHMS_CAPTION = (

@@ -1,6 +1,7 @@
 """Networks, and averages of their weights."""
 
 from debiaspl.models.average import Average, FurtherHead, further_heads
+from debiaspl.models.experts import ResNetExperts, WideExperts
 from debiaspl.models.network import LinearNetwork, Network, SmallNet
 from debiaspl.models.predict import Seen, predict_set
 from debiaspl.models.resnet import ResNet
@@ -27,10 +28,12 @@ __all__ = [
     "ResNet",
     "ResNet9",
     "ResNet18",
+    "ResNetExperts",
     "Scaling",
     "Seen",
     "SmallNet",
     "TrainedNetwork",
+    "WideExperts",
     "WideResNet",
     "first_heads",
     "first_weights",
@@ -43,9 +46,11 @@ __all__ = [
 ]
 
 MODELS: dict[str, type[Network]] = {
+    "experts": WideExperts,
     "resnet": ResNet,
     "resnet9": ResNet9,
     "resnet18": ResNet18,
+    "resnet-experts": ResNetExperts,
     "small": SmallNet,
     "wrn": WideResNet,
 }

@@ -47,21 +47,22 @@ class ResNet(Network):
         incoming = 64
         for number, count in enumerate(counts):
             width = 64 * 2**number
-            blocks: list[nn.Module] = []
-            for place in range(count):
-                blocks.append(block(incoming, width, 2 if number and place == 0 else 1, norm_momentum))
-                incoming = width * block.widening
-            stages.append(nn.Sequential(*blocks))
+            stages.append(stage(block, incoming, width, count, 2 if number else 1, norm_momentum))
+            incoming = width * block.widening
         self.layer1, self.layer2, self.layer3, self.layer4 = stages
         self.num_features = incoming
         self.head = make_head(head, incoming, num_classes)
         initialise(self)
 
-    def embed(self, images: Tensor) -> Tensor:
+    def stem(self, images: Tensor) -> Tensor:
+        """The first convolution and pooling."""
         normal = images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
-        active = F.max_pool2d(F.relu(self.bn1(self.conv1(normal))), 3, stride=2, padding=1)
-        for stage in (self.layer1, self.layer2, self.layer3, self.layer4):
-            active = stage(active)
+        return F.max_pool2d(F.relu(self.bn1(self.conv1(normal))), 3, stride=2, padding=1)
+
+    def embed(self, images: Tensor) -> Tensor:
+        active = self.stem(images)
+        for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
+            active = layer(active)
         mean: Tensor = active.mean((2, 3))
         return mean
 
@@ -104,6 +105,15 @@ class Bottleneck(nn.Module):
         inner = F.relu(self.bn1(self.conv1(images)))
         inner = F.relu(self.bn2(self.conv2(inner)))
         return F.relu(self.bn3(self.conv3(inner)) + self.downsample(images))
+
+
+def stage(
+    block: type[Basic | Bottleneck], incoming: int, width: int, count: int, stride: int, norm_momentum: float
+) -> nn.Sequential:
+    """``count`` blocks, the first with this stride."""
+    first = block(incoming, width, stride, norm_momentum)
+    outgoing = width * block.widening
+    return nn.Sequential(first, *(block(outgoing, width, 1, norm_momentum) for _ in range(count - 1)))
 
 
 def _shortcut(incoming: int, outgoing: int, stride: int, norm_momentum: float) -> nn.Module:

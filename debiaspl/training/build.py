@@ -134,10 +134,15 @@ def check_labels(recipe: Recipe, task: Task) -> None:
 
 
 def check_head(recipe: Recipe, head: nn.Linear) -> None:
-    """Raise if a linear classifier, made otherwise, would take the place of a normalised one."""
+    """Raise if a linear classifier, made otherwise, would take the place of a normalised one, or there are too few."""
+    algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
+    if algorithm.needs_experts and getattr(head, "heads", 1) < 2:
+        raise ValueError(
+            f"{name} trains several experts, but the network is {recipe.network.name}, which has one classifier. Use "
+            "--set network=experts, or --set network=resnet-experts for photos."
+        )
     if not isinstance(head, NormalisedHead):
         return
-    algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
     reason = ""
     if recipe.first_classifier != "random":
         reason = f"first_classifier is {recipe.first_classifier}"

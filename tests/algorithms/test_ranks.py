@@ -48,6 +48,7 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "acr": ("acr", {"threshold": 0.4, "momentum": 0.5, "strong_views": 2}),
     "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
+    "ride": ("ride", {"threshold": 0.5}),
     "graph": ("graph", {"threshold": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
     "moco": ("moco", {"memory": 60, "key_decay": 0.5}),
@@ -97,7 +98,7 @@ def built(name: str, settings: dict[str, Any], correction: Correction | None = N
         return made_of.double()
     if default and (name == "crest+" or "align_to_predictions" in settings):
         correction = DistributionAlignment(COUNTS, momentum=0.6)
-    made = {**ALGORITHMS, **STARTS}[name]
+    made = {**ALGORITHMS, **STARTS, **HINTED}[name]
     if default and not made.makes_pseudo_labels:
         correction = Correction()
     known = {"num_classes": CLASSES, "num_features": FEATURES, "num_unlabeled": POSITIONS, "class_counts": COUNTS}

@@ -50,6 +50,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "taught": {"threshold": 0.5},
     "graph": {},
     "distill": {"labeled_weight": 0.5},
+    "ride": SURE,
 }
 WITHOUT_PSEUDO_LABELS = "supervised", "mean-teacher"
 STARTS: dict[str, dict[str, Any]] = {
@@ -124,6 +125,8 @@ def trained(name: str) -> str:
     if algorithm == "distill":
         settings = {**settings, "teacher_run": finished_run()}
     recipe = replace(TINY, steps=STEPS, algorithm=Choice(algorithm, settings), correction=Choice(correction, own))
+    if algorithm == "ride":
+        recipe = replace(recipe, network=Choice("experts", {"depth": 10, "width": 1}))
     given = task()
     if algorithm == "graph":  # its hints are those of the graph, over the features of a start
         recipe, given = replace(recipe, start=finished_run()), replace(given, hints=None)

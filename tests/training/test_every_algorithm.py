@@ -20,7 +20,7 @@ from debiaspl.training.parts import settings_of
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, changed, outcome, train_until, write_finished
 
-EVERY = {**ALGORITHMS, **STARTS, "distill": HINTED["distill"]}
+EVERY = {**ALGORITHMS, **STARTS, "distill": HINTED["distill"], "ride": HINTED["ride"]}
 TEMPORARY = TemporaryDirectory()
 every_algorithm = pytest.mark.parametrize("name", EVERY)
 
@@ -34,13 +34,16 @@ def recipe_of(name: str, *settings: str) -> Recipe:
     """Twelve steps in which all that the algorithm learns comes to matter, with a correction that learns too."""
     algorithm = EVERY[name]
     correction = algorithm.own_correction
-    if correction == "none" and algorithm.makes_pseudo_labels:
+    if algorithm.needs_experts or (correction == "none" and algorithm.makes_pseudo_labels):
         correction = "debiaser"
     # A memory that is full after two steps, and what is off by default; thresholds that keep labels are those of EAGER.
     chosen = "memory=48", "relations=0.5", "key_decay=0.9", "small_views=1"
     known = settings_of("algorithm", name)
     if "teacher_run" in known:
         chosen += f"teacher_run={teacher_run()}", "labeled_weight=0.5"
+    if algorithm.needs_experts:
+        chosen += "network=experts", "depth=10", "width=1"
+        known |= {"network": None, "depth": 0, "width": 0}
     short = [item for item in chosen if item.partition("=")[0] in known]
     own = algorithm.own_settings if correction == algorithm.own_correction else {}
     pair = changed(EAGER, f"algorithm={name}", f"correction={correction}", *short)
@@ -126,9 +129,11 @@ def test_losses_are_named_and_what_is_trained_receives_gradients(name):
     total = torch.stack(list(losses.values())).sum()
     gradients = torch.autograd.grad(total, [*trained, *teacher.parameters()], allow_unused=True)
     idle = set() if EVERY[name].learns_labels else {id(value) for value in student.head.parameters()}
+    if EVERY[name].needs_experts:
+        idle = {id(student.head.bias)}  # set only after training
     for value, gradient in zip(trained, gradients, strict=False):
         if id(value) in idle:
-            assert gradient is None  # no label, no classifier
+            assert gradient is None  # no label, no classifier; or no bias
             continue
         assert gradient is not None
         assert gradient.isfinite().all()

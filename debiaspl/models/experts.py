@@ -1,0 +1,137 @@
+"""Networks of RIDE (Wang et al., 2021): several experts share the first layers, and each has its own last layers."""
+
+import torch
+from torch import Tensor, nn
+
+from debiaspl._checks import within
+from debiaspl.debias.heads import NormalisedHead
+from debiaspl.kernels.norm import NormActivate
+from debiaspl.models.network import Network, initialise
+from debiaspl.models.resnet import BLOCKS, ResNet, stage
+from debiaspl.models.wrn import EPS, SLOPE, Block, WideResNet
+
+
+class Experts(Network):
+    """Features are those of all experts, one after the other; the logits are the mean of theirs, 30 times a cosine."""
+
+    def __init__(self, shared: nn.Module, experts: list[nn.Module], width: int, num_classes: int) -> None:
+        super().__init__()
+        self.shared, self.experts = shared, nn.ModuleList(experts)
+        self.num_features = width * len(experts)
+        self.head = NormalisedHead(self.num_features, num_classes, heads=len(experts))
+        initialise(self)
+
+    def embed(self, images: Tensor) -> Tensor:
+        shared = self.shared(images)
+        return torch.cat([expert(shared) for expert in self.experts], 1)
+
+
+class WideExperts(Experts):
+    """WRN-depth-width, of which the experts share the first of three stages.
+
+    Args:
+        num_classes: number of classes.
+        channels: channels of the images.
+        depth: number of layers, 6 n + 4 for three stages of n blocks.
+        width: factor on the channels of the original ResNet.
+        experts: number of experts; RIDE has 2 to 4.
+        narrower: factor on the channels of an expert's own stages.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        channels: int = 3,
+        depth: int = 28,
+        width: int = 2,
+        experts: int = 3,
+        narrower: float = 0.75,
+        norm_momentum: float = 0.1,
+    ) -> None:
+        within("experts", experts, "[2, inf)")
+        within("narrower", narrower, "(0, 1]")
+        whole = WideResNet(num_classes, channels, depth, width, norm_momentum)
+        count, first = len(whole.blocks) // 3, 16 * width
+        widths = [max(1, round(narrower * factor * width)) for factor in (32, 64)]
+        made = [_WideExpert(first, widths, count, norm_momentum) for _ in range(experts)]
+        super().__init__(_WideShared(whole, count), list(made), widths[-1], num_classes)
+
+
+class ResNetExperts(Experts):
+    """ResNet for photos, of which the experts share the first two of four stages.
+
+    Args:
+        num_classes: number of classes.
+        channels: channels of the images.
+        depth: 18 or 50 layers.
+        experts: number of experts; RIDE has 2 to 4.
+        narrower: factor on the channels of an expert's own stages.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        channels: int = 3,
+        depth: int = 50,
+        experts: int = 3,
+        narrower: float = 0.75,
+        norm_momentum: float = 0.1,
+    ) -> None:
+        within("experts", experts, "[2, inf)")
+        within("narrower", narrower, "(0, 1]")
+        shared = _ResNetShared(num_classes, channels, depth, norm_momentum)
+        block, counts = BLOCKS[depth]
+        third, fourth = round(256 * narrower), round(512 * narrower)
+        made = [
+            nn.Sequential(
+                stage(block, 128 * block.widening, third, counts[2], 2, norm_momentum),
+                stage(block, third * block.widening, fourth, counts[3], 2, norm_momentum),
+                nn.AdaptiveAvgPool2d(1),
+                nn.Flatten(),
+            )
+            for _ in range(experts)
+        ]
+        super().__init__(shared, list(made), fourth * block.widening, num_classes)
+
+
+class _WideShared(nn.Module):
+    def __init__(self, whole: WideResNet, count: int) -> None:
+        super().__init__()
+        self.stem, self.blocks = whole.stem, whole.blocks[:count]
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
+        return _through(self.blocks, self.stem(images), None)
+
+
+class _WideExpert(nn.Module):
+    def __init__(self, incoming: int, widths: list[int], count: int, norm_momentum: float) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList()
+        for width in widths:
+            for number in range(count):
+                self.blocks.append(Block(incoming, width, 1 if number else 2, False, norm_momentum))
+                incoming = width
+        self.norm = NormActivate(incoming, norm_momentum, EPS, SLOPE)
+
+    def forward(self, shared: tuple[Tensor, Tensor | None]) -> Tensor:
+        _, active = self.norm(*_through(self.blocks, *shared))
+        mean: Tensor = active.mean((2, 3))
+        return mean
+
+
+class _ResNetShared(ResNet):
+    def __init__(self, num_classes: int, channels: int, depth: int, norm_momentum: float) -> None:
+        super().__init__(num_classes, channels, depth, norm_momentum)
+        del self.layer3, self.layer4, self.head
+
+    def forward(self, images: Tensor) -> Tensor:
+        active: Tensor = self.layer2(self.layer1(self.stem(images)))
+        return active
+
+
+def _through(blocks: nn.ModuleList, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    for block in blocks:
+        features, inner = block(features, inner)
+    return features, inner
