@@ -15,7 +15,7 @@ import torch
 
 from debiaspl._processes import keep_freed_memory
 from debiaspl.encoders import load_encoder
-from debiaspl.encoders.feature_folder import BATCH
+from debiaspl.encoders.encoding import BATCH
 
 SIDES, ROUNDS = (64, 160, 224), 12
 

@@ -28,7 +28,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from debiaspl.data.decode import decode
 from debiaspl.encoders import load_encoder
-from debiaspl.encoders.feature_folder import BATCH
+from debiaspl.encoders.encoding import BATCH
 from debiaspl.models import scale
 
 folder, side = Path(sys.argv[1]), 224

@@ -11,6 +11,7 @@ from debiaspl.cli.audit import audit_command
 from debiaspl.cli.compare import compare_command, demo_command
 from debiaspl.cli.data import data_app
 from debiaspl.cli.deploy import export_command, next_command, predict_command
+from debiaspl.cli.encode import encode_command
 from debiaspl.cli.evaluate import evaluate_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import list_command
@@ -60,7 +61,7 @@ def _main(
     ] = False,
 ) -> None:
     break_warnings()
-    if rank() is not None and context.invoked_subcommand != "train":
+    if rank() is not None and context.invoked_subcommand not in ("train", "encode", "predict"):
         with plain_errors():
             raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 
@@ -72,6 +73,7 @@ GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "train": (train_command, "debiaspl train photos"),
     },
     "Photos": {
+        "encode": (encode_command, "debiaspl encode photos --out features --part 1/4"),
         "predict": (predict_command, "debiaspl predict runs/photos photos --out predicted.csv"),
         "evaluate": (evaluate_command, "debiaspl evaluate runs/photos photos --labels truth.csv"),
         "next": (next_command, "debiaspl next runs/photos photos --count 20"),

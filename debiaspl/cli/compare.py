@@ -71,6 +71,7 @@ def compare_command(
     ] = None,
     labels: options.LabelTable = None,
     folders: options.Folders = None,
+    features: options.Features = None,
     encoder: options.Encoder = None,
     methods: Annotated[
         str | None,
@@ -109,7 +110,7 @@ def compare_command(
 
         chosen, machine = list(ALGORITHMS) if methods is None else _names(methods), find_device(device).type
         crossed = corrections or ("none,debiaser" if methods is None else None)
-        if photos is None:
+        if photos is None and features is None:
             if any(given is not None for given in (labels, folders, encoder)):
                 raise ValueError(
                     "--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS."
@@ -118,14 +119,17 @@ def compare_command(
         else:
             if recipe or length:
                 raise ValueError(f"{photos} is given, and --recipe or --length too. Expected only one of them.")
-            base = _base_on_photos(photos, options.one_table(labels), folders, encoder, settings or [], machine)
+            photos, features = options.photos_or_features(photos, features)
+            wanted = options.one_table(labels), folders, features
+            base = _base_on_photos(photos, wanted, encoder, settings or [], machine)
         planned = plan(base, chosen, _names(crossed) if crossed else None, range(seeds), settings or [])
         planned = replace(planned, device=_for_runs(planned, machine, device))
         folder = out or Path("runs") / f"compare-{Path(base.name if photos or recipe else base.data).name}"
         say(_headline(planned))
         note_new_run(resume, folder, ".compare")
         with progress_bar("steps") as show:
-            table = compare(planned, folder, resume, overwrite, jobs, partial(show, "training"), resume_command())
+            watch = partial(show, "training")
+            table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
         _print_tables(table, Console(highlight=False))
         for note in [CAPTION if isinstance(table, Matrix) else LIST_CAPTION, *table.notes(), *planned.notes()]:
             say(note)
@@ -133,7 +137,11 @@ def compare_command(
 
 
 def _base_on_photos(
-    photos: Path, labels: Path | None, folders: str | None, encoder: str | None, settings: list[str], machine: str
+    photos: Path,
+    wanted: tuple[Path | None, str | None, Path | None],
+    encoder: str | None,
+    settings: list[str],
+    machine: str,
 ) -> Any:
     """The recipe that all runs on photos share."""
     from debiaspl.photos.api import encoder_or_none
@@ -141,7 +149,8 @@ def _base_on_photos(
     from debiaspl.photos.names import Allowed
     from debiaspl.photos.survey import survey
 
-    found = survey(photos, labels, folders=folders == "use")
+    labels, folders, features = wanted
+    found = survey(photos, labels, folders=folders == "use", features=features)
     Allowed(True, folders).check(found)
     return base_recipe(found, encoder_or_none(found, "cpu", encoder, settings), machine)
 

@@ -12,6 +12,7 @@ from debiaspl.cli.options import (
     Device,
     Encoder,
     EndedRun,
+    Features,
     OverwriteFiles,
     TableColumns,
     columns_of,
@@ -19,6 +20,7 @@ from debiaspl.cli.options import (
     flag,
     one_table,
     option,
+    photos_or_features,
 )
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
@@ -28,7 +30,12 @@ MOST_NAMED = 10
 
 def predict_command(
     run: EndedRun,
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.")],
+    photos: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.", show_default="--features"
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         file(
@@ -45,6 +52,7 @@ def predict_command(
         str | None, option("For label-studio: where it finds the photos.", "its local files", metavar="URL")
     ] = None,
     page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
+    features: Features = None,
     device: Device = None,
 ) -> None:
     """Predict the class of every photo in a folder, or of one photo."""
@@ -55,6 +63,7 @@ def predict_command(
         from debiaspl.deploy.tables import format_of
         from debiaspl.training.device import find_device
 
+        photos, features = photos_or_features(photos, features)
         check_inputs(run, photos)
         if out is None and photos.is_file():
             given = {"--probabilities": probabilities, "--image-prefix": image_prefix, "--skipped": skipped}
@@ -78,7 +87,7 @@ def predict_command(
             with progress_bar("images") as show:
                 progress = partial(show, "predicting")
                 found = predict_folder(
-                    model, photos, out, chosen, probabilities, overwrite, image_prefix, progress, watch
+                    model, photos, out, chosen, probabilities, overwrite, image_prefix, progress, watch, features
                 )
         except KeyboardInterrupt:
             say(f"stopped; {out} was not written", err=True)
@@ -112,9 +121,13 @@ def _one_photo(model: Any, photo: Path) -> str:
 
 def next_command(
     run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN|PHOTOS", help="A run that has ended; or the photos, without a run."),
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="RUN|PHOTOS",
+            help="A run that has ended; or the photos, without a run.",
+            show_default="--features",
+        ),
+    ] = None,
     photos: Annotated[
         Path | None,
         typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default="no run"),
@@ -127,6 +140,7 @@ def next_command(
     ] = None,
     column: TableColumns = None,
     page: Annotated[Path | None, file("Write an HTML page of thumbnails.", "no page")] = None,
+    features: Features = None,
     overwrite: OverwriteFiles = False,
     device: Device = None,
 ) -> None:
@@ -138,16 +152,19 @@ def next_command(
         from debiaspl.deploy.saved import check_inputs
         from debiaspl.files import write_text
 
-        if photos is not None:
-            check_inputs(run, photos)
+        if photos is None and run is not None and (run / "results.json").is_file():
+            photos = features
+        model_of = run if photos is not None else None
+        photos, features = photos_or_features(photos or run, features)
+        if model_of is not None:
+            check_inputs(model_of, photos)
         _refuse_existing(overwrite, {"--out": out, "--page": page})
         table, columns = one_table(labels), Columns(**columns_of(column))
-        if photos is None:
-            photos = run
-            found, known, model = _first(photos, encoder, count, table, columns, device)
+        if model_of is None:
+            found, known, model = _first((photos, features), encoder, count, table, columns, device)
         else:
-            model = str(run)
-            found, known = _next(run, photos, count, table, columns, device)
+            model = str(model_of)
+            found, known = _next(model_of, (photos, features), count, table, columns, device)
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
@@ -161,7 +178,11 @@ def next_command(
         _warn_of_bad(found.bad)
 
 
-def _next(run: Path, photos: Path, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
+Places = tuple[Path, Path | None]
+"""Photos, and a folder of features, if there is one."""
+
+
+def _next(run: Path, places: Places, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
     """What the model of a run asks for, and the photos that have a label, None where that is not known."""
     from debiaspl.data.listing import list_images
     from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
@@ -169,31 +190,36 @@ def _next(run: Path, photos: Path, count: int, table: Path | None, columns: Any,
     from debiaspl.deploy.saved import load_model
     from debiaspl.training.device import find_device
 
+    photos, features = places
     known = labeled_files(run, photos, list_images(photos).files, table, columns)
     model = load_model(run, find_device(device))
     with progress_bar("images") as show:
-        found = suggest(model, photos, count, known, partial(show, "looking"), learned_by(run))
+        watch = partial(show, "looking")
+        found = suggest(model, photos, count, known, watch, learned_by(run), features)
     if table is None and learned_from_teacher(run):
         say("The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled.")
     return found, known
 
 
-def _first(photos: Path, encoder: str | None, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
+def _first(
+    places: Places, encoder: str | None, count: int, table: Path | None, columns: Any, device: str | None
+) -> Any:
     """The first photos to label, by an encoder; the photos that have a label; and the encoder's name."""
     from debiaspl.data.listing import list_images
     from debiaspl.deploy.labeled import labels_of_folder
     from debiaspl.deploy.next import suggestions
-    from debiaspl.photos.encoding import PhotoEncoding, about_kept
+    from debiaspl.photos.encoding import FOLDER, PhotoEncoding, about_kept
     from debiaspl.training.device import find_device
 
+    photos, kept = places[0], places[1] or FOLDER
     listing = list_images(photos)
     known = labels_of_folder(photos, listing.files, table, columns)
-    encoding = PhotoEncoding(listing, encoder, find_device(device).type)
+    encoding = PhotoEncoding(listing, encoder, find_device(device).type, kept)
     with progress_bar("images") as show:
         rows, pool, skipped = encoding.pool(range(len(listing.files)), partial(show, "encoding"))
     bad = {listing.files[row]: why for row, why in skipped.items()}
     found = suggestions(photos, pool, [listing.files[row] for row in rows], count, known, bad)
-    say(about_kept())
+    say(about_kept(kept))
     return found, known, encoding.encoder.name
 
 

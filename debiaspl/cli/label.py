@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from debiaspl.cli.options import Encoder, Photos, Port, TableColumns, columns_of, file, option
+from debiaspl.cli.options import Encoder, Features, Photos, Port, TableColumns, columns_of, file, option
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def label_command(
         Path | None, option("A run that has ended: show first what it is least sure of.", "no run", metavar="RUN")
     ] = None,
     encoder: Encoder = None,
+    features: Features = None,
     port: Port = 0,
     browser: Annotated[bool, option("Open the page in the browser.", None, "--browser/--no-browser")] = True,
 ) -> None:
@@ -44,8 +45,8 @@ def label_command(
         named = read_class_names(classes) if classes is not None else None
         if encoder is None and lite0_is_installed():
             encoder = NAME
-        chosen = None if run is not None or encoder == "none" else encoder
-        with open_session(photos, named, out, run, Columns(**columns_of(column)), chosen) as session:
+        chosen, kept = None if run is not None or encoder == "none" else encoder, features or FOLDER
+        with open_session(photos, named, out, run, Columns(**columns_of(column)), chosen, kept) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:
@@ -54,10 +55,10 @@ def label_command(
                 ) from error
             with server:
                 if chosen is not None:
-                    say(f"Meanwhile {chosen} encodes the images; features are kept in {FOLDER}, for training too")
+                    say(f"Meanwhile {chosen} encodes the images; features are kept in {kept}, for training too")
                 _serve(server, browser)
-        if chosen is not None and FOLDER.exists():
-            say(about_kept(), err=True)
+        if chosen is not None and kept.exists():
+            say(about_kept(kept), err=True)
 
 
 def _serve(server: "LabelServer", browser: bool) -> None:

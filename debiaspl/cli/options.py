@@ -66,6 +66,24 @@ Encoder = Annotated[
         callback=checked_encoder,
     ),
 ]
+Features = Annotated[
+    Path | None,
+    option(
+        "A folder of features, as debiaspl encode writes them: what it has is not computed again, and PHOTOS may be "
+        "left out.",
+        "beside the run",
+        metavar="FOLDER",
+    ),
+]
+PartOf = Annotated[
+    str | None,
+    option(
+        "Compute part I of N, from 1. /N takes I from JOB_COMPLETION_INDEX.",
+        "that of torchrun or of a Slurm array, or all",
+        "--part",
+        metavar="I/N",
+    ),
+]
 Seeds = Annotated[int, option("How many seeds; each chooses other labels.", min=1)]
 Resume = Annotated[bool, flag("--resume", "Resume a run that was stopped.")]
 Overwrite = Annotated[
@@ -87,6 +105,23 @@ Method = Annotated[
         metavar="NAME",
     ),
 ]
+
+
+def photos_or_features(photos: Path | None, features: Path | None) -> tuple[Path, Path | None]:
+    """The photos, or the folder of features in their place; and where features are."""
+    from debiaspl.data.manifest import encoders_in
+
+    if features is not None and not features.is_dir():
+        raise ValueError(
+            f"--features {features} is not a folder. Make it first: debiaspl encode PHOTOS --out {features}"
+        )
+    if photos is None and features is not None:
+        if not encoders_in(features):
+            raise ValueError(f"{features} holds no features. Expected a folder that debiaspl encode has written.")
+        return features, features
+    if photos is None:
+        raise ValueError("expected a folder of photos, or --features.")
+    return photos, features or (photos if encoders_in(photos) else None)
 
 
 def columns_of(texts: list[str] | None, *roles: str) -> dict[str, str]:

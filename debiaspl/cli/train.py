@@ -22,6 +22,7 @@ def train_command(
         ),
     ] = None,
     labels: options.LabelTable = None,
+    features: options.Features = None,
     encoder: options.Encoder = None,
     method: options.Method = None,
     recipe: Annotated[
@@ -60,7 +61,7 @@ def train_command(
         how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
-            given |= {"--column": column, "--allow-names": allow_names}
+            given |= {"--column": column, "--allow-names": allow_names, "--features": features}
             useless = [name for name, value in given.items() if value not in (None, False, [])]
             if useless:
                 raise ValueError(f"--recipe {recipe} has its own data: leave out {' and '.join(useless)}.")
@@ -68,8 +69,9 @@ def train_command(
             return
         if length is not None:
             raise ValueError("--length is that of a recipe: --recipe NAME --length LENGTH.")
-        if photos is None:
+        if photos is None and features is None:
             raise ValueError("expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe.")
+        photos, features = options.photos_or_features(photos, features)
         if rank() is not None:
             raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
         from debiaspl.algorithms import STARTS
@@ -77,12 +79,14 @@ def train_command(
 
         table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         if method in STARTS:
+            if features is not None:
+                raise ValueError(f"{method} learns features of its own: leave out --features.")
             _train_start(photos, table, columns, folders == "ignore", method, settings or [], out, how, overwrite)
             return
         from debiaspl.photos.names import Allowed
 
         names = Allowed(allow_names, folders)
-        _train_photos(photos, (table, columns), encoder, method, settings or [], out, how, overwrite, names)
+        _train_photos(photos, features, (table, columns), encoder, method, settings or [], out, how, overwrite, names)
 
 
 def _train_recipe(
@@ -120,6 +124,7 @@ def _train_recipe(
 
 def _train_photos(
     folder: Path,
+    features: Path | None,
     table: tuple[Path | None, Any],
     encoder: str | None,
     method: str | None,
@@ -138,11 +143,15 @@ def _train_photos(
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
 
-    photos = survey(folder, *table, names.folders == "use")
+    photos = survey(folder, *table, names.folders == "use", features)
     names.check(photos)
     planned = plan(photos, find_device(how.device).type, encoder, method, settings, out, how.resume)
     if planned.frozen:
         _refuse_tensorboard(how)
+    elif features is not None:
+        raise ValueError(
+            "--features are those of a frozen encoder: leave them out, or --encoder none and frozen=false."
+        )
     place = planned.place
     with Run(place).replacing(planned.inputs, overwrite):
         begun = Run.at(place, planned.recipe, how.resume).config_path.exists()

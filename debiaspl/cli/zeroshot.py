@@ -11,10 +11,13 @@ from debiaspl.cli.terminal import note_new_run, plain_errors, print_table, progr
 
 
 def zeroshot_command(
-    photos: Annotated[
-        Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; no labels are needed.")
-    ],
     classes: Annotated[str, option("Class names in plain English: 'river,forest', or a file, one a line.")],
+    photos: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PHOTOS", help="A folder of photos, at any depth; no labels are needed.", show_default="--features"
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         option(
@@ -47,6 +50,7 @@ def zeroshot_command(
         Path | None, file("Read true labels (file_name,label), for the final table only.", "no labels")
     ] = None,
     column: options.TableColumns = None,
+    features: options.Features = None,
     settings: options.Settings = None,
     out: Annotated[Path, option("Folder for predictions, runs and the table.")] = Path("runs/zeroshot"),
     device: options.Device = None,
@@ -81,10 +85,9 @@ def zeroshot_command(
         names = read_class_names(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, tuple(settings or ()))
-        images = open_photos(photos, names)
-        teacher = find_teacher(
-            model, min(images.images.shape[2:]), out.resolve().parent / FEATURES, find_device(device)
-        )
+        photos, features = options.photos_or_features(photos, features)
+        images, kept = open_photos(photos, names), features or out.resolve().parent / FEATURES
+        teacher = find_teacher(model, min(images.images.shape[2:]), kept, find_device(device))
         if model is None:
             say(f"No --model: the teacher is {teacher.about}")
         experiment = Experiment(
@@ -96,6 +99,7 @@ def zeroshot_command(
             student=learner,
             labels=table,
             columns=columns,
+            features=kept,
             images=images,
             per_class=per_class or PER_CLASS,
         )

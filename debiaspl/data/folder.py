@@ -46,7 +46,7 @@ def read_listing(
 def left_in_files(listing: Listing, size: int | tuple[int, int] = 0, channels: int = 3) -> ImageSet:
     """The images of a folder, to be read when they are needed, at this size: (height, width), the side of a square, or
     0 for the size of the first readable image."""
-    files = FolderFiles(listing.root, listing.files)
+    files = listing.stored or FolderFiles(listing.root, listing.files)
     shape = (size, size) if isinstance(size, int) else size
     lazy = LazyImages(files, torch.arange(len(files)), shape, channels)
     return ImageSet(lazy if size else lazy.with_size_of_first(), listing.labels, listing.classes, listing.files)

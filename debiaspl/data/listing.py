@@ -14,6 +14,8 @@ from debiaspl.data.errors import DataError, counted, no_labels, shown
 from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_image_name, leads_out, reads_heic
 from debiaspl.data.images import UNLABELED
 from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed, tell_once
+from debiaspl.data.lazy import Files
+from debiaspl.data.manifest import encoded_names, encoders_in
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import digest_if_there
 
@@ -48,6 +50,8 @@ class Listing:
     """Files that the table names but that do not exist, as it names them."""
     passed_over: tuple[str, ...] = ()
     """Images in folders named like a class of the table, which the table does not name: they have no label."""
+    stored: Files | None = None
+    """Where the images are, if not in files of their own."""
 
 
 def list_folder(
@@ -131,6 +135,8 @@ def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
     if not root.is_dir():
         found = "is a file (unpack an archive; put a single image into a folder)" if root.exists() else "does not exist"
         raise DataError(f"{root} {found}. Expected a folder of images.")
+    if names := encoded_names(root):
+        return names, ()
     entries = sorted(_walk(root))
     images = tuple(name for name, kind in entries if kind == _IMAGE)
     return images, tuple((name, kind) for name, kind in entries if kind != _IMAGE)
@@ -219,7 +225,8 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
             "or a table labels.csv with the columns file_name,label."
         )
     used = {file.split("/")[0] for file in files}
-    folders = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)} | used
+    beside = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)}
+    folders = used | (beside - set(encoders_in(root)))
     if classes is None:
         refuse_parts(root, folders, files)
     empty = sorted(name for name in folders - used if not means_no_label(name))

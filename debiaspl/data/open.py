@@ -13,7 +13,7 @@ from debiaspl.data.formats.definition import TrainTest
 from debiaspl.data.images import UNLABELED, ImageSet
 from debiaspl.data.known import SETS, load
 from debiaspl.data.lazy import FolderFiles, LazyImages
-from debiaspl.data.listing import list_folder
+from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.data.packed import INDEX, open_packed
 from debiaspl.data.shards import find_shards, index_shards
 from debiaspl.data.splits import held_out_share
@@ -79,6 +79,15 @@ def _sized(whole: TrainTest, image_size: int) -> TrainTest:
         return whole
     further = None if whole.unlabeled is None else sized(whole.unlabeled)
     return replace(whole, train=sized(whole.train), test=sized(whole.test), unlabeled=further)
+
+
+def list_place(place: Path) -> Listing:
+    """All images of a folder, or of tar shards, without labels."""
+    if not _holds_shards(place):
+        return list_images(place)
+    samples = index_shards(find_shards(place))
+    none = torch.full((len(samples.ids),), UNLABELED)
+    return Listing(place, samples.ids, none, (), samples.skipped, stored=samples.files)
 
 
 def read_place(place: Path, image_size: int) -> ImageSet:

@@ -220,15 +220,17 @@ def suggest(
     labeled: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     learned: Learned = UNKNOWN,
+    encoded: Path | None = None,
 ) -> Suggestions:
     """The ``count`` photos whose labels would help the model most; ``labeled`` ones, files with their class, are left
-    out, and their labels are used for similar photos."""
+    out, and their labels are used for similar photos. ``encoded`` is a folder of features of its
+    encoder."""
     found = list_images(Path(photos))
     files: list[str] = []
     features: list[Tensor] = []
     probabilities: list[Tensor] = []
     bad: dict[str, str] = {}
-    for seen in model.see(model.photos(found.root, found.files)):
+    for seen in model.see(model.photos(found.root, found.files), features=encoded):
         # Half precision is enough for distances, and 100,000 photos need half the memory.
         features.append(seen.features.half().cpu())
         probabilities.append(seen.probabilities.cpu())

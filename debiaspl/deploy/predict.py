@@ -46,6 +46,7 @@ def predict_folder(
     image_prefix: str | None = None,
     progress: Progress = lambda done, total: None,
     watch: Watch = lambda rows: None,
+    features: Path | None = None,
 ) -> Predicted:
     """Predict every image of a folder into one file, which is written completely or not at all.
 
@@ -61,6 +62,7 @@ def predict_folder(
         image_prefix: address of the images for Label Studio; by default its local files.
         progress: called with the number of images done and the total.
         watch: called with the rows as they are written.
+        features: a folder of features of the run's encoder, which are not computed again.
     """
     out = Path(out)
     refuse_existing(out, overwrite)
@@ -76,7 +78,7 @@ def predict_folder(
 
     def rows() -> Iterator[list[Prediction]]:
         done = 0
-        for seen in model.see(model.photos(found.root, found.files)):
+        for seen in model.see(model.photos(found.root, found.files), features=features):
             files = [found.files[position] for position in seen.positions.tolist()]
             made = _rows(files, seen.probabilities, settings)
             made = [row for row in made if _can_hold(format_name, row.file_name, bad)]

@@ -14,12 +14,15 @@ from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.encoders import EncoderNetwork, features_of
 from debiaspl.encoders.trained import find_weights, load_trained
 from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import RunError
 
 MOST_IMAGES, MOST_BYTES = 256, 2**23
 """Limits of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
+ENCODED = 1024
+"""Rows of features in a batch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +51,26 @@ class SavedModel:
         lazy = LazyImages(FolderFiles(root, tuple(files)), torch.arange(len(files)), self.size, self.channels)
         return ImageSet(lazy, torch.full((len(files),), UNLABELED), self.classes, tuple(files))
 
-    def see(self, images: ImageSet, workers: int | None = None) -> Iterator[Seen]:
-        """Features and probabilities of a whole set, batch by batch."""
+    def see(self, images: ImageSet, workers: int | None = None, features: Path | None = None) -> Iterator[Seen]:
+        """Features and probabilities of a whole set, batch by batch. ``features`` is a folder in which the features of
+        the run's encoder are kept: what it has is not computed again."""
+        if features is not None:
+            return self._see_encoded(images, features)
         size = max(1, min(MOST_IMAGES, MOST_BYTES // (self.channels * self.size[0] * self.size[1])))
         return predict_set(self.network, images, size, workers=workers)
+
+    @torch.no_grad()
+    def _see_encoded(self, images: ImageSet, folder: Path) -> Iterator[Seen]:
+        network = self.network
+        if not isinstance(network, EncoderNetwork):
+            raise RunError("the model is a network of its own, without an encoder, so it has no use for --features.")
+        values, skipped = features_of(images, network.encoder, folder)
+        for chunk in torch.split(torch.arange(len(images)), ENCODED):
+            bad = {position: skipped[position] for position in chunk.tolist() if position in skipped}
+            chunk = torch.tensor([position for position in chunk.tolist() if position not in bad], dtype=torch.int64)
+            rows = values[chunk].to(self.device)
+            rows = rows if network.scaling is None else network.scaling(rows)
+            yield Seen(chunk, rows, network.head(rows).float().softmax(-1), bad)
 
     def features(self, images: Any) -> Tensor:
         """Features of images, given as in ``predict``: float32, (N, D)."""

@@ -1,7 +1,7 @@
 """Pretrained encoders: they turn images into features."""
 
 from debiaspl.encoders.encoder import Encoder, fingerprint
-from debiaspl.encoders.feature_folder import ImageFeatures, features_of
+from debiaspl.encoders.encoding import ImageFeatures, features_of
 from debiaspl.encoders.load import build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.network import EncoderNetwork
 from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained

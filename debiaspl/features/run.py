@@ -16,7 +16,7 @@ from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.encoders.text import refuse_without_text, text_classifier
-from debiaspl.features.fit import FeatureTable, Fitted, fit_recipe
+from debiaspl.features.fit import CHUNK, FeatureTable, Fitted, fit_recipe
 from debiaspl.features.saved import save_fit
 from debiaspl.training.build import check
 from debiaspl.training.errors import Interrupted, RunError
@@ -89,9 +89,13 @@ def encode_images(images: ImageSet, encoder: Encoder, folder: Path, name: str, r
         raise DataError(f"none of {len(images):,} images can be read: {shown([f'{n} ({w})' for n, w in bad.items()])}.")
     readable = images.select(read) if bad else images
     _refuse_lost(images, readable)
-    table = FeatureTable(values[read], unit=True, device=torch.device("cpu"))
-    centred = (values[read] - table.scaling.mean).norm(dim=-1).mean()
-    return EncodedImages(readable, table, bad, (float(centred), float(values[read].norm(dim=-1).mean())))
+    if bad:  # in place: a copy might not fit in memory
+        for start in range(0, len(read), CHUNK):
+            values[start : start + CHUNK] = values[read[start : start + CHUNK]]
+        values = values[: len(read)]
+    table, parts = FeatureTable(values, unit=True, device=torch.device("cpu")), torch.split(values, CHUNK)
+    lengths = [sum(float((part - mean).norm(dim=-1).sum()) for part in parts) for mean in (table.scaling.mean, 0)]
+    return EncodedImages(readable, table, bad, (lengths[0] / len(values), lengths[1] / len(values)))
 
 
 def class_name_weights(recipe: Recipe, encoded: EncodedImages, classes: Sequence[str]) -> dict[str, Tensor] | None:

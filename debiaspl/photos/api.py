@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from debiaspl.data.manifest import stored_for
 from debiaspl.data.table_form import Columns
 from debiaspl.deploy import SavedModel, load_model
 from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
@@ -120,7 +121,7 @@ def train(
     """Train what was planned into its folder; ``tensorboard`` is for networks that are trained step by step."""
     recipe, place, device = planned.recipe, planned.place, planned.device
     if planned.frozen and planned.encoder is not None:
-        return train_frozen(recipe, planned.encoder.to(device), place, resume, resume_command)
+        return train_frozen(recipe, planned.encoder.to(device), place, resume, resume_command, planned.photos.features)
     options = RunOptions(True, device, workers, eager=eager, go_on=resume_command, tensorboard=tensorboard)
     return train_networks(recipe, planned.check, place, resume, options, planned.start)
 
@@ -196,6 +197,8 @@ def encoder_for(photos: Photos, device: str, name: str, settings: Sequence[str] 
     """The encoder of this name, at the image size for these photos."""
     encoder = load_encoder(name)
     wanted = wanted_size(settings, encoder)
+    if not wanted and (stored := stored_for(photos.features, encoder.name)):
+        wanted = stored.image_size
     if encoder.any_size:
         encoder.image_size = working_size(photos, device, encoder, wanted)
     return encoder

@@ -6,7 +6,7 @@ import time
 import torch
 
 from debiaspl.encoders import Encoder
-from debiaspl.encoders.feature_folder import BATCH
+from debiaspl.encoders.encoding import BATCH
 from debiaspl.models import scale
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from debiaspl.data import ImageSet
 from debiaspl.data.folder import left_in_files
 from debiaspl.data.listing import Listing
+from debiaspl.data.manifest import stored_for
 from debiaspl.deploy.next import Pool
 from debiaspl.encoders import Encoder, features_of
-from debiaspl.encoders.feature_folder import FEATURES, Watch
+from debiaspl.encoders.encoding import Encoding, Part, Watch
+from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.photos.api import encoder_or_none
 from debiaspl.photos.survey import Photos, median_side
 
@@ -21,7 +23,9 @@ class PhotoEncoding:
 
     def __init__(self, listing: Listing, name: str | None, device: str, folder: Path = FOLDER) -> None:
         """Without a name it is the encoder that ``train`` uses without one."""
-        photos = Photos(listing.root, None, listing.labels, listing.classes, median_side(listing))
+        stored = stored_for(folder)
+        side = stored.side if stored else median_side(listing)
+        photos = Photos(listing.root, None, listing.labels, listing.classes, side, features=folder)
         named = encoder_or_none(photos, device, name)
         if named is None:
             raise ValueError(
@@ -37,6 +41,12 @@ class PhotoEncoding:
         values, skipped = features_of(self.images.select(rows), self.encoder, self.folder, watch)
         read = [place for place in range(len(rows)) if place not in skipped]
         return [rows[place] for place in read], Pool(values[read]), {rows[at]: why for at, why in skipped.items()}
+
+    def encode(self, part: Part, half: bool, watch: Watch) -> tuple[int, dict[str, str]]:
+        """Compute a part of the features; returns how many photos it has, and why some cannot be read."""
+        encoding = Encoding(self.images, self.encoder, self.folder, watch, half)
+        count = encoding.run(part)
+        return count, {self.images.ids[row]: why for row, why in encoding.skipped.items()}
 
 
 def about_kept(folder: Path = FOLDER) -> str:

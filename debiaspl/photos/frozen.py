@@ -21,7 +21,9 @@ from debiaspl.training import Recipe, Run
 from debiaspl.training.results import Ending, timing
 
 
-def train_frozen(recipe: Recipe, encoder: Encoder, out: Path, resume: bool, resume_command: str) -> Outcome:
+def train_frozen(
+    recipe: Recipe, encoder: Encoder, out: Path, resume: bool, resume_command: str, features: Path | None = None
+) -> Outcome:
     """Fit the classifier of ``encoder``, and check it beside the models that it is compared with. A run that was
     stopped finds the photos that it has encoded, and a finished one is not repeated."""
     run, began = Run.at(out, recipe, resume), time.monotonic()
@@ -30,7 +32,9 @@ def train_frozen(recipe: Recipe, encoder: Encoder, out: Path, resume: bool, resu
     images = GivenLabels(**recipe.protocol.settings).read(recipe.data, recipe.image_size, stream=True)
     refuse_for_frozen(recipe, images)
     with run.begin(recipe):
-        encoded = encode_images(images, encoder, out.resolve().parent / FEATURES, recipe.name, resume_command)
+        encoded = encode_images(
+            images, encoder, features or out.resolve().parent / FEATURES, recipe.name, resume_command
+        )
         check = cross_check(encoded.images.counts())
         candidates, chosen, fitted = _fitted(recipe, encoded, check)
         ending = _ending(candidates, chosen, fitted, encoded, check)

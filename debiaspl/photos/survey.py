@@ -1,6 +1,6 @@
 """What a folder of photos holds: images, labels, classes and sizes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -11,6 +11,7 @@ from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.errors import shown
 from debiaspl.data.listing import Listing, list_folder, list_images
+from debiaspl.data.manifest import stored_for
 from debiaspl.data.table_form import USUAL, Columns
 
 FEWEST_IMAGES = 10
@@ -35,6 +36,8 @@ class Photos:
     """Whether class folders are labels too, for photos without a label in the table."""
     passed_over: tuple[str, ...] = ()
     """Photos in a folder named like a class, without a label in the table."""
+    features: Path | None = None
+    """Where their features are kept; by default beside the run."""
 
     @property
     def protocol(self) -> dict[str, str | bool]:
@@ -78,9 +81,18 @@ class Photos:
         return self.source == self.folder
 
 
-def survey(folder: Path, table: Path | None, columns: Columns = USUAL, folders: bool = False) -> Photos:
-    """List a folder. Only a few photos are opened, for their size. ``folders`` as in ``list_folder``."""
-    return _surveyed(list_folder(folder, table, columns=columns, folders=folders), table, columns, folders)
+def survey(
+    folder: Path,
+    table: Path | None,
+    columns: Columns = USUAL,
+    folders: bool = False,
+    features: Path | None = None,
+) -> Photos:
+    """List a folder, or the names in a folder of features. Only a few photos are opened, for their size. ``folders`` as
+    in ``list_folder``; ``features`` is where features are kept."""
+    found = _surveyed(list_folder(folder, table, columns=columns, folders=folders), table, columns, folders)
+    stored = stored_for(features)
+    return replace(found, features=features, side=stored.side if stored else found.side)
 
 
 def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL, no_labels: bool = False) -> Photos:
@@ -112,15 +124,18 @@ def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL, fo
 
 def median_side(listing: Listing) -> int:
     """The median shorter side of some of these photos, in pixels."""
-    some = listing.files[:: max(len(listing.files) // LOOKED_AT, 1)]
-    sides = [side for name in some if (side := _side(listing.root / name))]
+    if features := stored_for(listing.root):
+        return features.side
+    some = range(0, len(listing.files), max(len(listing.files) // LOOKED_AT, 1))
+    stored, names = listing.stored, listing.files
+    sides = [side for n in some if (side := _side(stored.read(n) if stored else listing.root / names[n]))]
     if not sides:
         raise DataError(f"none of {len(some)} images of {listing.root} that were tried can be read.")
     return int(median(sides))
 
 
-def _side(path: Path) -> int | None:
+def _side(image: Path | bytes) -> int | None:
     try:
-        return min(open_image(path, None).size)
+        return min(open_image(image, None).size)
     except BadImage:
         return None

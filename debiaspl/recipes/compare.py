@@ -179,7 +179,8 @@ def _pair(recipe: Recipe) -> str:
 
 def _refused(cells: Mapping[str, Mapping[str, Recipe]]) -> dict[str, dict[str, str]]:
     """The pairs that cannot be built, with the reason."""
-    task = task_of(next(iter(next(iter(cells.values())).values())))
+    first = next(iter(next(iter(cells.values())).values()))
+    task = task_of(replace(first, stream=first.stream or is_frozen(first)))
 
     def build(recipe: Recipe) -> None:
         if is_frozen(recipe):
@@ -211,6 +212,7 @@ def compare(
     workers: int | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
     go_on: str = "compare(..., resume=True)",
+    features: Path | None = None,
 ) -> Matrix | Comparison:
     """Train what was planned, and return the table; ``out`` then holds the runs, the table and ``results.json``.
 
@@ -225,7 +227,9 @@ def compare(
         for job in different:
             Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
         if is_frozen(different[0].recipe):
-            ended, timing = timed(lambda done: _fit_all(different, out, done, go_on), different, watch)
+            ended, timing = timed(
+                lambda done: _fit_all(different, features or out.resolve() / FEATURES, done, go_on), different, watch
+            )
         else:
             ended, timing = timed(lambda done: train_all(different, workers, done, go_on), different, watch)
         results = {job.out: result for job, result in zip(different, ended, strict=True)}
@@ -241,12 +245,12 @@ def compare(
         return table
 
 
-def _fit_all(jobs: Sequence[Job], out: Path, watch: Callable[[int], None], go_on: str) -> list[dict[str, Any]]:
+def _fit_all(jobs: Sequence[Job], features: Path, watch: Callable[[int], None], go_on: str) -> list[dict[str, Any]]:
     """With a frozen encoder every run takes a second, on the same features."""
     settings, done, ended = jobs[0].recipe.network.settings, 0, []
     encoder = load_encoder(settings["source"], image_size=settings["architecture"]["image_size"])
     for job in jobs:
-        ended.append(train_encoded(job.recipe, job.out, True, None, go_on, out.resolve() / FEATURES, encoder))
+        ended.append(train_encoded(job.recipe, job.out, True, None, go_on, features, encoder))
         done += job.recipe.steps
         watch(done)
     return ended

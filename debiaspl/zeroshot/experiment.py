@@ -68,6 +68,8 @@ class Experiment:
     """A few labels from a person; then the teacher only helps where the student is not confident."""
     columns: Columns = USUAL
     """Names of the columns in tables of labels."""
+    features: Path | None = None
+    """Where features are kept; by default beside the folder."""
     images: ImageSet | None = None
     """The photos, if they are opened already."""
     per_class: int = PER_CLASS
@@ -105,7 +107,7 @@ class Experiment:
             self._write_teacher(out, predictions, labels)
             readable = [row for row, name in enumerate(images.ids) if name not in predictions.skipped]
             own = sized(images.select(readable), encoder.image_size)
-            encoded = encode_images(own, encoder, out.resolve().parent / FEATURES, "zeroshot", go_on)
+            encoded = encode_images(own, encoder, self.features or out.resolve().parent / FEATURES, "zeroshot", go_on)
             students = Students(encoded, predictions, labels)
             names = {FIXMATCH: "+ FixMatch", DEBIASPL: "+ DebiasPL"}
             if given is not None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from debiaspl.data import ImageSet
+from debiaspl.data import ImageSet, manifest
 from debiaspl.data.folder import left_in_files
 from debiaspl.data.listing import list_images
-from debiaspl.encoders import Encoder, feature_folder, features_of
+from debiaspl.encoders import Encoder, encoding, features_of
 from debiaspl.models import scale
 from tests.data.photos import jpeg, patch
 
@@ -36,8 +36,8 @@ class Flat(Encoder):
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Files of 5 images, and batches of one, so that an encoder counts what it was asked for."""
-    monkeypatch.setattr(feature_folder, "ROWS", 5)
-    monkeypatch.setattr(feature_folder, "BATCH", {"cpu": 1})
+    monkeypatch.setattr(manifest, "ROWS", 5)
+    monkeypatch.setattr(encoding, "BATCH", {"cpu": 1})
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def opened(root) -> ImageSet:
 
 
 def files(folder) -> list[str]:
-    return sorted(path.name for path in folder.glob("*/*"))
+    return sorted(path.name for path in folder.glob("*/*") if path.name not in (".lock", "about.json"))
 
 
 def encode(root, folder, watch=lambda done, total: None):
@@ -147,7 +147,7 @@ def test_another_encoder_has_its_own_files(change, photos, folder):
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
 @pytest.mark.parametrize("last", [1, 3, 5, 9, 12])
 def test_a_stop_keeps_what_is_done(seconds, last, photos, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(feature_folder, "SECONDS", seconds)
+    monkeypatch.setattr(encoding, "SECONDS", seconds)
 
     def stop(done: int, total: int) -> None:
         if done == last:
@@ -164,7 +164,7 @@ def test_a_stop_keeps_what_is_done(seconds, last, photos, folder, tmp_path, monk
 
 def test_after_a_kill_parts_of_a_file_are_used(photos, folder, monkeypatch):
     """A kill leaves what was written until then; photos removed since do not matter."""
-    monkeypatch.setattr(feature_folder, "SECONDS", 0.0)
+    monkeypatch.setattr(encoding, "SECONDS", 0.0)
 
     def keep(done: int, total: int) -> None:
         if done == 8:

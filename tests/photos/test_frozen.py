@@ -19,7 +19,7 @@ from debiaspl.data import lazy
 from debiaspl.data.decode import decode
 from debiaspl.deploy import load_model
 from debiaspl.encoders import encoder as encoder_module
-from debiaspl.encoders import feature_folder, load_encoder
+from debiaspl.encoders import encoding, load_encoder
 from debiaspl.features import fit
 from debiaspl.photos import frozen
 from debiaspl.photos.api import plan
@@ -74,7 +74,7 @@ def test_the_model_is_the_fit_of_its_features_as_the_estimators_is(trained, plac
     run = trained[1]
     network = load_model(run).network
     images = GivenLabels(table=str(place / "labels.csv")).read(str(place / "photos"), 24, stream=True)
-    kept = feature_folder.features_of(images, network.encoder, place / "runs" / ".features").values
+    kept = encoding.features_of(images, network.encoder, place / "runs" / ".features").values
     cpu = torch.device("cpu")
     fitted = fit(kept, images.labels, 2, steps=40, seed=0, unit=True, device=cpu)
     assert torch.equal(fitted.network.head.weight, network.head.weight)
@@ -92,7 +92,7 @@ def test_the_model_is_the_fit_of_its_features_as_the_estimators_is(trained, plac
 def test_a_walk_is_short(place, tmp_path, monkeypatch):
     """Each photo is decoded once for its features, the encoder built once, its weights read once; few modules run."""
     decoded, built, read, ran = Counter(), [], [], set()
-    real_read, real_decode, real_load = lazy.FolderFiles.read, feature_folder.decode, encoder_module.nn.Module.__init__
+    real_read, real_decode, real_load = lazy.FolderFiles.read, encoding.decode, encoder_module.nn.Module.__init__
 
     def reading(files, position):
         read.append(files.names[position])
@@ -108,7 +108,7 @@ def test_a_walk_is_short(place, tmp_path, monkeypatch):
         real_load(module, *arguments, **named)
 
     monkeypatch.setattr(lazy.FolderFiles, "read", reading)
-    monkeypatch.setattr(feature_folder, "decode", decoding)
+    monkeypatch.setattr(encoding, "decode", decoding)
     monkeypatch.setattr(encoder_module.nn.Module, "__init__", building)
     home = str(Path(package.__file__).parent)
 
@@ -144,7 +144,7 @@ def test_one_photo_more_encodes_one_photo(place, tmp_path, monkeypatch):
     real = encoder_module.Encoder.embed
 
     def embed(self, images):
-        if len(images) == feature_folder.BATCH["cpu"]:  # loading an encoder tries it on fewer
+        if len(images) == encoding.BATCH["cpu"]:  # loading an encoder tries it on fewer
             encoded.append(images)
         return real(self, images)
 

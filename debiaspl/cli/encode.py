@@ -1,0 +1,40 @@
+"""``debiaspl encode``: features of photos, in one process or in many."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from debiaspl.cli import options
+from debiaspl.cli.options import flag, option
+from debiaspl.cli.parts import part_of
+from debiaspl.cli.terminal import plain_errors, progress_bar, say
+
+
+def encode_command(
+    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; or tar shards.")],
+    out: Annotated[Path, option("Folder for the features; what it has is not computed again.")] = Path("features"),
+    encoder: options.Encoder = None,
+    part: options.PartOf = None,
+    half: Annotated[bool, flag("--half", "Store features in half precision, which takes half the space.")] = False,
+    device: options.Device = None,
+) -> None:
+    """Compute the features of photos once, for --features of the other commands.
+
+    Parts run anywhere and in any order, and go on where they were killed.
+    """
+    with plain_errors():
+        from debiaspl.data.open import list_place
+        from debiaspl.photos.encoding import PhotoEncoding
+        from debiaspl.training.device import find_device
+
+        own = part_of(part)
+        encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
+        with progress_bar("images") as show:
+            count, bad = encoding.encode(own, half, partial(show, "encoding"))
+        for name, why in list(bad.items())[:10]:
+            say(f"{name}: {why}", err=True)
+        which = "" if own == (0, 1) else f"part {own[0] + 1} of {own[1]}, "
+        unreadable = f", {len(bad):,} of which cannot be read" if bad else ""
+        say(f"{which}{count:,} of {len(encoding.images):,} images{unreadable}; features are in {out}")

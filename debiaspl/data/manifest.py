@@ -1,0 +1,101 @@
+"""A folder of numbered files about images: line k of its manifest names the images of file k.
+
+The manifest is written before the files, so that several processes can share the work. A folder of features holds one
+such folder for each encoder, and can take the place of the photos: its names are known without them.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from debiaspl.data.errors import DataError, shown
+from debiaspl.data.file_names import leaves
+from debiaspl.files import fits, open_own, parse_json, try_lock, write_bytes
+
+ROWS = 10_000
+"""Images of a file at most."""
+MANIFEST, ABOUT = "manifest.jsonl", "about.json"
+_KEY = re.compile("[0-9a-f]{16}")
+Names = tuple[str, ...]
+
+
+def regular_file(path: Path) -> Path:
+    """The path itself. Raises OSError or ValueError for links, pipes, and what does not fit in memory."""
+    found = os.lstat(path)
+    if not stat.S_ISREG(found.st_mode) or not fits(found.st_size):
+        raise ValueError("it is not a regular file, or does not fit in memory")
+    return path
+
+
+def read_manifest(folder: Path) -> list[Names]:
+    """The names of each file; what follows a damaged line does not count."""
+    files: list[Names] = []
+    try:
+        for line in regular_file(folder / MANIFEST).read_bytes().splitlines():
+            names = parse_json(line)
+            if not isinstance(names, list) or not 0 < len(names) <= ROWS or any(leaves(str(name)) for name in names):
+                break
+            files.append(tuple(map(str, names)))
+    except (OSError, ValueError):
+        pass
+    return files
+
+
+def add_to_manifest(folder: Path, files: Sequence[Names], new: Sequence[str]) -> list[Names]:
+    """Write ``new`` names behind those of ``files``, into lines of their own; returns all lines."""
+    every = [*files, *(tuple(new[start : start + ROWS]) for start in range(0, len(new), ROWS))]
+    write_bytes(folder / MANIFEST, "".join(f"{json.dumps(names)}\n" for names in every).encode())
+    return every
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes from changing the manifest meanwhile, where the file system has locks."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(open_own(folder / ".lock"), "ab") as file:
+        try_lock(file.fileno(), wait=True)
+        yield
+
+
+class StoredFor(NamedTuple):
+    """For which encoder a folder holds features."""
+
+    encoder: str
+    image_size: int
+    """Side of the images inside the encoder."""
+    side: int
+    """Side at which they were read."""
+
+
+def encoders_in(root: Path) -> dict[str, StoredFor]:
+    """Folder below ``root`` -> the encoder whose features it holds; empty if ``root`` is not a folder of features."""
+    found = {}
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if _KEY.fullmatch(folder.name):
+            with suppress(OSError, KeyError, TypeError, ValueError):
+                about = parse_json(regular_file(folder / ABOUT).read_bytes())
+                found[folder.name] = StoredFor(*(kind(about[key]) for key, kind in StoredFor.__annotations__.items()))
+    return found
+
+
+def stored_for(root: Path | None, encoder: str | None = None) -> StoredFor | None:
+    """The encoder, of this name if one is given, whose features ``root`` holds; None if there is none or several."""
+    found = [one for one in encoders_in(root).values() if encoder in (None, one.encoder)] if root else []
+    return found[0] if len(found) == 1 else None
+
+
+def encoded_names(root: Path) -> Names:
+    """The images whose features lie in ``root``, sorted; none if it is another folder."""
+    found = encoders_in(root)
+    if len(found) > 1:
+        kinds = shown(sorted({one.encoder for one in found.values()}))
+        raise DataError(
+            f"{root} holds features of {len(found)} encoders or image sizes: {kinds}. Name the photos too; or keep the "
+            "features of each in a folder of their own."
+        )
+    return tuple(sorted({name for key in found for names in read_manifest(root / key) for name in names}))

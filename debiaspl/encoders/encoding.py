@@ -1,0 +1,307 @@
+"""Features of images, each computed once.
+
+An image is not opened if a row has its name, size and time. Otherwise it is read and hashed. If a row has its digest,
+the image was moved or copied, and has the features of that row; if not, it is encoded. New and changed images go into
+new files; rows of images that were removed stay unused.
+
+The work may be shared: part I of N computes the files k with k % N = I - 1. What is in a file depends neither on N nor
+on the number of cores, so parts may be killed, repeated, and run anywhere and in any order.
+"""
+
+import hashlib
+import os
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from debiaspl._processes import usable_cores
+from debiaspl.data import DataError, ImageSet
+from debiaspl.data.decode import BadImage, decode
+from debiaspl.data.errors import shown
+from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.manifest import Names, add_to_manifest, alone_in, encoders_in, read_manifest
+from debiaspl.encoders.encoder import Encoder
+from debiaspl.encoders.feature_folder import FeatureFolder, Rows
+from debiaspl.models import scale
+
+SECONDS = 20.0
+"""Time after which features are written, also if their file is not complete: the most work that a kill can lose."""
+BATCH = {"cpu": 4, "cuda": 256}
+"""Images per batch: on a CPU so few that activations fit in its cache."""
+AHEAD = 64
+"""Images that threads read ahead of the encoder."""
+MAPPED = 2**30
+"""In bytes: larger tables of features lie in a file without a name, of which the system keeps in memory what fits."""
+Watch = Callable[[int, int], None]
+"""Called with the number of images done and the total."""
+Part = tuple[int, int]
+"""Number of a part, from 0, and the number of parts."""
+
+
+class ImageFeatures(NamedTuple):
+    """Features of a set of images, in the order of the set."""
+
+    values: Tensor
+    """float32, (N, D). From 1 GiB on a memory map: read it in blocks, or rows of it, but make no copy of the whole."""
+    skipped: dict[int, str]
+    """Index -> why an image could not be read; its row is zeros."""
+
+
+def features_of(
+    images: ImageSet, encoder: Encoder, folder: Path | str, watch: Watch = lambda done, total: None
+) -> ImageFeatures:
+    """Features of every image; those that ``folder`` has for this encoder and image size are not computed again.
+
+    ``watch(done, total)`` is called after every batch. If it raises, to stop, what is done is kept.
+    """
+    encoding = Encoding(images, encoder, Path(folder), watch)
+    encoding.values = _table(len(images), encoding.folder)
+    encoding.run()
+    return ImageFeatures(encoding.values, encoding.skipped)
+
+
+class _Image(NamedTuple):
+    """One image that was read."""
+
+    stamp: tuple[int, int]
+    digest: bytes = bytes(32)
+    pixels: Tensor | None = None
+    """uint8, (C, H, W); None if it need not or cannot be encoded."""
+    bad: str = ""
+    features: Tensor | None = None
+
+
+class Encoding:
+    """Images, of which each is encoded once."""
+
+    values: Tensor | None = None
+    """Where features are gathered, in the order of the images, if they are."""
+
+    def __init__(
+        self,
+        images: ImageSet,
+        encoder: Encoder,
+        folder: Path,
+        watch: Watch = lambda done, total: None,
+        half: bool = False,
+    ) -> None:
+        names = images.ids
+        if len(set(names)) != len(names):
+            raise ValueError(f"{len(names):,} images have {len(set(names)):,} different names, expected one name each.")
+        self.stored, self.encoder, self.watch = images.images, encoder, watch
+        self.folder = FeatureFolder.of(folder, encoder, images.images.shape[1:], half)
+        self.device = next(encoder.parameters()).device
+        self.place = {name: position for position, name in enumerate(names)}
+        files = getattr(images.images, "files", None)
+        self.without_photos = isinstance(files, FolderFiles) and files.root == folder and bool(encoders_in(folder))
+        self.stamps = [(-1, -1)] * len(names) if self.without_photos else _stamps(images)
+        self.skipped: dict[int, str] = {}
+        self.files: list[Names] = []
+        self.left: set[int] = set()
+        """Images without features."""
+        self.homes: dict[bytes, tuple[int, int]] = {}
+        """Digest of an image -> file and row of its features."""
+        self.read = lru_cache(1)(lambda number: self.folder.read(number, self.files[number]))
+
+    def run(self, part: Part = (0, 1)) -> int:
+        """Compute the files of this part that are not complete; returns how many images it has."""
+        if self._new(part):
+            with alone_in(self.folder.path):
+                if new := self._new(part):
+                    self.folder.describe()
+                    self.files = add_to_manifest(self.folder.path, self.files, new)
+        own = range(part[0], len(self.files), part[1])
+        mine = {self.place[name] for number in own for name in self.files[number] if name in self.place}
+        self.left &= mine
+        self.skipped = {position: why for position, why in self.skipped.items() if position in mine}
+        self.total = len(mine)
+        self._report()
+        for number in own:
+            if any(self.place.get(name) in self.left for name in self.files[number]):
+                self.complete(number)
+        return self.total
+
+    def _new(self, part: Part) -> list[str]:
+        """Take what is there; returns the names of the images that no file of the manifest has or will have."""
+        self.files, self.left = read_manifest(self.folder.path), set(range(len(self.place)))
+        planned: set[str] = set()
+        for number, names in enumerate(self.files):
+            gathered = self.values is not None and not self.place.keys().isdisjoint(names)
+            rows = self.folder.read(number, names, gathered or number % part[1] == part[0])
+            planned.update(names[rows.count :])
+            self._use(names, rows)
+            if self.without_photos:  # a photo that has changed since has its features in a later file
+                self.left |= {self.place[name] for name in names[rows.count :]}
+            there = (rows.stamps[: rows.count, 0] >= 0).nonzero().flatten().tolist()
+            digests = rows.digests.numpy()
+            self.homes |= {digests[row].tobytes(): (number, row) for row in there if row not in rows.skipped}
+        missing = [name for name, position in self.place.items() if position in self.left]
+        if self.without_photos and missing:
+            raise DataError(
+                f"{self.folder.path.parent} has no features by {self.encoder.name} of {len(missing):,} of "
+                f"{len(self.place):,} images: {shown(missing)}. Run all parts of debiaspl encode, or name the photos "
+                "too, or the encoder: --encoder."
+            )
+        return [name for name in missing if name not in planned]
+
+    def _use(self, names: Sequence[str], rows: Rows) -> None:
+        """Take the rows of images that have not changed since."""
+        pairs = []
+        for row, (size, when) in enumerate(rows.stamps[: rows.count].tolist()):
+            position = self.place.get(names[row], -1)
+            if size >= 0 and position >= 0 and (self.without_photos or self.stamps[position] == (size, when)):
+                pairs.append((position, row))
+                self.skipped.pop(position, None)
+                if row in rows.skipped:
+                    self.skipped[position] = rows.skipped[row]
+        if pairs:
+            positions, chosen = zip(*pairs, strict=True)
+            self.left -= set(positions)
+            if self.values is not None:
+                self.values[list(positions)] = rows.features[list(chosen)]
+
+    def _report(self) -> None:
+        self.watch(self.total - len(self.left), self.total)
+
+    def complete(self, number: int) -> None:
+        """Compute the rows of a file that are not there, and write it."""
+        names = self.files[number]
+        rows = self.folder.read(number, names)
+        self._use(names, rows)
+        if rows.count == len(names):
+            return
+        written, since = rows.count, time.monotonic()
+        try:
+            for images in self._computed(names[written:]):
+                self._append(rows, names, images)
+                if time.monotonic() - since > SECONDS:
+                    self._write(number, rows, written)
+                    written, since = rows.count, time.monotonic()
+                self._report()
+        finally:
+            self._write(number, rows, written)
+
+    def _write(self, number: int, rows: Rows, start: int) -> None:
+        # An image that cannot be opened may be readable the next time: such images alone are not kept.
+        first = 0 if rows.count == len(self.files[number]) else start
+        if bool((rows.stamps[first : rows.count, 0] >= 0).any()):
+            self.folder.write(number, self.files[number], rows, start)
+
+    def _computed(self, names: Sequence[str]) -> Iterator[list[_Image]]:
+        """The images of these names with their features, in batches; threads read and compute ahead."""
+        size, cpu = BATCH[self.device.type], self.device.type == "cpu"
+        # The last bit of a feature depends on how many cores share a batch. Here each batch has one.
+        compute = ThreadPoolExecutor(usable_cores() if cpu else 1, "encode", partial(torch.set_num_threads, 1))
+        read = ThreadPoolExecutor(thread_name_prefix="decode")
+        ahead: deque[Future[list[_Image]]] = deque()
+        try:
+            for start in range(0, len(names), size):
+                batch = [read.submit(self._image, self.place.get(name)) for name in names[start : start + size]]
+                ahead.append(compute.submit(self._encoded, batch))
+                if len(ahead) > AHEAD // size + 1:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            # After an interrupt, running batches finish and no other one starts.
+            compute.shutdown(wait=False, cancel_futures=True)
+            read.shutdown(cancel_futures=True)
+            compute.shutdown()
+
+    def _image(self, position: int | None) -> _Image:
+        if position is None:  # removed since its name was written into the manifest
+            return _Image((-1, -1))
+        stamp = self.stamps[position]
+        if not isinstance(self.stored, LazyImages):
+            pixels = self.stored[torch.tensor([position])][0].cpu()
+            digest = _digest(pixels)
+            return _Image(stamp, digest, None if digest in self.homes else pixels)
+        try:
+            content = self.stored.files.read(int(self.stored.positions[position]))
+        except BadImage as error:
+            return _Image((-1, -1), bad=str(error))
+        digest = hashlib.sha256(content).digest()
+        if digest in self.homes:
+            return _Image(stamp, digest)
+        try:
+            return _Image(stamp, digest, decode(content, self.stored.size, self.stored.channels))
+        except BadImage as error:
+            return _Image(stamp, digest, bad=str(error))
+
+    def _append(self, rows: Rows, names: Sequence[str], batch: list[_Image]) -> None:
+        for image in batch:
+            row, rows.count = rows.count, rows.count + 1
+            if image.features is not None:
+                rows.features[row] = image.features
+            elif image.digest in self.homes:
+                rows.features[row] = self._moved(image.digest)
+            rows.stamps[row] = torch.tensor(image.stamp)
+            rows.digests[row] = torch.frombuffer(bytearray(image.digest), dtype=torch.uint8)
+            position = self.place.get(names[row])
+            if position is not None:
+                if self.values is not None:
+                    self.values[position] = rows.features[row]
+                self.left.discard(position)
+                if image.bad:
+                    rows.skipped[row] = self.skipped[position] = image.bad
+
+    def _moved(self, digest: bytes) -> Tensor:
+        """Features of an image that has another name, or another time, than those in the folder."""
+        number, row = self.homes[digest]
+        rows = self.read(number)
+        if rows.count <= row or rows.digests[row].numpy().tobytes() != digest:
+            raise ValueError(f"{self.folder.path} was changed while it was read. Run the same command again.")
+        return rows.features[row]
+
+    @torch.no_grad()
+    def _encoded(self, batch: Sequence[Future[_Image]]) -> list[_Image]:
+        images = [future.result() for future in batch]
+        pixels = [image.pixels for image in images if image.pixels is not None]
+        if not pixels:
+            return images
+        # Batches of one size: the features of an image do not depend on the others that are encoded.
+        filled = pixels + pixels[:1] * (BATCH[self.device.type] - len(pixels))
+        pictures = scale(torch.stack(filled).to(self.device)).contiguous(memory_format=torch.channels_last)
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=pictures.is_cuda):
+            features = self.encoder.embed(pictures)[: len(pixels)].float().cpu()
+        if not bool(features.isfinite().all()):
+            name = self.encoder.name
+            raise ValueError(f"the encoder {name} returns features that are not finite numbers. Use another one.")
+        rows = iter(features)
+        return [image if image.pixels is None else image._replace(pixels=None, features=next(rows)) for image in images]
+
+
+def _table(size: int, folder: FeatureFolder) -> Tensor:
+    """Memory for features; of a large table, a file that has no name and goes with the process."""
+    size_in_bytes = 4 * size * folder.width
+    if size_in_bytes < MAPPED:
+        return torch.zeros((size, folder.width))
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder.path) as file:
+        os.posix_fallocate(file.fileno(), 0, size_in_bytes)  # a full disk is an error here, and later a crash
+        return torch.from_numpy(np.memmap(file, np.float32, "r+", shape=(size, folder.width)))
+
+
+def _stamps(images: ImageSet) -> list[tuple[int, int]]:
+    stored = images.images
+    if isinstance(stored, LazyImages):
+        return [stored.files.stamp(position) for position in stored.positions.tolist()]
+    # Images in memory have no time: a part of the digest takes its place.
+    found = []
+    for positions in torch.split(torch.arange(len(images)), AHEAD):
+        for pixels in stored[positions.to(stored.device)].cpu():
+            found.append((pixels.numel(), int.from_bytes(_digest(pixels)[:7], "big")))
+    return found
+
+
+def _digest(pixels: Tensor) -> bytes:
+    return hashlib.sha256(pixels.contiguous().numpy().data).digest()

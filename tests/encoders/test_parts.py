@@ -1,0 +1,212 @@
+"""Features by parts: whoever computes them, in whatever order, however often killed, the files have the same bytes."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from debiaspl.cli import app
+from debiaspl.cli.parts import part_of
+from debiaspl.data import manifest
+from debiaspl.data.listing import list_images
+from debiaspl.encoders import encoding, features_of
+from debiaspl.encoders.encoding import Encoding
+from tests.data.photos import write_shards
+from tests.encoders.test_feature_folder import Flat, add, opened
+from tests.processes import started
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from debiaspl.data import manifest
+from debiaspl.encoders import encoding
+from tests.encoders.test_feature_folder import Flat, opened
+manifest.ROWS, encoding.BATCH, encoding.SECONDS = 5, {"cpu": 2}, 0.0
+class Slow(Flat):
+    def features(self, images):
+        time.sleep(0.05)
+        return super().features(images)
+encoding.Encoding(opened(Path(sys.argv[1])), Slow(), Path(sys.argv[2])).run((int(sys.argv[3]), 4))
+"""
+
+
+@pytest.fixture
+def photos(tmp_path):
+    root = tmp_path / "photos"
+    root.mkdir()
+    for number in range(42):
+        add(root, f"{number:02d}.jpg", number)
+    return root
+
+
+def small(monkeypatch):
+    monkeypatch.setattr(manifest, "ROWS", 5)
+    monkeypatch.setattr(encoding, "BATCH", {"cpu": 2})
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*/*") if path.name != ".lock"}
+
+
+@pytest.mark.slow
+def test_four_processes_one_of_them_killed_twice(photos, tmp_path, monkeypatch):
+    def part(number):
+        return started([sys.executable, "-c", PROGRAM, str(photos), str(tmp_path / "parts"), str(number)], stderr=-1)
+
+    for _ in range(2):
+        with part(0) as process:
+            before = contents(tmp_path / "parts")
+            while len(contents(tmp_path / "parts").keys() - before) < 2 and process.poll() is None:
+                time.sleep(0.01)
+            os.kill(process.pid, signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+    running = [part(number) for number in (3, 1, 0, 2)]
+    for process in [each.__enter__() for each in running]:
+        assert process.wait(60) == 0, process.stderr.read()
+    for each in running:
+        each.__exit__(None, None, None)
+    small(monkeypatch)
+    Encoding(opened(photos), Flat(), tmp_path / "one").run()
+    assert contents(tmp_path / "parts") == contents(tmp_path / "one")
+    assert len(contents(tmp_path / "one")) == 11
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 20])
+def test_parts_in_any_order_and_photos_that_come_later(parts, photos, tmp_path, monkeypatch):
+    small(monkeypatch)
+    folder, seen = tmp_path / "features", 0
+    for number in reversed(range(parts)):
+        encoder = Flat()
+        Encoding(opened(photos), encoder, folder).run((number, parts))
+        seen += encoder.seen
+    assert seen == 42 + sum(size % 2 for size in (5, 5, 5, 5, 5, 5, 5, 5, 2))  # batches are filled
+    Encoding(opened(photos), Flat(), tmp_path / "one").run()
+    assert contents(folder) == contents(tmp_path / "one")
+    before = contents(folder)
+    add(photos, "new.jpg", 50)
+    for number in range(parts):
+        Encoding(opened(photos), Flat(), folder).run((number, parts))
+    after = contents(folder)
+    assert after.keys() - before.keys() == {"00009.safetensors"}
+    assert all(after[name] == before[name] for name in before if name != "manifest.jsonl")
+
+
+def test_half_precision(photos, tmp_path):
+    whole = features_of(opened(photos), Flat(), tmp_path / "whole").values
+    Encoding(opened(photos), Flat(), tmp_path / "half", half=True).run()
+    size = {name: sum(map(len, contents(tmp_path / name).values())) for name in ("whole", "half")}
+    assert size["half"] < size["whole"]
+    encoder = Flat()
+    assert torch.equal(features_of(opened(photos), encoder, tmp_path / "half").values, whole.half().float())
+    assert encoder.seen == 0
+
+
+def test_a_large_table_is_a_memory_map_of_the_same_numbers(photos, tmp_path, monkeypatch):
+    values = features_of(opened(photos), Flat(), tmp_path / "features").values
+    monkeypatch.setattr(encoding, "MAPPED", 1000)
+    before = contents(tmp_path / "features")
+    assert torch.equal(features_of(opened(photos), Flat(), tmp_path / "features").values, values)
+    assert contents(tmp_path / "features") == before
+
+
+def test_a_folder_of_features_takes_the_place_of_photos(photos, tmp_path):
+    folder = tmp_path / "features"
+    values = features_of(opened(photos), Flat(), folder).values
+    add(photos, "03.jpg", 60)
+    changed = features_of(opened(photos), Flat(), folder).values
+    assert not torch.equal(changed, values)
+    listing = list_images(folder)
+    assert listing.files == list_images(photos).files
+    encoder = Flat()
+    assert torch.equal(features_of(opened(folder), encoder, folder).values, changed)
+    assert encoder.seen == 0
+    next(folder.glob("*/00001.safetensors")).unlink()
+    with pytest.raises(ValueError, match="features"):
+        features_of(opened(folder), Flat(), folder)
+
+
+@pytest.mark.parametrize("about", ["{", "[]", '{"encoder": "x"}', '{"encoder": "x", "image_size": [], "side": 1}'])
+def test_a_damaged_folder_is_not_one_of_features(about, photos, tmp_path):
+    folder = tmp_path / "features"
+    features_of(opened(photos), Flat(), folder)
+    next(folder.glob("*/about.json")).write_text(about)
+    assert manifest.encoded_names(folder) == ()
+
+
+@pytest.mark.parametrize("name", ["../x.jpg", "/etc/x.jpg", "a/../../x.jpg"])
+def test_names_stay_in_their_folder(name, photos, tmp_path):
+    folder = tmp_path / "features"
+    features_of(opened(photos), Flat(), folder)
+    next(folder.glob("*/manifest.jsonl")).write_text(json.dumps([name]) + "\n")
+    assert manifest.encoded_names(folder) == ()
+
+
+@pytest.mark.parametrize(
+    ("environment", "text", "part"),
+    [
+        ({}, None, (0, 1)),
+        ({}, "3/4", (2, 4)),
+        ({"JOB_COMPLETION_INDEX": "2"}, "/4", (2, 4)),
+        ({"JOB_COMPLETION_INDEX": "2"}, None, (0, 1)),
+        ({"RANK": "1", "WORLD_SIZE": "3"}, None, (1, 3)),
+        ({"RANK": "1", "WORLD_SIZE": "3"}, "1/2", (0, 2)),
+        ({"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "5"}, None, (2, 3)),
+        (
+            {
+                "SLURM_ARRAY_TASK_ID": "9",
+                "SLURM_ARRAY_TASK_COUNT": "3",
+                "SLURM_ARRAY_TASK_MIN": "1",
+                "SLURM_ARRAY_TASK_STEP": "4",
+            },
+            None,
+            (2, 3),
+        ),
+    ],
+)
+def test_which_part(environment, text, part, monkeypatch):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert part_of(text) == part
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "a/4", "1/0", "/4", "-1/4", "1/4/2"])
+def test_parts_that_do_not_exist(text):
+    with pytest.raises(ValueError, match="part"):
+        part_of(text)
+
+
+def test_a_part_of_an_irregular_array_is_named(monkeypatch):
+    for name, value in (("ID", "9"), ("COUNT", "3"), ("MIN", "1")):
+        monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", value)
+    with pytest.raises(ValueError, match="--part"):
+        part_of(None)
+
+
+def test_shards(tmp_path):
+    pytest.importorskip("transformers")
+    from tests.encoders.tiny import save
+
+    save("resnet", tmp_path / "encoder")
+    shards = write_shards(tmp_path / "shards")
+    for part in ("2/2", "1/2"):
+        arguments = [
+            "encode",
+            shards,
+            "--out",
+            tmp_path / "features",
+            "--encoder",
+            tmp_path / "encoder",
+            "--part",
+            part,
+        ]
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == 0, result.output
+    assert "20 images" in result.output.replace("\n", " ")
+    names = manifest.encoded_names(tmp_path / "features")
+    assert len(names) == 20
+    assert names[0].startswith("part-000.tar/")

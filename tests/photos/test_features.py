@@ -1,0 +1,107 @@
+"""Commands that take a folder of features in place of the photos."""
+
+import csv
+import json
+import shutil
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+from debiaspl.deploy import load_model
+from debiaspl.encoders import encoding
+from tests.photos.user import debiaspl
+
+
+@pytest.fixture(scope="module")
+def features(place):
+    ran = debiaspl("encode", place / "photos", "--out", place / "features", "--encoder", place / "encoder")
+    assert ran.exit_code == 0, ran.output
+    assert "30 of 30 images" in ran.output
+    return place / "features"
+
+
+@pytest.fixture(scope="module")
+def alone(place, features, tmp_path_factory):
+    """The features and the labels, where there are no photos."""
+    root = tmp_path_factory.mktemp("alone")
+    shutil.copytree(features, root / "features")
+    shutil.copytree(place / "encoder", root / "encoder")
+    shutil.copy(place / "labels.csv", root)
+    what = "--features", root / "features", "--labels", root / "labels.csv", "--encoder", root / "encoder"
+    ran = debiaspl("train", *what, "--device", "cpu", "--out", root / "run", "--set", "steps=40")
+    assert ran.exit_code == 0, ran.output
+    return root
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_train_without_photos_fits_the_same_classifier(trained, place, alone):
+    one, other = (load_model(run).network for run in (trained[1], alone / "run"))
+    assert torch.equal(one.head.weight, other.head.weight)
+    predictions = [(run / "predictions.csv").read_text() for run in (trained[1], alone / "run")]
+    assert predictions[0] == predictions[1]
+    assert json.loads((alone / "run" / "results.json").read_text())["unlabeled"] == 24
+
+
+def test_train_with_photos_and_features_encodes_nothing(place, features, monkeypatch):
+    monkeypatch.setattr(encoding, "decode", None)
+    what = "--labels", place / "labels.csv", "--encoder", place / "encoder", "--features", features
+    ran = debiaspl("train", place / "photos", *what, "--device", "cpu", "--out", place / "more", "--set", "steps=5")
+    assert ran.exit_code == 0, ran.output
+
+
+def test_predict(trained, place, features, alone, tmp_path):
+    for name, arguments in {
+        "photos": [place / "photos"],
+        "both": [place / "photos", "--features", features],
+        "features": ["--features", alone / "features"],
+        "place": [alone / "features"],
+    }.items():
+        ran = debiaspl("predict", trained[1], *arguments, "--out", tmp_path / f"{name}.csv")
+        assert ran.exit_code == 0, ran.output
+    expected = rows(tmp_path / "photos.csv")
+    for name in ("both", "features", "place"):
+        found = rows(tmp_path / f"{name}.csv")
+        assert [(row["file_name"], row["label"]) for row in found] == [
+            (row["file_name"], row["label"]) for row in expected
+        ]
+        assert [float(row["confidence"]) for row in found] == pytest.approx(
+            [float(row["confidence"]) for row in expected], abs=1e-4
+        )
+
+
+def test_next_with_a_run_and_without(trained, alone, tmp_path):
+    for name, arguments in {"with": [trained[1]], "without": ["--encoder", alone / "encoder"]}.items():
+        out = tmp_path / f"{name}.csv"
+        ran = debiaspl("next", *arguments, "--features", alone / "features", "--count", 4, "--out", out)
+        assert ran.exit_code == 0, ran.output
+        assert len(rows(out)) == 4
+
+
+def test_compare(alone, tmp_path):
+    what = "--features", alone / "features", "--labels", alone / "labels.csv", "--encoder", alone / "encoder"
+    methods = "--methods", "supervised,debiaspl", "--seeds", 1, "--set", "steps=5", "--out", tmp_path / "compared"
+    ran = debiaspl("compare", *what, *methods, "--device", "cpu")
+    assert ran.exit_code == 0, ran.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "--features", "photos", "--labels", "labels.csv"),
+        ("train", "--features", "nowhere", "--labels", "labels.csv"),
+        ("train", "--features", "features", "--labels", "labels.csv", "--method", "moco"),
+        ("train", "--recipe", "digits-10", "--features", "features"),
+        ("predict", "runs/first", "--out", "x.csv"),
+    ],
+)
+def test_what_is_refused(arguments, place, features, trained, monkeypatch):
+    monkeypatch.chdir(place)
+    ran = debiaspl(*arguments)
+    assert ran.exit_code == 1
+    assert "features" in ran.output
