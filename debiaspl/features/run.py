@@ -90,9 +90,9 @@ def encode_images(images: ImageSet, encoder: Encoder, folder: Path, name: str, r
     readable = images.select(read) if bad else images
     _refuse_lost(images, readable)
     if bad:  # in place: a copy might not fit in memory
-        for start in range(0, len(read), CHUNK):
-            values[start : start + CHUNK] = values[read[start : start + CHUNK]]
-        values = values[: len(read)]
+        values, every = values[: len(read)], values
+        for rows, part in zip(torch.split(values, CHUNK), torch.split(read, CHUNK), strict=True):
+            rows.copy_(every[part])
     table, parts = FeatureTable(values, unit=True, device=torch.device("cpu")), torch.split(values, CHUNK)
     lengths = [sum(float((part - mean).norm(dim=-1).sum()) for part in parts) for mean in (table.scaling.mean, 0)]
     return EncodedImages(readable, table, bad, (lengths[0] / len(values), lengths[1] / len(values)))
