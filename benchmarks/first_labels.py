@@ -1,18 +1,17 @@
-"""Which photos to label first: coverage beside a random choice, a stratified one, k-means and the page of 583f46c.
+"""Which photos to label first: coverage beside a random choice, a stratified one, k-means, TypiClust (arXiv 2202.02794)
+and the page of 583f46c.
 
     python -m benchmarks.first_labels eurosat=EuroSAT/2750 flowers=flowers20 --work runs/first --out first_labels.json
 
+What the file of results holds already is not measured again. With ``--figure`` the accuracies are drawn.
 Each draw is a folder of 2,000 photos (10 classes) or 1,500 (20 classes), or a long tail of 50 to 1. Every
 choice names an order of its photos; the first K labels of a class, on average, are given, ``features.fit`` learns from
 them, and what it says of all other photos is measured. *Stratified* knows the classes: an upper reference.
 """
 
-import argparse
 import json
 import math
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -21,29 +20,17 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.photos import looked_at, origin, rated
-from debiaspl.encoders import features_of
-from debiaspl.features import FeatureTable, choose, fit
+from benchmarks.drawn import Drawn, encoded, parsed, record
+from debiaspl.features import choose
 from debiaspl.graph.clusters import clusters
 
-GAMMA, BALANCED, LARGEST = 50.0, {10: 200, 20: 75}, {10: 500, 20: 230}
-"""By the number of classes: photos of a class in a balanced folder, and of the largest one in a long tail."""
 LABELS = (1, 2, 5, 20)
 """Of each class, on average."""
+TYPICAL = 20
 DRAWN = 5
 """Of so many random photos the page of 583f46c showed the one farthest from all before it."""
+COLOURS = {"random": "#888888", "page of 583f46c": "#0072b2", "coverage": "#d1495b"}
 Order = Callable[[np.ndarray, np.ndarray, np.ndarray, np.random.Generator, int], np.ndarray]
-
-
-def folder(truth: np.ndarray, tail: bool, draw: int) -> np.ndarray:
-    """Row numbers of the photos of a draw."""
-    random, classes = np.random.default_rng(draw), int(truth.max()) + 1
-    kept: list[int] = []
-    for rank, number in enumerate(random.permutation(classes)):
-        own = random.permutation(np.flatnonzero(truth == number))
-        share = GAMMA ** (-rank / (classes - 1))
-        kept += own[: max(round(LARGEST[classes] * share), 2) if tail else BALANCED[classes]].tolist()
-    return np.array(kept)
 
 
 def at_random(rows: np.ndarray, sketches: np.ndarray, truth: np.ndarray, random: Any, count: int) -> np.ndarray:
@@ -86,6 +73,21 @@ def centres(rows: np.ndarray, sketches: np.ndarray, truth: np.ndarray, random: A
     return np.array([*chosen, *rest][:count])
 
 
+def typical(rows: np.ndarray, sketches: np.ndarray, truth: np.ndarray, random: Any, count: int) -> np.ndarray:
+    """TypiClust: of each cluster of k-means the photo nearest to its 20 nearest ones; not nested."""
+    x = torch.from_numpy(rows)
+    units = F.normalize(x - x.mean(0), dim=-1)
+    home = clusters(units, count, seed=int(random.integers(2**31)))
+    chosen = []
+    for number in range(count):
+        own = (home == number).nonzero().flatten()
+        if len(own):
+            distance = torch.cdist(units[own], units[own]).sort(dim=1).values[:, 1 : TYPICAL + 1]
+            chosen.append(int(own[distance.mean(1).nan_to_num(0).argmin()]))
+    rest = [row for row in random.permutation(len(rows)) if row not in set(chosen)]
+    return np.array([*chosen, *rest][:count])
+
+
 def covering(rows: np.ndarray, sketches: np.ndarray, truth: np.ndarray, random: Any, count: int) -> np.ndarray:
     return choose(rows, count)
 
@@ -94,53 +96,37 @@ ORDERS: dict[str, Order] = {
     "random": at_random,
     "page of 583f46c": page,
     "k-means": centres,
+    "TypiClust": typical,
     "coverage": covering,
     "stratified": stratified,
 }
 
 
-def sketched(pixels: torch.Tensor) -> np.ndarray:
-    """Mean and contrast of the colours and the amount of detail of each photo, at 8 x 8 pixels."""
-    small = torch.cat([F.interpolate(part.float() / 255, size=(8, 8), mode="area") for part in pixels.split(256)])
-    grey = small.mean(1)
-    detail = (grey.diff(dim=1).abs().mean((1, 2)) + grey.diff(dim=2).abs().mean((1, 2)))[:, None]
-    contrast = torch.cat([small.std((2, 3)), detail], 1).add(0.01).log()
-    return torch.cat([small.mean((2, 3)), contrast], 1).numpy()
-
-
-def measured(path: Path, name: str, tail: bool, draw: int, budgets: tuple[int, ...]) -> list[dict[str, Any]]:
-    torch.set_num_threads(1)
-    truth, features, sketches = torch.load(path, weights_only=False)
-    kept = folder(truth, tail, draw)
-    there, rows, classes = truth[kept], features[kept].numpy(), int(truth.max()) + 1
-    table, found = FeatureTable(features[kept], device=torch.device("cpu")), []
-    for how, order in ORDERS.items():
-        for budget in budgets:
-            count = budget * classes
-            # All but k-means are nested: the same order, cut off later.
-            chosen = order(rows, sketches[kept], there, np.random.default_rng(draw), count)
-            given = np.full(len(kept), -1)
-            given[chosen] = there[chosen]
-            known = np.unique(there[chosen])
-            labels = torch.from_numpy(np.where(given >= 0, np.searchsorted(known, given), -1))
-            fitted = fit(table, labels, len(known), seed=draw)
-            predicted = known[fitted.row_probabilities(table).argmax(1).numpy()]
-            row = {"data": name, "tail": tail, "draw": draw, "labels": budget, "order": how}
-            found.append({**row, **rated(predicted, there, given), "classes": len(known) / classes})
+def measured(path: Path, name: str, tail: bool, draw: int, wanted: Sequence[tuple[int, str]]) -> list[dict[str, Any]]:
+    photos, found = Drawn(path, tail, draw), []
+    rows = photos.features.numpy()
+    for budget, how in wanted:
+        # All but k-means and TypiClust are nested: the same order, cut off later.
+        random = np.random.default_rng(draw)
+        chosen = ORDERS[how](rows, photos.sketches, photos.truth, random, budget * photos.classes)
+        row = {"data": name, "tail": tail, "draw": draw, "labels": budget, "order": how}
+        classes = len(np.unique(photos.truth[chosen])) / photos.classes
+        found.append({**row, **photos.rated(chosen), "classes": classes})
     return found
 
 
 def table(runs: list[dict[str, Any]]) -> str:
     """Accuracy / mean over classes of every choice, and the gain of coverage on the page with its standard error."""
-    header = ["folders", "labels a class", *ORDERS, "coverage - page"]
+    shown = [how for how in ORDERS if any(run["order"] == how for run in runs)]
+    header = ["folders", "labels a class", *shown, "coverage - page"]
     lines = [f"| {' | '.join(header)} |", "|" + " --- |" * len(header)]
     for tail in (False, True):
         for budget in sorted({run["labels"] for run in runs}):
             own = [run for run in runs if (run["tail"], run["labels"]) == (tail, budget)]
-            by = {how: {(r["data"], r["draw"]): r for r in own if r["order"] == how} for how in ORDERS}
+            by = {how: {(r["data"], r["draw"]): r for r in own if r["order"] == how} for how in shown}
             cells = [
                 " / ".join(f"{mean(run[measure] for run in by[how].values()):.1f}" for measure in ("accuracy", "macro"))
-                for how in ORDERS
+                for how in shown
             ]
             gains = [by["coverage"][key]["accuracy"] - r["accuracy"] for key, r in by["page of 583f46c"].items()]
             error = stdev(gains) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
@@ -149,33 +135,48 @@ def table(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def figure(runs: list[dict[str, Any]], out: Path) -> None:
+    """Accuracy against the number of labels."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
+    for tail, panel in enumerate(axes):
+        for how, colour in COLOURS.items():
+            own = [run for run in runs if run["tail"] == bool(tail) and run["order"] == how]
+            budgets = sorted({run["labels"] for run in own})
+            values = [mean(run["accuracy"] for run in own if run["labels"] == budget) for budget in budgets]
+            panel.plot(budgets, values, color=colour, marker="o", ms=3.5, lw=1.4, label=how)
+        panel.set(title="tail of 50 to 1" if tail else "balanced", xlabel="labels a class, on average", xscale="log")
+        panel.set_xticks(LABELS, list(map(str, LABELS)))
+        panel.minorticks_off()
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[0].set_ylabel("accuracy of the other photos, %")
+    axes[1].legend(frameon=False)
+    shown.tight_layout()
+    shown.savefig(out, metadata={"Date": None})
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", help="NAME=FOLDER")
-    parser.add_argument("--work", type=Path, required=True, help="folder for the features")
-    parser.add_argument("--draws", type=int, default=10)
+    parser = parsed(__doc__)
     parser.add_argument("--labels", default=",".join(map(str, LABELS)))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
-    options.work.mkdir(parents=True, exist_ok=True)
-    paths = {}
-    for name, _, place in (text.partition("=") for text in options.sets):
-        paths[name] = options.work / f"{name}-first.pt"
-        if not paths[name].exists():
-            _, encoder, images = looked_at(Path(place))
-            features = features_of(images, encoder, options.work / "features").values
-            torch.save((images.labels.numpy(), features, sketched(images.images)), paths[name])
-        print(f"features of {name}", flush=True)
-    budgets = tuple(int(text) for text in options.labels.split(","))
-    runs: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
-        cells = [(name, tail, draw) for draw in range(options.draws) for name in paths for tail in (False, True)]
-        for done in [pool.submit(measured, paths[name], name, tail, draw, budgets) for name, tail, draw in cells]:
-            runs += done.result()
-            options.out.write_text(json.dumps({**origin(range(options.draws)), "runs": runs}) + "\n")
-            print(len(runs), flush=True)
+    paths, draws = encoded(options.sets, options.work), range(*map(int, options.draws.split(":")))
+    there = json.loads(options.out.read_text())["runs"] if options.out.exists() else []
+    done = {(run["data"], run["tail"], run["draw"], run["labels"], run["order"]) for run in there}
+    every = [(int(budget), how) for budget in options.labels.split(",") for how in ORDERS]
+    tasks = []
+    for draw in draws:
+        for name, tail in ((name, tail) for name in paths for tail in (False, True)):
+            if wanted := [one for one in every if (name, tail, draw, *one) not in done]:
+                tasks.append((measured, paths[name], name, tail, draw, wanted))
+    runs = record(options.out, tasks, draws, options.jobs)
     print(table(runs))
+    if options.figure:
+        figure(runs, options.figure)
 
 
 if __name__ == "__main__":

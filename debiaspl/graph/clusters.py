@@ -18,8 +18,10 @@ def clusters(units: Tensor, count: int, seed: int = 0, rounds: int = ROUNDS) -> 
         raise ValueError(f"count is {count} clusters, expected 1 to {len(units)}: there are {len(units)} vectors.")
     generator = torch.Generator().manual_seed(seed)
     centres = units[torch.randint(len(units), (1,), generator=generator)]
+    closest = torch.full((len(units),), -1.0, device=units.device)
     for _ in range(count - 1):
-        distance = (2 - 2 * (units @ centres.T).amax(-1)).clamp_min(0).cpu().double()
+        closest = torch.maximum(closest, units @ centres[-1])
+        distance = (2 - 2 * closest).clamp_min(0).cpu().double()
         distance = distance if float(distance.sum()) > 0 else torch.ones_like(distance)  # all vectors are equal
         centres = torch.cat((centres, units[torch.multinomial(distance, 1, generator=generator)]))
     home = (units @ centres.T).argmax(-1)

@@ -1,0 +1,106 @@
+"""What the label page says of its labels: does the interval hold the accuracy, and are wrong labels shown again?
+
+    python -m benchmarks.label_estimates eurosat=EuroSAT/2750 flowers=flowers20 --draws 0:20 --work runs/first \
+        --out label_estimates.json
+
+The folders are those of benchmarks/first_labels.py, and the photos are asked for by the page's own code. After 50 and
+100 labels its estimate is compared with the accuracy of ``features.fit`` on all other photos, now and after ten more
+labels; its interval with the exact one of the random labels alone. Of 200 labels 5 % are then made wrong.
+"""
+
+from pathlib import Path
+from statistics import mean
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.drawn import Drawn, encoded, parsed, record
+from debiaspl._chance import exact_interval
+from debiaspl.deploy.next import RANDOM, Pool
+from debiaspl.features.estimate import LEVEL, estimate, held_out
+from debiaspl.features.suspects import suspects
+from debiaspl.label.guide import EVERY, Guide
+from debiaspl.label.standing import SHOWN
+
+SIZES, MANY, WRONG = (50, 100), 200, 0.05
+
+
+def asked_by_the_page(photos: Drawn, count: int) -> dict[int, str]:
+    """Photos in their order, and how each was chosen."""
+    files = tuple(map(str, range(len(photos.truth))))
+    table = SimpleNamespace(answers={}, asked={})
+    guide = Guide(files, table, tuple(map(str, range(photos.classes))), len(files))
+    guide.count, guide._keys, guide._pool = EVERY, list(range(len(files))), Pool(photos.features)
+    asked: dict[int, str] = {}
+    while len(asked) < count:
+        asked |= dict(guide.choose(set(asked)))
+        table.answers = {files[row]: str(photos.truth[row]) for row in asked}
+    return asked
+
+
+def estimated(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, Any]]:
+    photos, found = Drawn(path, tail, draw), []
+    asked = asked_by_the_page(photos, MANY)
+    rows = list(asked)
+    at_random = torch.tensor([asked.get(row) == RANDOM for row in range(len(photos.truth))])
+    for size in SIZES:
+        labels = torch.from_numpy(photos.given(rows[:size]))
+        held = held_out(photos.table, labels)
+        said = estimate(photos.table, labels, photos.classes, at_random, held)
+        checked = held.right[at_random[held.rows]]
+        low, high = exact_interval(int(checked.sum()), len(checked), LEVEL)
+        now, then = (photos.rated(rows[:count])["accuracy"] / 100 for count in (size, size + EVERY))
+        row = {"data": name, "tail": tail, "draw": draw, "labels": size}
+        values = {
+            "accuracy": now,
+            "gain": then - now,
+            "said": said.accuracy,
+            "low": said.low,
+            "high": said.high,
+            "said_gain": said.gain,
+        }
+        values |= {"crosscheck": float(held.right.double().mean()), "exact_width": high - low}
+        found.append(row | {key: round(value, 4) for key, value in values.items()})
+    return [*found, {"data": name, "tail": tail, "draw": draw, "labels": MANY} | second_look(photos, rows, draw)]
+
+
+def second_look(photos: Drawn, rows: list[int], draw: int) -> dict[str, int]:
+    """How many of the wrong labels are among the first that are shown again."""
+    random = np.random.default_rng(draw)
+    wrong = random.choice(rows, round(WRONG * len(rows)), replace=False)
+    labels = photos.given(rows)
+    labels[wrong] = (labels[wrong] + random.integers(1, photos.classes, len(wrong))) % photos.classes
+    given = torch.from_numpy(labels)
+    shown = suspects(photos.features, held_out(photos.table, given))[:SHOWN]
+    return {"wrong": len(wrong), "shown": len(shown), "found": len({one.row for one in shown} & set(wrong.tolist()))}
+
+
+def table(runs: list[dict[str, Any]]) -> str:
+    columns = ("folders", "labels", "accuracy", "estimate", "cross-check", "holds it", "width", "random labels alone")
+    lines = [f"| {' | '.join((*columns, 'gain of ten', 'expected'))} |", "|" + " --- |" * (len(columns) + 2)]
+    for name, tail, size in dict.fromkeys((run["data"], run["tail"], run["labels"]) for run in runs):
+        own = [run for run in runs if (run["data"], run["tail"], run["labels"]) == (name, tail, size)]
+        if "said" in own[0]:
+            holds = mean(run["low"] <= run["accuracy"] <= run["high"] for run in own)
+            widths = [mean(run["high"] - run["low"] for run in own), mean(run["exact_width"] for run in own)]
+            shares = [mean(run[key] for run in own) for key in ("accuracy", "said", "crosscheck")]
+            cells = [f"{100 * share:.1f}" for share in (*shares, holds, *widths)]
+            gains = [f"{100 * mean(run[key] for run in own):.1f}" for key in ("gain", "said_gain")]
+            lines.append(f"| {name}, {'tail' if tail else 'balanced'} | {size} | {' | '.join(cells + gains)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    options = parsed(__doc__).parse_args()
+    paths, draws = encoded(options.sets, options.work), range(*map(int, options.draws.split(":")))
+    cells = [(estimated, paths[name], name, tail, draw) for draw in draws for name in paths for tail in (False, True)]
+    runs = record(options.out, cells, draws, options.jobs)
+    print(table(runs))
+    planted = [run for run in runs if "wrong" in run]
+    print(f"wrong labels among the {SHOWN} shown: {mean(run['found'] / run['wrong'] for run in planted):.2f}")
+
+
+if __name__ == "__main__":
+    main()
