@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
-from debiaspl.debias.correction import Traits, at_least_float32, checked_counts
+from debiaspl.debias.correction import Traits, at_least_float32
 from debiaspl.debias.running import RunningPrior, safe_log
+from debiaspl.debias.target import LABELS, shares_of
 
 
 class DistributionAlignment(RunningPrior):
@@ -28,7 +28,7 @@ class DistributionAlignment(RunningPrior):
 
     Args:
         class_counts: number of labels per class; the default target.
-        target: ``labeled``, ``uniform``, or one share per class, such as ``0.5,0.3,0.2``; shares are normalised.
+        target: ``labels``, ``uniform``, or one share per class, such as ``0.5,0.3,0.2``; shares are normalised.
         momentum: momentum of the prior's moving average, in [0, 1).
     """
 
@@ -37,10 +37,10 @@ class DistributionAlignment(RunningPrior):
     target: Tensor
 
     def __init__(
-        self, class_counts: Sequence[int], target: str | Sequence[float] = "labeled", momentum: float = 0.985
+        self, class_counts: Sequence[int], target: str | Sequence[float] = LABELS, momentum: float = 0.985
     ) -> None:
         super().__init__(len(class_counts), momentum)
-        self.register_buffer("target", _shares(target, class_counts), persistent=False)
+        self.register_buffer("target", shares_of(target, class_counts), persistent=False)
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         self.check(weak_logits, "weak_logits")
@@ -48,23 +48,3 @@ class DistributionAlignment(RunningPrior):
 
     def extra_repr(self) -> str:
         return f"num_classes={self.num_classes}, momentum={self.momentum}"
-
-
-def _shares(target: str | Sequence[float], class_counts: Sequence[int]) -> Tensor:
-    classes = len(class_counts)
-    if target == "uniform":
-        return torch.full((classes,), 1 / classes)
-    if target == "labeled":
-        counts = checked_counts(class_counts)
-        return counts / counts.sum()
-    try:
-        values = [float(share) for share in (target.split(",") if isinstance(target, str) else target)]
-    except (TypeError, ValueError):
-        values = []
-    if len(values) != classes or not all(0 <= value < float("inf") for value in values) or not sum(values):
-        raise ValueError(
-            f"target is {target!r}, expected 'labeled', 'uniform' or {classes} shares >= 0, one per class, separated "
-            "by commas."
-        )
-    shares = torch.tensor(values, dtype=torch.float64)
-    return (shares / shares.sum()).float()

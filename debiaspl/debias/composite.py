@@ -13,6 +13,8 @@ from debiaspl.debias.correction import Correction
 
 PLUS = "+"
 """Separates the names of the parts: ``alignment+logit-adjustment``."""
+ABOUT_THE_DATA = ("num_classes", "class_counts")
+"""Arguments that all parts share."""
 
 
 class Composite(Correction):
@@ -108,8 +110,8 @@ class Composite(Correction):
 class CompositeBuilder:
     """Builds a ``Composite`` from the named arguments of all its parts.
 
-    Arguments without a default describe the data and are shared by all parts. Other arguments are settings. If two
-    parts have a setting of the same name, it is prefixed with the name of the part: ``logit_adjustment_tau``.
+    Arguments about the data are shared by all parts. Other arguments are settings. If two parts have a setting of the
+    same name, it is prefixed with the name of the part: ``logit_adjustment_tau``.
     """
 
     def __init__(self, name: str, known: Mapping[str, Callable[..., Correction]]) -> None:
@@ -129,7 +131,7 @@ class CompositeBuilder:
         items = [(part, item) for part, builder in self.builders.items() for item in _named(builder)]
         counts = Counter(item.name for _, item in items)
         for part, item in items:
-            is_setting = item.default is not item.empty
+            is_setting = item.name not in ABOUT_THE_DATA
             prefix = f"{part.replace('-', '_')}_" if is_setting and counts[item.name] > 1 else ""
             self.arguments[prefix + item.name] = item
             self.targets.setdefault(prefix + item.name, []).append((part, item.name))

@@ -1,9 +1,18 @@
-"""DebiasPL: adaptive debiasing with an adaptive marginal loss (Wang et al., CVPR 2022)."""
+"""DebiasPL: adaptive debiasing with an adaptive marginal loss (Wang et al., CVPR 2022), towards a target."""
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from debiaspl.debias.correction import Traits, at_least_float32
-from debiaspl.debias.running import RunningPrior
+from debiaspl.debias.correction import Traits, at_least_float32, checked_counts
+from debiaspl.debias.running import RunningPrior, safe_log
+from debiaspl.debias.target import UNIFORM, log_kept, shares_of, towards_equal, trust
+
+ESTIMATED = "estimated"
+STRENGTH = 0.5
+"""The paper's."""
 
 
 class Debiaser(RunningPrior):
@@ -18,17 +27,32 @@ class Debiaser(RunningPrior):
       cross-entropy is the adaptive marginal loss (Eq. 5), whose margins are ``strength * log(1 / prior)``.
 
     The paper contradicts itself on the update: Eq. 4 uses ``softmax(f)``, Algorithm 1 the debiased prediction. This
-    class follows Eq. 4.
+    class follows Eq. 4. The prior does not change if the batch is empty or has a non-finite logit on any rank.
 
-    The prior does not change if the batch is empty or has a non-finite logit on any rank.
+    All of the prior counts as bias, also the part that is true, so the predictions come to rest at equal shares. With
+    another ``target`` they do not. The losses then take out the shares of what they learn from, so that f says nothing
+    of how frequent a class is, and the labels take in the target:
+
+    * ``debiaser(weak_logits)`` is ``softmax(f + strength * log(target))``;
+    * ``debiaser.margin(strong_logits)`` is ``z + margin_strength * log(kept)``, with ``kept``, the running shares of
+      the labels that reach ``count_threshold``; ``debiaser.labeled_margin(logits)`` is ``z + labeled_strength *
+      log(shares of the given labels)``;
+    * ``estimated`` starts at equal shares and moves with ``kept``. It counts n / (n + 5) beside equal shares, for n
+      labels a class.
 
     Args:
         num_classes: number of classes, C; the prior starts at 1 / C.
-        strength: how much of the bias is removed; 0 removes nothing.
+        strength: how much of the bias is removed, 0 for nothing; by default the paper's 0.5, and with a target 1, which
+            is Bayes' rule.
         momentum: momentum of the prior's moving average, in [0, 1).
-        labeled_strength: strength of the same margin on the labeled loss; 0, as in the paper, is no margin.
+        labeled_strength: strength of the same margin on the labeled loss; by default 0, as in the paper, and with a
+            target that of the labels.
         margin_strength: strength of the margin on the unlabeled loss; by default that of the labels. With 0 only the
             labels are debiased, as in the paper's ablation.
+        target: shares of the classes among the unlabeled images: ``uniform``, the paper; ``labels``, as among the given
+            labels; ``estimated`` during training; or one share per class, such as ``0.5,0.3,0.2``.
+        count_threshold: pseudo-labels with a lower confidence are not counted for a target.
+        class_counts: number of labels per class; needed for a target.
     """
 
     traits = Traits(
@@ -38,19 +62,27 @@ class Debiaser(RunningPrior):
         works_on_balanced=True,
         allows_shift=True,
     )
-    corrects_pseudo_labels_alone = True
+    estimate: Tensor
+    kept: Tensor
+    label_shares: Tensor
 
     def __init__(
         self,
         num_classes: int,
-        strength: float = 0.5,
+        strength: float | None = None,
         momentum: float = 0.99,
-        labeled_strength: float = 0.0,
+        labeled_strength: float | None = None,
         margin_strength: float | None = None,
+        target: str | Sequence[float] = UNIFORM,
+        count_threshold: float = 0.95,
+        class_counts: Sequence[int] | None = None,
     ) -> None:
         super().__init__(num_classes, momentum)
+        self.has_target = not (isinstance(target, str) and target == UNIFORM)
+        strength = (1.0 if self.has_target else STRENGTH) if strength is None else strength
+        labeled = (strength if self.has_target else 0.0) if labeled_strength is None else labeled_strength
         margin = strength if margin_strength is None else margin_strength
-        strengths = {"strength": strength, "labeled_strength": labeled_strength, "margin_strength": margin}
+        strengths = {"strength": strength, "labeled_strength": labeled, "margin_strength": margin}
         for name, value in strengths.items():
             if not 0 <= value < float("inf"):
                 raise ValueError(
@@ -58,6 +90,33 @@ class Debiaser(RunningPrior):
                     "0.5, and a negative strength would add bias."
                 )
         self.strength, self.labeled_strength, self.margin_strength = map(float, strengths.values())
+        if not 0 <= count_threshold <= 1:
+            raise ValueError(f"count_threshold is {count_threshold!r}, expected a confidence in [0, 1], such as 0.95.")
+        self.count_threshold = count_threshold
+        self.corrects_pseudo_labels_alone = not (self.has_target and self.labeled_strength)
+        if self.has_target:
+            self._aim_at(target, class_counts)
+
+    def _aim_at(self, target: str | Sequence[float], class_counts: Sequence[int] | None) -> None:
+        if class_counts is None or len(class_counts) != self.num_classes:
+            raise ValueError(
+                f"class_counts is {class_counts!r}, expected the number of labels of each of the {self.num_classes} "
+                f"classes: a target needs them. Or use target={UNIFORM}."
+            )
+        counts = checked_counts(class_counts)
+        self.estimates, self.trust = isinstance(target, str) and target == ESTIMATED, trust(class_counts)
+        start = shares_of(UNIFORM if self.estimates else target, class_counts, ESTIMATED)
+        self.register_buffer("estimate", start, persistent=self.estimates)
+        self.register_buffer("label_shares", counts / counts.sum(), persistent=False)
+        self.register_buffer("kept", self.label_shares.clone())
+        self.exact = ("prior", "kept", "estimate")
+
+    @property
+    def target(self) -> Tensor:
+        """The shares that are aimed at, (C,)."""
+        if not self.has_target:
+            return torch.full_like(self.prior, 1 / self.num_classes)
+        return towards_equal(self.estimate, self.trust) if self.estimates else self.estimate
 
     def places(self) -> frozenset[str]:
         strengths = {
@@ -69,17 +128,37 @@ class Debiaser(RunningPrior):
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         self.check(weak_logits, "weak_logits")
-        return (at_least_float32(weak_logits.detach()) - self.strength * self.log_prior()).softmax(-1)
+        bias = -safe_log(self.target) if self.has_target else self.log_prior()
+        return (at_least_float32(weak_logits.detach()) - self.strength * bias).softmax(-1)
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         self.check(strong_logits, "strong_logits")
-        return at_least_float32(strong_logits) + self.margin_strength * self.log_prior()
+        shares = log_kept(self.kept) if self.has_target else self.log_prior()
+        return at_least_float32(strong_logits) + self.margin_strength * shares
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         if not self.labeled_strength:
             return super().labeled_margin(logits, labels)
         self.check(logits, "logits")
-        return at_least_float32(logits) + self.labeled_strength * self.log_prior()
+        shares = safe_log(self.label_shares) if self.has_target else self.log_prior()
+        return at_least_float32(logits) + self.labeled_strength * shares
+
+    def counted(self, logits: Tensor) -> Tensor:
+        raw = super().counted(logits)
+        if not self.has_target:
+            return raw
+        confidence, label = self.probabilities(logits).max(-1)
+        kept = F.one_hot(label, self.num_classes) * (confidence >= self.count_threshold)[:, None]
+        return torch.cat((raw, kept.to(raw)), -1)
+
+    def _follow(self, batch_mean: Tensor, usable: Tensor) -> None:
+        super()._follow(batch_mean[: self.num_classes], usable)
+        if not self.has_target:
+            return
+        kept = batch_mean[self.num_classes :]
+        usable = usable & (kept.sum() > 0)
+        for own in (self.kept, self.estimate) if self.estimates else (self.kept,):
+            own.copy_(torch.where(usable, own.lerp(kept / kept.sum(), 1 - self.momentum), own))
 
     def extra_repr(self) -> str:
         text = f"num_classes={self.num_classes}, strength={self.strength}, momentum={self.momentum}"

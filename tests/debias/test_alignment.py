@@ -8,7 +8,7 @@ from tests.reference import corrections, paper
 
 COUNTS = (40, 20, 10, 2)
 TARGETS = {
-    "labeled": [40 / 72, 20 / 72, 10 / 72, 2 / 72],
+    "labels": [40 / 72, 20 / 72, 10 / 72, 2 / 72],
     "uniform": [0.25] * 4,
     (1, 2, 3, 2): [1 / 8, 2 / 8, 3 / 8, 2 / 8],
 }

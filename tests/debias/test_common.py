@@ -96,6 +96,8 @@ WRONG: dict[str, dict[str, tuple[Any, ...]]] = {
         "labeled_strength": (-1.0,),
         "margin_strength": (-1.0,),
         "momentum": (1.0, -0.5, NAN),
+        "target": ("balanced", "0.5,0.5", (1, 1, 1, -1), (0, 0, 0, 0), (1, 1, 1, NAN)),
+        "count_threshold": (2.0,),
     },
     "alignment": {"target": ("balanced", "0.5,0.5", (1, 1, 1, -1), (0, 0, 0, 0), (1, 1, 1, NAN)), "momentum": (1.0,)},
     "logit-adjustment": {"tau": (-1.0, NAN)},

@@ -107,10 +107,10 @@ def treats_classes_alike(name: str) -> bool:
 def seen(name: str) -> Traits:
     plain, before, after = Correction(), made(name, UNEVEN, learned=False), made(name, UNEVEN)
     labels = [after.probabilities(logits())]
-    knows_counts = "class_counts" in inspect.signature(CORRECTIONS[name]).parameters
+    counts = inspect.signature(CORRECTIONS[name]).parameters.get("class_counts")
     return Traits(
         helps_training=not same(in_training(after), in_training(plain)),
-        needs_no_class_distribution=not knows_counts,
+        needs_no_class_distribution=counts is None or counts.default is not counts.empty,
         adapts=not same(in_training(after), in_training(before)),
         works_on_balanced=not treats_classes_alike(name),
         # Bias in labels of images that are distributed otherwise is mended, and the same whatever the labeled ones are.

@@ -135,8 +135,8 @@ def test_own_has_the_settings_of_its_paper_and_runs_of_its_own():
     jobs = made.jobs(Path("out"))
     assert jobs["softmatch", "own", 0].out == Path("out/softmatch-own-seed0")
     assert jobs["softmatch", "alignment", 0].out == Path("out/softmatch-alignment-seed0")
-    typed = planned(["softmatch"], ["own"], settings=["target=labeled"])
-    assert typed.cells["softmatch"]["own"].correction.settings["target"] == "labeled", "what is typed counts"
+    typed = planned(["softmatch"], ["own"], settings=["target=labels"])
+    assert typed.cells["softmatch"]["own"].correction.settings["target"] == "labels", "what is typed counts"
     assert built_in("softmatch") == "alignment target=uniform corrected_labels=false"
 
 
@@ -206,7 +206,7 @@ class Mine(FixMatch):
         (["fixmatch"], ["none"], ["strength"], "found 'strength', expected key=value"),
         (["fixmatch"], ["none"], ["seed=4"], "Choose it with --seeds, not with --set"),
         (["fixmatch"], ["none"], ["correction=none"], "Choose it with --methods, not with --set"),
-        (["fixmatch", "supervised"], ["none", "debiaser"], ["strength=-1"], "strength is -1.0, expected a number >= 0"),
+        (["fixmatch", "supervised"], ["none", "debiaser"], ["strength=-1"], "strength is -1, expected a number >= 0"),
         (["supervised"], ["debiaser"], [], "nothing can be trained. Supervised makes no pseudo-labels"),
         (["fixmatch", "mine.py:Mine"], ["none", "debiaser"], ["momentum=0.9"], "algorithm.momentum"),
     ],

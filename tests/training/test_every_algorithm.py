@@ -88,6 +88,24 @@ def undisturbed(tmp_path_factory) -> Callable[[str], tuple]:
     return run
 
 
+@pytest.mark.parametrize("name", [name for name, made in EVERY.items() if made.makes_pseudo_labels])
+def test_the_debiasers_target_is_estimated_with_every_algorithm(name):
+    if name in ("adamatch", "crest+"):
+        pytest.skip("needs distribution alignment")
+    step = Step(
+        recipe_of(name, "correction=debiaser", "target=estimated", "count_threshold=0"),
+        Task.of(load("digits"), FewLabels(1), seed=0),
+        torch.device("cpu"),
+    )
+    before = step.algorithm.correction.target.clone()
+    for number in range(2):
+        step(number)
+    after = step.algorithm.correction.target
+    assert after.isfinite().all()
+    assert not torch.equal(after, before)
+    assert torch.allclose(after.sum(), torch.ones(()))
+
+
 @pytest.mark.slow
 @every_algorithm
 def test_a_stopped_run_resumes_to_the_same_bits(tmp_path, undisturbed, name):

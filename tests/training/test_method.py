@@ -31,7 +31,7 @@ def test_what_the_names_mean():
     softmatch = with_method(BASE, "softmatch")
     assert softmatch.correction == Choice("alignment", {"target": "uniform"})
     assert softmatch.algorithm.settings["corrected_labels"] is False
-    assert method_of(softmatch.changed(target="labeled")) == "softmatch+alignment"
+    assert method_of(softmatch.changed(target="labels")) == "softmatch+alignment"
     assert method_of(Recipe("weak", correction=Choice("debiaser", {"strength": 0.0}))) == "fixmatch"
 
 
