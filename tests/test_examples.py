@@ -30,8 +30,8 @@ def said_by(name: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_there_are_six_and_the_table_names_each():
-    assert len(FILES) == 6
+def test_there_are_seven_and_the_table_names_each():
+    assert len(FILES) == 7
     table = re.findall(r"^\| \[(.*?)\]\((.*?)\)", (EXAMPLES / "README.md").read_text(), flags=re.M)
     assert sorted(table) == sorted((file.name, file.name) for file in [*FILES, NOTEBOOK])
 
@@ -111,6 +111,13 @@ def test_own_correction(capsys):
     assert last == "One seed and 100 steps show how it is done, not which is better."
     assert [line.split()[0] for line in said] == ["none", "debiaser", "Centred"]
     assert min(shares(line)[0] for line in said) > 0.3
+
+
+@pytest.mark.slow
+def test_own_network(capsys):
+    accuracy, width = said_by("own_network.py", capsys)
+    assert shares(accuracy)[0] > 0.3
+    assert width == "features of width 32"
 
 
 @pytest.mark.slow

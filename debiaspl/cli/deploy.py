@@ -14,6 +14,7 @@ from debiaspl.cli.options import (
     EndedRun,
     Features,
     OverwriteFiles,
+    RunNetwork,
     TableColumns,
     columns_of,
     file,
@@ -53,6 +54,7 @@ def predict_command(
     ] = None,
     page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
     features: Features = None,
+    network: RunNetwork = None,
     device: Device = None,
 ) -> None:
     """Predict the class of every photo in a folder, or of one photo."""
@@ -70,7 +72,7 @@ def predict_command(
             useless = [name for name, value in (given | {"--page": page}).items() if value]
             if useless:
                 raise ValueError(f"{' and '.join(useless)} are for a table. Add --out predicted.csv.")
-            say(_one_photo(load_model(run, find_device(device)), photos))
+            say(_one_photo(load_model(run, find_device(device), network), photos))
             return
         if out is None:
             raise ValueError(
@@ -80,7 +82,7 @@ def predict_command(
         if image_prefix and chosen != "label-studio":
             raise ValueError(f"--image-prefix is for Label Studio, and {out} is not: expected --out tasks.json.")
         _refuse_existing(overwrite, {"--out": out, "--skipped": skipped, "--page": page})
-        model = load_model(run, find_device(device))
+        model = load_model(run, find_device(device), network)
         rows: list[Any] = []
         watch = rows.extend if page is not None else lambda made: None
         try:
@@ -142,6 +144,7 @@ def next_command(
     page: Annotated[Path | None, file("Write an HTML page of thumbnails.", "no page")] = None,
     features: Features = None,
     overwrite: OverwriteFiles = False,
+    network: RunNetwork = None,
     device: Device = None,
 ) -> None:
     """Pick the photos to label next: those that cover most of what the model is unsure of; or the first ones."""
@@ -164,7 +167,7 @@ def next_command(
             found, known, model = _first((photos, features), encoder, count, table, columns, device)
         else:
             model = str(model_of)
-            found, known = _next(model_of, (photos, features), count, table, columns, device)
+            found, known = _next(model_of, (photos, features), count, (table, columns), device, network)
         write_text(out, found.to_csv())
         left_out = "" if known is None else f", {len(known):,} with a label left out"
         say(f"{len(found.picked):,} of {_counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
@@ -182,7 +185,9 @@ Places = tuple[Path, Path | None]
 """Photos, and a folder of features, if there is one."""
 
 
-def _next(run: Path, places: Places, count: int, table: Path | None, columns: Any, device: str | None) -> Any:
+def _next(
+    run: Path, places: Places, count: int, labels: tuple[Path | None, Any], device: str | None, network: str | None
+) -> Any:
     """What the model of a run asks for, and the photos that have a label, None where that is not known."""
     from debiaspl.data.listing import list_images
     from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
@@ -190,9 +195,9 @@ def _next(run: Path, places: Places, count: int, table: Path | None, columns: An
     from debiaspl.deploy.saved import load_model
     from debiaspl.training.device import find_device
 
-    photos, features = places
+    (photos, features), (table, columns) = places, labels
     known = labeled_files(run, photos, list_images(photos).files, table, columns)
-    model = load_model(run, find_device(device))
+    model = load_model(run, find_device(device), network)
     with progress_bar("images") as show:
         watch = partial(show, "looking")
         found = suggest(model, photos, count, known, watch, learned_by(run), features)
@@ -232,6 +237,7 @@ def export_command(
         Path | None, option("Also check the file on this folder of photos.", "noise alone", metavar="PHOTOS")
     ] = None,
     overwrite: OverwriteFiles = False,
+    network: RunNetwork = None,
 ) -> None:
     """Export a model with its preprocessing, and check that the file gives the same probabilities as PyTorch."""
     with plain_errors():
@@ -244,7 +250,7 @@ def export_command(
         check_inputs(run, check)
         _refuse_existing(overwrite, {f"FILE {number}": path for number, path in enumerate(files, 1)})
         photos = [] if check is None else some_photos(check)
-        model = load_model(run)
+        model = load_model(run, network=network)
         for path in files:
             export = export_onnx if path.suffix == ".onnx" else export_torch
             checked = export(model, path, overwrite, photos)

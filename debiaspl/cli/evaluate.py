@@ -19,6 +19,7 @@ def evaluate_command(
     out: Annotated[Path | None, options.file("Write all numbers as JSON.", "no file")] = None,
     every: Annotated[bool, options.flag("--every", "Also count photos that the run was trained with.")] = False,
     overwrite: options.OverwriteFiles = False,
+    network: options.RunNetwork = None,
     device: options.Device = None,
 ) -> None:
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
@@ -33,7 +34,7 @@ def evaluate_command(
         if out is not None:
             refuse_existing(out, overwrite)
         table, columns = options.one_table(labels), Columns(**options.columns_of(column))
-        model = load_model(run, find_device(device))
+        model = load_model(run, find_device(device), network)
         with progress_bar("images") as show:
             found = evaluate_folder(model, run, photos, table, columns, every, partial(show, "evaluating"))
         print_table(HEADER, found.rows())

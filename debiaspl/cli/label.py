@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from debiaspl.cli.options import Encoder, Features, Photos, Port, TableColumns, columns_of, file, option
+from debiaspl.cli.options import Encoder, Features, Photos, Port, RunNetwork, TableColumns, columns_of, file, option
 from debiaspl.cli.terminal import plain_errors, say
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def label_command(
     ] = None,
     encoder: Encoder = None,
     features: Features = None,
+    network: RunNetwork = None,
     port: Port = 0,
     browser: Annotated[bool, option("Open the page in the browser.", None, "--browser/--no-browser")] = True,
 ) -> None:
@@ -46,7 +47,7 @@ def label_command(
         if encoder is None and lite0_is_installed():
             encoder = NAME
         chosen, kept = None if run is not None or encoder == "none" else encoder, features or FOLDER
-        with open_session(photos, named, out, run, Columns(**columns_of(column)), chosen, kept) as session:
+        with open_session(photos, named, out, run, Columns(**columns_of(column)), chosen, kept, network) as session:
             try:
                 server = LabelServer(session, port)
             except OSError as error:

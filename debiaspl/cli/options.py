@@ -84,6 +84,16 @@ PartOf = Annotated[
         metavar="I/N",
     ),
 ]
+Network = Annotated[
+    str | None,
+    option(
+        "Your own network: mine.py:build, called with num_classes.", "an encoder, or the recipe's", metavar="FILE:NAME"
+    ),
+]
+RunNetwork = Annotated[
+    str | None,
+    option("The code of the run's network, if that is your own.", "no code", "--network", metavar="FILE:NAME"),
+]
 Seeds = Annotated[int, option("How many seeds; each chooses other labels.", min=1)]
 Resume = Annotated[bool, flag("--resume", "Resume a run that was stopped.")]
 Overwrite = Annotated[

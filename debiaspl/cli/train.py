@@ -24,6 +24,7 @@ def train_command(
     labels: options.LabelTable = None,
     features: options.Features = None,
     encoder: options.Encoder = None,
+    network: options.Network = None,
     method: options.Method = None,
     recipe: Annotated[
         str | None, option("Train this recipe instead of photos; see: debiaspl list recipes.", "use PHOTOS")
@@ -58,6 +59,13 @@ def train_command(
         options.refuse_both(resume, overwrite)
         from debiaspl.training.loop import RunOptions
 
+        if network is not None:
+            if encoder is not None:
+                raise ValueError(f"--encoder {encoder} and --network {network} are both given. Expected one of them.")
+            from debiaspl.training.parts import find
+
+            find("network", network)
+            settings = [*(settings or []), f"network={network}"]
         how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}

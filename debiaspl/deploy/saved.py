@@ -18,6 +18,7 @@ from debiaspl.encoders import EncoderNetwork, features_of
 from debiaspl.encoders.trained import find_weights, load_trained
 from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import RunError
+from debiaspl.training.parts import OwnCode, allowed_network
 
 MOST_IMAGES, MOST_BYTES = 256, 2**23
 """Limits of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
@@ -122,11 +123,13 @@ def check_inputs(run: Path, photos: Path | None = None) -> None:
         list_images(photos)  # raises
 
 
-def load_model(run: Path | str, device: torch.device | str = "cpu") -> SavedModel:
+def load_model(run: Path | str, device: torch.device | str = "cpu", network: OwnCode | None = None) -> SavedModel:
     """The model of a finished run, from ``model.safetensors`` alone: the folder may have been moved. For photos, it is
-    the best supported one of those trained together (``chosen.json``)."""
+    the best supported one of those trained together (``chosen.json``). ``network`` is the code of a user's own, as it
+    was passed to ``train``."""
+    own = None if network is None else allowed_network(network)
     try:
-        network, facts = load_trained(chosen_folder(Path(run)))
+        network_of_run, facts = load_trained(chosen_folder(Path(run)), own)
     except DataError as error:
         raise RunError(str(error)) from error
-    return SavedModel(network.to(device), facts.classes, facts.channels, facts.size)
+    return SavedModel(network_of_run.to(device), facts.classes, facts.channels, facts.size)

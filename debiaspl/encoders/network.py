@@ -25,6 +25,8 @@ class EncoderNetwork(Network):
             divided by their length.
     """
 
+    draws = True
+
     def __init__(
         self,
         num_classes: int,

@@ -1,8 +1,9 @@
 """The final network of a run, from its folder: only tensors and JSON are read, and no code is executed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from debiaspl.data import DataError
 from debiaspl.data.tensor_file import Damaged, read_tensor_file
 from debiaspl.encoders.network import EncoderNetwork
 from debiaspl.models import ALGORITHM, MODELS, Network
+from debiaspl.models.own import OwnBuilder, is_own, own_builder
 from debiaspl.models.start import WEIGHTS
 
 NETWORKS: dict[str, type[Network]] = {**MODELS, "encoder": EncoderNetwork}
@@ -57,20 +59,28 @@ class NetworkFacts:
             raise DataError(_damaged_facts(source, text[:200]))
         return cls(network, tuple(classes), facts["channels"], (size[0], size[1]), text)
 
-    def build(self, source: str) -> Network:
-        """A network of this kind with random weights, in eval mode and without gradients."""
+    def build(self, source: str, own: OwnBuilder | None = None) -> Network:
+        """A network of this kind with random weights, in eval mode and without gradients. ``own`` builds that of a
+        user, if it was not allowed before."""
+        name, settings = str(self.network["name"]), dict(self.network["settings"])
+        own = own or own_builder(name)
+        if is_own(name) and own is None:
+            raise DataError(
+                f"the network in {source} is built by a user's own code, {name}. To execute that: --network {name}, "
+                "or load_model(..., network=...)."
+            )
         try:
-            name, settings = self.network["name"], dict(self.network["settings"])
-            if name not in NETWORKS:
+            if own is None and name not in NETWORKS:
                 raise ValueError(
                     f"there is no network named {name!r} for images; there are {', '.join(sorted(NETWORKS))}."
                 )
             # JSON has no tuples, and no setting of a network is a list.
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-            shape = {"num_classes": len(self.classes), "channels": self.channels}
+            shape: dict[str, Any] = {"num_classes": len(self.classes), "channels": self.channels}
+            build: Callable[..., Network] = NETWORKS[name] if own is None else partial(own, image_size=self.size)
             # Initial weights use torch's global generator, whose state must not change for the user.
             with torch.random.fork_rng(devices=[]):
-                return NETWORKS[name](**shape, **settings).eval().requires_grad_(False)
+                return build(**shape, **settings).eval().requires_grad_(False)
         except (ImportError, MemoryError):
             raise
         except Exception as error:  # the file may be damaged or untrusted: many things can go wrong
@@ -80,8 +90,8 @@ class NetworkFacts:
             ) from error
 
 
-def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
-    """The network of a finished run, in eval mode, from ``model.safetensors`` alone."""
+def load_trained(folder: Path, own: OwnBuilder | None = None) -> tuple[Network, NetworkFacts]:
+    """The network of a finished run, in eval mode, from ``model.safetensors`` alone; ``own`` builds a user's."""
     path = find_weights(folder)
     try:
         weights, metadata, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote no digest
@@ -98,7 +108,7 @@ def load_trained(folder: Path) -> tuple[Network, NetworkFacts]:
             f"the run in {folder} has learned features without labels: it has no classifier, so it cannot predict. "
             f"Train a run that starts from it, on photos with a few labels: debiaspl train PHOTOS --set start={folder}"
         )
-    network = facts.build(str(path))
+    network = facts.build(str(path), own)
     _fill(network, weights, path)
     return network, facts
 

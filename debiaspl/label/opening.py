@@ -28,6 +28,7 @@ def open_session(
     columns: Columns = USUAL,
     encoder: str | None = None,
     features: Path = FOLDER,
+    network: str | None = None,
 ) -> Iterator[Session]:
     """The images of a folder and its table, locked against other sessions. Without a run, images are chosen by the
     features of ``encoder``, which are kept in the folder ``features``.
@@ -41,7 +42,7 @@ def open_session(
     if run is not None:
         from debiaspl.deploy import load_model
 
-        model = load_model(run)
+        model = load_model(run, network=network)
         classes = model.classes if classes is None else classes
     with locked(path):
         remove_leftovers(path)  # of a session that was killed while it wrote

@@ -17,6 +17,8 @@ class Network(nn.Module, ABC):
     head: nn.Linear
     least_side: int = 1
     """Smallest side of an image, in pixels."""
+    draws: bool = False
+    """Whether it draws random numbers of torch's own generator in training, as dropout does."""
 
     @abstractmethod
     def embed(self, images: Tensor) -> Tensor:

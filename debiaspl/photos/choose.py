@@ -16,7 +16,7 @@ from debiaspl.recipes.frozen import frozen as on_encoder
 from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import with_method
-from debiaspl.training.parts import find
+from debiaspl.training.parts import find, is_importable
 from debiaspl.training.settings import split_assignments
 
 MEMORY = 2e9
@@ -132,6 +132,8 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
             f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that was "
             "trained on photos: debiaspl train PHOTOS --method moco."
         )
+    if not is_importable("network", start.name):
+        raise ValueError(f"the network of the start is a user's own code. To execute that: --network {start.name}.")
     own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
     if device == "cpu":
         return own

@@ -32,7 +32,8 @@ def network_of(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
         torch.manual_seed(seed)
         # Without classes the classifier is not used and not saved, but a network must have one.
         classes = max(images.num_classes, 1)
-        network: Network = recipe.network.build("network", num_classes=classes, channels=images.channels)
+        shape = {"channels": images.channels, "image_size": tuple(images.images.shape[2:])}
+        network: Network = recipe.network.build("network", num_classes=classes, **shape)
     if fresh:
         network.load_pretrained()
     for parameter in network.parameters():

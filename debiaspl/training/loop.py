@@ -24,6 +24,7 @@ from debiaspl.training.evaluate import evaluate
 from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.health import Health
 from debiaspl.training.log import Log, NoLog, ProgressLine
+from debiaspl.training.parts import OwnCode, allowed_network
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.results import WITHOUT_LABELS, End, about, measured, mode, on_the_test_set, timing
 from debiaspl.training.run import Run
@@ -73,6 +74,7 @@ def train(
     timeout: float = TIMEOUT,
     on_log: OnLog | None = None,
     tensorboard: bool = False,
+    network: OwnCode | None = None,
 ) -> dict[str, Any]:
     """Train ``recipe`` into the folder ``out`` and return the content of ``out/results.json``. Under torchrun, all
     processes train together, and only the first one writes the folder.
@@ -94,7 +96,12 @@ def train(
         timeout: with several processes, seconds after which one that does not answer ends the run.
         on_log: called with each record that is written to log.jsonl: ``lambda record: print(record["losses"])``.
         tensorboard: write TensorBoard event files beside log.jsonl; needs ``pip install 'debiaspl[tensorboard]'``.
+        network: your own network, instead of the recipe's: a module that turns images, (N, C, H, W) with values in
+            -1..1, into logits; a function ``build(num_classes)`` that returns one; or its file, ``mine.py:build``. Its
+            last linear layer is the classifier. Pass it again to resume, and to ``load_model``.
     """
+    if network is not None:
+        recipe = recipe.changed(network=allowed_network(network).name)
     if data is not None:
         recipe, data = given_task(recipe, data)
     options = RunOptions(resume, device, workers, root, eager, timeout, on_log=on_log, tensorboard=tensorboard)

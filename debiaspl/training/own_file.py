@@ -1,10 +1,11 @@
-"""Parts from a user's own file, named ``PATH.py:ClassName``. Loading a file executes it: this only happens if the user
+"""Parts from a user's own file, named ``PATH.py:Name``. Loading a file executes it: this only happens if the user
 names the file or builds a run, never when a run folder, which may be untrusted, is read."""
 
 import hashlib
 import inspect
 import sys
 import traceback
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ _loaded: dict[Path, ModuleType] = {}
 
 
 def names_file(name: str) -> bool:
-    """Whether the name of a part refers to a class in a file."""
+    """Whether the name of a part refers to something in a file."""
     return name.rpartition(":")[0].endswith(".py")
 
 
@@ -25,11 +26,7 @@ def is_loaded(name: str) -> bool:
 
 def load_class(name: str, base: type) -> type:
     """The class ``PATH.py:ClassName``; its file is executed once per process."""
-    path, _, wanted = name.rpartition(":")
-    file = _file_of(name)
-    if file not in _loaded:
-        _loaded[file] = _execute(file, path)
-    contents = vars(_loaded[file])
+    path, contents, wanted = _contents(name)
     part: Any = contents.get(wanted)
     if not _extends(part, base):
         own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
@@ -41,6 +38,28 @@ def load_class(name: str, base: type) -> type:
         raise ValueError(f"{name} does not define {missing}. For an example see debiaspl/algorithms/supervised.py.")
     loaded: type = part
     return loaded
+
+
+def load_builder(name: str) -> Callable[..., Any]:
+    """The function or class ``PATH.py:name`` that builds a network; its file is executed once per process."""
+    path, contents, wanted = _contents(name)
+    if not callable(contents.get(wanted)):
+        own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
+        raise ValueError(
+            f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected one that returns "
+            "a network: def build(num_classes)."
+        )
+    builder: Callable[..., Any] = contents[wanted]
+    return builder
+
+
+def _contents(name: str) -> tuple[str, dict[str, Any], str]:
+    """The path, what the file defines, and the name in it."""
+    path, _, wanted = name.rpartition(":")
+    file = _file_of(name)
+    if file not in _loaded:
+        _loaded[file] = _execute(file, path)
+    return path, vars(_loaded[file]), wanted
 
 
 def went_through(error: BaseException) -> bool:
@@ -59,7 +78,7 @@ def _extends(value: object, base: type) -> bool:
 
 def _execute(file: Path, path: str) -> ModuleType:
     if not file.is_file():
-        raise ValueError(f"there is no file {path} in {Path.cwd()}. Expected PATH.py:ClassName, relative to it.")
+        raise ValueError(f"there is no file {path} in {Path.cwd()}. Expected PATH.py:Name, relative to it.")
     # A unique module name, so that a file called torch.py or random.py replaces nothing.
     name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
     spec = spec_from_file_location(name, file)

@@ -5,7 +5,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
+
+from torch import nn
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm
 from debiaspl.augment import CropColor, Hide, RandAugment
@@ -13,7 +15,8 @@ from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, PLUS, CompositeBuilder, Correction
 from debiaspl.encoders import NETWORKS
 from debiaspl.models import LinearNetwork
-from debiaspl.training.own_file import is_loaded, load_class, names_file
+from debiaspl.models.own import OwnBuilder, allow, is_own, own_builder, own_name
+from debiaspl.training.own_file import is_loaded, load_builder, load_class, names_file
 
 STRONG: dict[str, Callable[..., Any]] = {
     "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
@@ -33,6 +36,10 @@ PARTS: dict[str, Mapping[str, Callable[..., Any]]] = {
     "strong": STRONG,
 }
 
+OwnCode = str | nn.Module | Callable[..., nn.Module]
+"""A user's own network: a file and its function, a module, or a function that returns one."""
+Builder = TypeVar("Builder", bound=Callable[..., Any])
+
 OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 """Parts that can come from a user's own file, as PATH.py:ClassName, and the class that they must extend."""
 
@@ -43,7 +50,7 @@ _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", st
 # does not get it: the signature of a correction shows whether it needs class counts.
 SUPPLIED = (
     *("num_classes", "num_features", "num_unlabeled", "class_counts", "channels", "correction"),
-    *("classes", "unlabeled_ids", "hints"),
+    *("classes", "unlabeled_ids", "hints", "image_size"),
 )
 
 
@@ -51,6 +58,8 @@ def find(kind: str, name: str) -> Any:
     """The builder of the part of this kind and name. If it names a file, that file is executed, unless it is loaded."""
     if kind in OWN and names_file(name):
         return _checked(kind, name, load_class(name, OWN[kind]))
+    if kind == "network" and is_own(name):
+        return own_builder(name) or _loaded_network(name)
     parts = PARTS[kind]
     if kind == "correction" and PLUS in name:
         return CompositeBuilder(name, CORRECTIONS)
@@ -63,6 +72,8 @@ def _hint(kind: str, name: str) -> str:
     """What may have been meant. It fits every place where a name is given: --set, --methods, or an argument."""
     if kind in OWN and name.endswith(".py"):
         return f" For your own file, name the class too: {name}:ClassName."
+    if kind == "network" and name.endswith(".py"):
+        return f" For your own file, name the function too: {name}:build."
     close = difflib.get_close_matches(name, PARTS[kind], n=1)
     hint = f" Did you mean {close[0]}?" if close else ""
     if kind not in OWN:
@@ -73,6 +84,8 @@ def _hint(kind: str, name: str) -> str:
 
 def is_importable(kind: str, name: str) -> bool:
     """Whether ``find`` would execute nothing: the part belongs to debiaspl, or its file is already loaded."""
+    if kind == "network":
+        return not is_own(name) or own_builder(name) is not None
     return kind not in OWN or not names_file(name) or is_loaded(name)
 
 
@@ -121,7 +134,7 @@ def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> An
 @lru_cache(maxsize=256)
 def _arguments(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Arguments by name; if a constructor passes ``**others`` to its parent, also those of the parent."""
-    if isinstance(builder, CompositeBuilder):
+    if isinstance(builder, CompositeBuilder | OwnBuilder):
         return builder.arguments
     named: dict[str, inspect.Parameter] = {}
     for source in inspect.getmro(builder) if isinstance(builder, type) else (builder,):
@@ -134,8 +147,28 @@ def _arguments(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     return named
 
 
-def _checked(kind: str, name: str, builder: type) -> type:
-    """A user's own class, after checking that a run can build it."""
+def allowed_network(network: OwnCode) -> OwnBuilder:
+    """Let this process build a network that a user has named or passed."""
+    if not isinstance(network, str):
+        if not callable(network):
+            raise TypeError(
+                f"network is {network!r}, expected a torch.nn.Module, a function that returns one, or mine.py:build."
+            )
+        return _checked("network", own := own_name(network), allow(own, network))
+    if not is_own(network):
+        raise ValueError(f"network is {network!r}, expected your own: PATH.py:build.{_hint('network', network)}")
+    return own_builder(network) or _loaded_network(network)
+
+
+def _loaded_network(name: str) -> OwnBuilder:
+    """What builds a user's own network; its file is executed."""
+    if not names_file(name):
+        raise ValueError(f"{name} is a network that was passed in Python. Pass it again: train(..., network=...).")
+    return _checked("network", name, allow(name, load_builder(name)))
+
+
+def _checked(kind: str, name: str, builder: Builder) -> Builder:
+    """A user's own part, after checking that a run can build it."""
     named = _arguments(builder)
     if kind == "algorithm" and "correction" not in named:
         raise ValueError(
@@ -145,7 +178,7 @@ def _checked(kind: str, name: str, builder: type) -> type:
     without = [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]
     if without:
         raise ValueError(
-            f"the constructor of {name} has no default for {', '.join(without)}. Arguments are settings, which need a "
+            f"{name} has no default for {', '.join(without)}. Arguments are settings, which need a "
             f"default; those that the run passes are {listed(SUPPLIED)}."
         )
     return builder

@@ -90,7 +90,7 @@ def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
     if isinstance(builder, CompositeBuilder):
         parts = {part: help_texts(made) for part, made in builder.builders.items()}
         return {key: parts[part].get(name, "") for key, ((part, name), *_) in builder.targets.items()}
-    part: Any = builder.func if isinstance(builder, partial) else builder
+    part: Any = builder.func if isinstance(builder, partial) else getattr(builder, "source", builder)
     texts: dict[str, str] = {}
     for source in reversed(inspect.getmro(part)) if isinstance(part, type) else (part,):
         texts |= _arguments(inspect.cleandoc(source.__doc__ or ""))

@@ -1,7 +1,7 @@
 """One training step, and all state that it changes."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -142,10 +142,19 @@ class Step:
         labeled = NOTHING if self.labeled is None else self._drawn(self.labeled[number], self.labeled_images)
         unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
         self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)
-        if self._recording is None:
-            self._compute()
-        else:
-            self._recording(self._compute)
+        with self._seeded(number) if self.student.draws else nullcontext():
+            if self._recording is None:
+                self._compute()
+            else:
+                self._recording(self._compute)
+
+    @contextmanager
+    def _seeded(self, number: int) -> Iterator[None]:
+        """Random numbers of torch's own generator that depend on the seed and the step alone: a resumed run draws the
+        same ones."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed((self.recipe.seed + 1) * 2**32 + number)
+            yield
 
     def _place(self, number: int) -> tuple[int, int, int]:
         """The generation of a step, its number in it, and the length of that generation."""

@@ -147,19 +147,19 @@ def evil_run(folder: Path, part: str, settings: dict[str, object] | None = None)
     return folder
 
 
-@pytest.mark.parametrize("part", ["algorithm", "correction"])
+@pytest.mark.parametrize("part", ["algorithm", "correction", "network"])
 def test_reading_a_run_folder_executes_nothing(tmp_path, part):
     folder = evil_run(tmp_path / "sent", part, {"bait": 1})
     recipe = Run(folder).recipe()
     assert recipe == Recipe.from_json(json.loads(json.dumps(recipe.to_json())))
-    assert recipe.changed(steps=7, seed=3, width=8).steps == 7
+    assert recipe.changed(steps=7, seed=3).steps == 7
     assert recipe.owner("bait") is None
     with pytest.raises(ValueError, match="name it too"):
         recipe.changed(bait=1)
     for resume in (True, False):
         with pytest.raises(RunError, match="contains a run"):
             Run.at(folder, TINY, resume=resume)
-    other = "none" if part == "correction" else "pseudolabel"
+    other = {"correction": "none", "algorithm": "pseudolabel", "network": "small"}[part]
     assert getattr(parse_settings(recipe, [f"{part}={other}"]), part).name == other
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "evil.py"]
 
@@ -189,7 +189,7 @@ def test_a_report_of_a_folder_executes_nothing(mine):
     assert not (run / "executed").exists()
 
 
-@pytest.mark.parametrize("part", ["network", "protocol", "strong"])
+@pytest.mark.parametrize("part", ["protocol", "strong"])
 def test_other_parts_come_from_no_file(tmp_path, part):
     folder = evil_run(tmp_path / "sent", part)
     with pytest.raises(RunError, match=part):
