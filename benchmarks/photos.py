@@ -148,7 +148,7 @@ def measure(path: Path, cell: Cell) -> list[dict[str, Any]]:
     table, labels = FeatureTable(features, device=torch.device("cpu")), torch.from_numpy(given)
     for name, method in FITS.items():
         chosen = partial(fit, table, labels, len(data.classes), method=method, seed=cell.draw)
-        methods[name] = lambda chosen=chosen: chosen().row_probabilities(table).argmax(-1).numpy()
+        methods[name] = lambda chosen=chosen: chosen().predict(table.features)[1].numpy()
     methods["DebiasedClassifier"] = lambda: (
         DebiasedClassifier(random_state=cell.draw, device="cpu").fit(features.numpy(), given).transduction_
     )

@@ -1,6 +1,7 @@
 """DebiasPL as a scikit-learn classifier."""
 
 import operator
+import warnings
 from copy import deepcopy
 from typing import Any, Self
 
@@ -115,7 +116,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from rows with and without labels; y is -1 for rows without a label."""
-        if np.ndim(X) == 1 and np.ndim(y) > 1:
+        if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) > 1:
             raise ValueError("X has one dimension and y several, which looks swapped: fit(X, y).")
         rows = self._rows(X, reset=True)
         labels = Labels.of(y)
@@ -172,7 +173,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 f"network is {self.network!r}, expected 'auto' or 'linear' for features; X has shape {rows.shape}."
             )
         fitted = fit(
-            torch.tensor(rows),
+            _tensor(rows),
             torch.from_numpy(labels.codes),
             len(labels.classes),
             strength=self.strength,
@@ -199,7 +200,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _probabilities(self, rows: NDArray[Any]) -> NDArray[Any]:
         if self._pictures is None:
-            return np.asarray(self._fitted.probabilities(torch.tensor(rows)))
+            return np.asarray(self._fitted.probabilities(_tensor(rows)))
         where = self._device()
         network = self.model_ if where.type == "cpu" else deepcopy(self.model_).to(where)
         pixels, names = self._pictures(rows), tuple(map(str, range(len(self.classes_))))
@@ -234,3 +235,10 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 f"device is {self.device!r}, expected 'cuda' or 'cpu'. PyTorch finds a {found.upper()} here."
             )
         return torch.device(self.device or found)
+
+
+def _tensor(rows: NDArray[Any]) -> torch.Tensor:
+    """The rows without a copy. They are only read, so that a file that is mapped into memory may be read-only."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+        return torch.from_numpy(rows)

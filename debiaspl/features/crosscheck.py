@@ -113,6 +113,7 @@ def crosscheck(
     """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
     always learned from, and so is not checked. ``hints`` as in ``fit_recipe``, and ``begin`` for all that start from
     class names."""
+    table.sample(labels, next(iter(recipes.values())).fit_on)
     fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
     sure = {name: torch.zeros(len(labels)) for name in recipes}
@@ -122,8 +123,7 @@ def crosscheck(
         for name, recipe in recipes.items():
             own = begin if recipe.first_classifier == "text" else None
             fitted = fit_recipe(recipe, table, known, classes, ids, hints, own)
-            confidence, label = fitted.predict_rows(table)
-            predicted[name][held_out], sure[name][held_out] = label[held_out], confidence[held_out]
+            sure[name][held_out], predicted[name][held_out] = fitted.predict(table.features[held_out])
     checked = (fold >= 0).nonzero().flatten()
     return [compared(name, predicted[name], labels, checked, len(classes), ids, sure[name]) for name in recipes]
 

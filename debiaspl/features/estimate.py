@@ -59,6 +59,7 @@ class Estimate:
 def held_out(table: FeatureTable, labels: Tensor, seed: int = 0) -> HeldOut:
     """Each label predicted by one of ten models that learn from the others; as many as labels, if there are fewer."""
     rows = (labels >= 0).nonzero().flatten()
+    table.sample(labels)
     held = HeldOut(rows, labels[rows], torch.zeros_like(rows), torch.zeros(len(rows)))
     fold = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed)) % min(FOLDS, len(rows))
     for number in range(min(FOLDS, len(rows))):
@@ -93,5 +94,5 @@ def _predicted(table: FeatureTable, labels: Tensor, seed: int = 0) -> tuple[Tens
     if len(known) == 1:
         return torch.ones(len(table)), known.expand(len(table))
     own = torch.where(labels >= 0, torch.searchsorted(known, labels), UNLABELED)
-    confidence, predicted = fit(table, own, len(known), seed=seed, steps=STEPS).predict_rows(table)
+    confidence, predicted = fit(table, own, len(known), seed=seed, steps=STEPS).predict(table.features)
     return confidence, known[predicted]

@@ -6,7 +6,7 @@
 Photos with a frozen encoder, zero-shot students and ``DebiasedClassifier`` all end here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -26,8 +26,6 @@ from debiaspl.training.recipe import Choice, Recipe
 CHUNK = 8192
 UNIT_FROM = 64
 """From this number of columns on, features are treated as an embedding or pixels, whose columns have one unit."""
-GRAPH_ROWS = 100_000
-"""Most rows in the graph; of a larger table, evenly spaced ones and those with a label."""
 LINEAR = Recipe(
     "linear",
     network=Choice("linear"),
@@ -45,21 +43,43 @@ LINEAR = Recipe(
 
 
 class FeatureTable:
-    """Features of all rows, and what every fit of them shares: their scaling, the graph, and labels spread over it."""
+    """Features of all rows, and what every fit of them shares: their scaling and, of the rows that classifiers are
+    fitted to, the scaled features, the graph, and labels spread over it."""
 
     def __init__(self, features: Tensor, unit: bool | None = None, device: torch.device | None = None) -> None:
-        """``features`` are finite floats, (N, D). With ``unit`` rows are divided by their length, for features that
-        differ by their direction, as an encoder's; otherwise every column is divided by its deviation."""
-        device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        """``features`` are finite floats, (N, D); they may be mapped into memory, as they are read in parts. With
+        ``unit`` rows are divided by their length, for features that differ by their direction, as an encoder's;
+        otherwise every column is divided by its deviation."""
+        self.features, self.device = features, device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.scaling = Scaling.of(features, features.shape[1] >= UNIT_FROM if unit is None else unit)
-        self.rows = torch.empty(features.shape, device=device)
-        """The scaled features, which a classifier is trained with."""
-        for scaled, part in zip(torch.split(self.rows, CHUNK), torch.split(features, CHUNK), strict=True):
-            scaled.copy_(self.scaling(part))
+        self.fit_on = 0
         self._spread: tuple[Tensor, Hints] | None = None
+        self.chosen = torch.empty(0, dtype=torch.int64)
+        """Numbers of the rows that classifiers are fitted to."""
+        self.rows = torch.empty(0)
+        """Their scaled features."""
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.features)
+
+    def sample(self, labels: Tensor, fit_on: int | None = None) -> Tensor:
+        """The labels of the rows that classifiers are fitted to: of more than ``fit_on`` (by default as before), all
+        with a label and random others."""
+        known, fit_on = (labels >= 0).cpu(), fit_on or self.fit_on or LINEAR.fit_on
+        if self.fit_on != fit_on or int(known[self.chosen].sum()) < int(known.sum()):
+            if len(self) > fit_on:
+                others = (~known).nonzero().flatten()
+                order = torch.randperm(len(others), generator=torch.Generator().manual_seed(0))
+                known[others[order[: max(fit_on - int(known.sum()), 0)]]] = True
+                self.chosen = known.nonzero().flatten()
+            else:
+                self.chosen = torch.arange(len(self))
+            self.fit_on, self._spread = fit_on, None
+            self.__dict__.pop("graph", None)
+            self.rows = torch.empty((len(self.chosen), self.features.shape[1]), device=self.device)
+            for scaled, part in zip(torch.split(self.rows, CHUNK), torch.split(self.chosen, CHUNK), strict=True):
+                scaled.copy_(self.scaling(self.features[part.to(self.features.device)]))
+        return labels[self.chosen.to(labels.device)].to(self.device)
 
     @cached_property
     def graph(self) -> Graph:
@@ -68,50 +88,37 @@ class FeatureTable:
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int) -> Hints:
-        """The most likely class of every row, by labels that spread over the graph; remembered for one set of labels,
-        as several methods are fitted to the same ones."""
-        if self._spread is None or not torch.equal(self._spread[0], labels):
-            confidence, label = self._propagate(labels, num_classes)
-            self._spread = labels.clone(), Hints(label.to(self.rows.device), confidence.to(self.rows.device))
+        """The most likely class of the rows that classifiers are fitted to, by labels of all rows, which spread over
+        the graph; remembered for one set of labels, as several methods are fitted to the same ones."""
+        own = self.sample(labels)
+        if self._spread is None or not torch.equal(self._spread[0], own):
+            confidence, label = (part[: len(own)] for part in _with_copies(self.graph, own, num_classes))
+            self._spread = own.clone(), Hints(label.to(self.device), confidence.to(self.device))
         return self._spread[1]
-
-    def _propagate(self, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
-        """Confidence and class of every row."""
-        if len(self) <= GRAPH_ROWS:
-            confidence, label = _with_copies(self.graph, labels, Graph.most_likely, num_classes)
-            return confidence[: len(self)], label[: len(self)]
-        chosen = labels.cpu() >= 0
-        chosen[:: -(-len(self) // GRAPH_ROWS)] = True
-        graph = Graph.of(self.rows[chosen.to(self.rows.device)])
-        probabilities = _with_copies(graph, labels[chosen.to(labels.device)], Graph.spread, num_classes)
-        parts = [graph.carried(probabilities, part).max(-1) for part in torch.split(self.rows, CHUNK)]
-        return torch.cat([part.values for part in parts]), torch.cat([part.indices for part in parts])
 
     @torch.no_grad()
     def first_classifier(self, kind: str, labels: Tensor, num_classes: int) -> dict[str, Tensor]:
         """The weights that training begins with, by name."""
         if kind == RANDOM:
             return {}
-        head = nn.Linear(self.rows.shape[1], num_classes, device="meta").to_empty(device=self.rows.device)
-        labels = labels.to(self.rows.device)
-        mean = self.rows.mean(0)
-        known = labels >= 0
+        own = self.sample(labels)
+        head = nn.Linear(self.rows.shape[1], num_classes, device="meta").to_empty(device=self.device)
+        known = (own >= 0).nonzero().flatten()
         if kind == MEANS:
-            return with_finite_bias(class_means(head, self.rows[known], labels[known], mean))
-        label = torch.where(known, labels, self.spread(labels, num_classes).label)
-        centred = self.rows - mean
-        units = nn.functional.normalize(centred, dim=-1)
+            return with_finite_bias(class_means(head, self.rows[known], own[known], self.rows.mean(0)))
+        label = torch.where(own >= 0, own, self.spread(labels, num_classes).label)
         # A given label counts twice: as a labeled row and as an unlabeled one, as in training.
-        weights = ridge_weights(torch.cat((units[known], units)), torch.cat((labels[known], label)), num_classes)
-        return with_finite_bias(as_classifier(head, weights, centred, mean))
+        twice = torch.cat((known, torch.arange(len(own), device=self.device)))
+        weights = ridge_weights(self.graph.units, label, num_classes, rows=twice)
+        return with_finite_bias(as_classifier(head, weights, self.rows, self.graph.mean))
 
 
-def _with_copies(graph: Graph, labels: Tensor, spread: Callable[[Graph, Tensor, int], Any], num_classes: int) -> Any:
+def _with_copies(graph: Graph, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
     """Labels spread from a copy of each labeled row, after all others, which is .4 points better than from the rows
     themselves, plain and by class: results/photos/copies.json."""
     known = (labels >= 0).nonzero().flatten().to(graph.units.device)
     given = torch.cat((torch.full_like(labels, UNLABELED), labels[known.to(labels.device)]))
-    return spread(graph.with_copies(known), given, num_classes)
+    return graph.with_copies(known).most_likely(given, num_classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +144,9 @@ class Fitted:
             out.copy_(self.network(part).softmax(-1))
         return probabilities
 
-    @torch.no_grad()
-    def predict_rows(self, table: FeatureTable) -> tuple[Tensor, Tensor]:
-        """Confidence and class of every row of its table, which are scaled already; in parts, as there may be many
-        classes."""
-        parts = [self.network.head(part.cpu()).softmax(-1).max(-1) for part in torch.split(table.rows, CHUNK)]
+    def predict(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Confidence and class of raw features, in parts, as there may be many rows and classes."""
+        parts = [self.probabilities(part).max(-1) for part in torch.split(features, CHUNK)]
         return torch.cat([part.values for part in parts]), torch.cat([part.indices for part in parts])
 
 
@@ -195,15 +200,16 @@ def fit_recipe(
     hints: Hints | None = None,
     begin: Mapping[str, Tensor] | None = None,
 ) -> Fitted:
-    """``fit`` for a recipe. ``hints`` are another model's labels of all rows, and ``ids`` their names, for algorithms
-    that use them; ``begin`` are initial weights instead of those that the recipe names."""
+    """``fit`` for a recipe; labels and names are those of all rows. ``hints`` are another model's labels, and ``ids``
+    names, for algorithms that use them; ``begin`` are initial weights instead of those that the recipe names."""
+    table.sample(labels, recipe.fit_on)
     task, recipe = _task(recipe, table, labels, classes, ids, hints)
     if begin is None:
         if recipe.first_classifier == TEXT:
             raise ValueError("first_classifier is text, which needs an encoder that reads text. Use graph or random.")
         begin = table.first_classifier(recipe.first_classifier, labels, len(classes))
-    step = fit_task(recipe, task, table.rows.device, begin)
-    network = LinearNetwork(table.rows.shape[1], len(classes))
+    step = fit_task(recipe, task, table.device, begin)
+    network = LinearNetwork(table.features.shape[1], len(classes))
     network.load_state_dict(step.finished().state_dict())
     network.scaling = table.scaling
     prior = getattr(step.algorithm.correction, "prior", None)
@@ -216,13 +222,17 @@ def _task(
     recipe: Recipe, table: FeatureTable, labels: Tensor, classes: Sequence[str], ids: Sequence[str], hints: Hints | None
 ) -> tuple[Task, Recipe]:
     """The rows as a task, and the recipe with batches that are not larger than the sets they are drawn from."""
-    known = (labels >= 0).nonzero().flatten()
-    if recipe.algorithm.name == "graph" and hints is None:
+    own, chosen = table.sample(labels), table.chosen
+    known = (own >= 0).nonzero().flatten()
+    if hints is not None:
+        hints = Hints(*(part[chosen.to(part.device)] for part in hints))
+    elif recipe.algorithm.name == "graph":
         hints = table.spread(labels, len(classes))
-    every = ImageSet(table.rows, labels.to(table.rows.device), tuple(classes), tuple(ids))
+    names = tuple(ids[row] for row in chosen.tolist()) if ids else ()
+    every = ImageSet(table.rows, own, tuple(classes), names)
     labeled = every.select(known)
     task = Task(labeled, every.without_labels(), labeled, hints=hints)
-    batches = min(recipe.labeled_batch, len(known)), min(recipe.unlabeled_batch, len(labels))
+    batches = min(recipe.labeled_batch, len(known)), min(recipe.unlabeled_batch, len(own))
     return task, replace(recipe, labeled_batch=batches[0], unlabeled_batch=batches[1])
 
 

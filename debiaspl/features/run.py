@@ -117,7 +117,7 @@ def _refuse_lost(images: ImageSet, readable: ImageSet) -> None:
 
 def unmeasured(images: ImageSet, fitted: Fitted, table: FeatureTable) -> Evaluation:
     """Predictions of every image, without labels: where it was learned from, a prediction is not a measurement."""
-    confidence, label = fitted.predict_rows(table)
+    confidence, label = fitted.predict(table.features)
     none = torch.full_like(images.labels, -1)
     return Evaluation(replace(images, labels=none, truth=none), label, confidence)
 
@@ -158,12 +158,12 @@ def _on_the_test_set(test: ImageSet, encoded: EncodedImages, fitted: Fitted, enc
         read = torch.tensor([place for place, name in enumerate(test.ids) if name in rows], dtype=torch.int64)
         skipped = {name: why for name, why in encoded.skipped.items() if name in test.ids}
         own = [rows[test.ids[place]] for place in read.tolist()]
-        confidence, label = (every[own] for every in fitted.predict_rows(encoded.table))
+        confidence, label = fitted.predict(encoded.table.features[own])
     else:
         values, bad = features_of(test, encoder, folder / "test")
         read = torch.tensor([place for place in range(len(test)) if place not in bad], dtype=torch.int64)
         skipped = {test.ids[place]: why for place, why in bad.items()}
-        confidence, label = fitted.probabilities(values[read]).max(-1)
+        confidence, label = fitted.predict(values[read])
     found = Evaluation(test.select(read), label, confidence, skipped)
     text = "the fitted classifier, on the test set"
     return Ending(found.confusion, text, found.to_csv(), frozenset({*skipped, *encoded.skipped}))

@@ -1,6 +1,7 @@
 """Nearest neighbours by cosine similarity, computed in blocks: the matrix of all pairs is never in memory."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -10,7 +11,15 @@ from torch import Tensor
 EXACT = {"cpu": 20_000, "cuda": 200_000}
 """Largest number of vectors for which every pair is compared. Above it, a vector is compared with the nearest cells."""
 PROBED = 16
-"""Cells that a vector is compared with, including its own."""
+"""Nearest cells of each vector that are looked up at once."""
+ENOUGH = 0.97
+"""Share of the nearest that a search by cells finds at least, in a sample, so that it is .95 of all."""
+MOST_COMPARED = {"cpu": 5 * 10**9, "cuda": 5 * 10**11}
+"""Pairs after which a search by cells ends, whatever it has found: a minute or two."""
+CHECKED = 400
+"""Vectors of that sample."""
+CLOSE = 1e-6
+"""Cosines that differ less are equal."""
 ROUNDS = 5
 """Iterations of k-means, which makes the cells."""
 POWER = 3.0
@@ -28,10 +37,12 @@ class Nearest(NamedTuple):
     """int64, (N, k)."""
     similarity: Tensor
     """Cosines, float32, (N, k)."""
+    recall: float = 1.0
+    """Share of the nearest that a search by cells found, of a sample of the vectors."""
 
     def first(self, count: int) -> "Nearest":
         """The ``count`` nearest of these, as a search for fewer would find them."""
-        return Nearest(self.places[:, :count], self.similarity[:, :count])
+        return Nearest(self.places[:, :count], self.similarity[:, :count], self.recall)
 
     def with_copies(self, rows: Tensor) -> "Nearest":
         """What a search finds where each of ``rows`` is there twice, the copies after all others; without a search."""
@@ -46,7 +57,7 @@ class Nearest(NamedTuple):
         of_copies[:, 0] = rows
         places, similarity = torch.cat((places, of_copies)), torch.cat((similarity, similarity[rows]))
         order = similarity.argsort(dim=1, descending=True, stable=True)[:, :count]
-        return Nearest(places.gather(1, order), similarity.gather(1, order))
+        return Nearest(places.gather(1, order), similarity.gather(1, order), self.recall)
 
     def weights(self, power: float = POWER) -> Tensor:
         """Weights of the edges, not normalised: cosine ** power, 0 for negative cosines, float32, (N, k)."""
@@ -62,8 +73,8 @@ def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool 
     """The ``count`` nearest rows for each row of ``units``, (N, D), which have length 1. Searches ``among``, (M, D), or
     by default the other rows.
 
-    Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact`` is given. With cells, a
-    row may find fewer than ``count`` others; the remaining places then have a similarity of -1.
+    Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact`` is given. With cells
+    some neighbours are missed, and ``recall`` says how many were found.
     """
     others = units if among is None else among
     there = len(others) - (among is None)
@@ -71,47 +82,82 @@ def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool 
         raise ValueError(f"count is {count} neighbours, expected 1 to {there}: there are {there} vectors.")
     if exact is None:
         exact = len(others) <= EXACT["cuda" if units.is_cuda else "cpu"]
-    places = torch.zeros((len(units), count), dtype=torch.int64, device=units.device)
-    similarity = torch.full((len(units), count), -1.0, device=units.device)
-    for rows, candidates in _pairs(units, others, exact):
-        cosines = units[rows] @ (others if candidates is None else others[candidates]).T
-        if among is None:
-            own = rows if candidates is None else _place_of(rows, candidates)
-            cosines.scatter_(1, own[:, None], -torch.inf)
-        best = cosines.topk(min(count, cosines.shape[1]))
-        taken = best.indices if candidates is None else candidates[best.indices]
-        places[rows, : taken.shape[1]] = taken
-        similarity[rows, : taken.shape[1]] = best.values.clamp_min(-1)
-    return Nearest(places, similarity)
-
-
-def _pairs(units: Tensor, others: Tensor, exact: bool) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Rows, and what they are compared with: all vectors (None), or the members of the cells near them."""
-    everyone, most = (
-        torch.arange(len(units), device=units.device),
-        MOST_SIMILARITIES["cuda" if units.is_cuda else "cpu"],
-    )
+    found = _Found.empty(units, others, count, among is None)
     if exact:
-        yield from ((rows, None) for rows in torch.split(everyone, max(most // len(others), 1)))
-        return
+        found.compare(torch.arange(len(units), device=units.device), None)
+        return Nearest(found.places, found.similarity)
+    return Nearest(found.places, found.similarity, _search(found))
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The nearest so far of each row of ``units``."""
+
+    units: Tensor
+    others: Tensor
+    same: bool
+    """Whether the others are the rows themselves: then a row is not its own neighbour."""
+    places: Tensor
+    similarity: Tensor
+
+    @classmethod
+    def empty(cls, units: Tensor, others: Tensor, count: int, same: bool) -> "_Found":
+        places = torch.zeros((len(units), count), dtype=torch.int64, device=units.device)
+        return cls(units, others, same, places, torch.full((len(units), count), -1.0, device=units.device))
+
+    def compare(self, rows: Tensor, candidates: Tensor | None) -> None:
+        """Compare these rows with the candidates, or with all others."""
+        members = self.others if candidates is None else self.others[candidates]
+        most = MOST_SIMILARITIES["cuda" if self.units.is_cuda else "cpu"]
+        for part in torch.split(rows, max(most // len(members), 1)):
+            cosines = self.units[part] @ members.T
+            if self.same and candidates is None:
+                cosines.scatter_(1, part[:, None], -torch.inf)
+            elif self.same:
+                cosines[part[:, None] == candidates] = -torch.inf
+            closer = cosines.amax(1) > self.similarity[part, -1]
+            if not bool(closer.all()):  # of a far cell most rows need nothing
+                cosines, part = cosines[closer], part[closer]
+            best = cosines.topk(min(self.places.shape[1], cosines.shape[1]))
+            self._merge(part, best.indices if candidates is None else candidates[best.indices], best.values)
+
+    def _merge(self, rows: Tensor, places: Tensor, similarity: Tensor) -> None:
+        merged = torch.cat((self.similarity[rows], similarity), 1).topk(self.places.shape[1])
+        self.places[rows] = torch.cat((self.places[rows], places), 1).gather(1, merged.indices)
+        self.similarity[rows] = merged.values
+
+
+def _search(found: _Found) -> float:
+    """Compare each row with the members of the cell nearest to it, then of the next, until a sample has found enough
+    of its nearest. Returns the share that it has found."""
+    units, others = found.units, found.others
     centres = _centres(others)
     # Equal vectors make equal centres, of which the first gets all members. The others are dropped.
-    centres = centres[torch.bincount(_nearest_centre(others, centres), minlength=len(centres)) > 0]
-    home = _nearest_centre(others, centres)
-    order = home.argsort(stable=True)
-    members = torch.split(order, torch.bincount(home, minlength=len(centres)).tolist())
-    visits = home if units is others else _nearest_centre(units, centres)
-    near = (centres @ centres.T).fill_diagonal_(torch.inf).topk(min(PROBED, len(centres))).indices.tolist()
-    visitors = torch.split(visits.argsort(stable=True), torch.bincount(visits, minlength=len(centres)).tolist())
-    for rows, cells in zip(visitors, near, strict=True):
-        if len(rows):
-            candidates = torch.cat([members[cell] for cell in cells]).sort().values
-            yield from ((part, candidates) for part in torch.split(rows, max(most // len(candidates), 1)))
+    centres = centres[torch.bincount(_nearest_centres(others, centres)[:, 0], minlength=len(centres)) > 0]
+    home = _nearest_centres(others, centres)[:, 0]
+    members = torch.split(home.argsort(stable=True), torch.bincount(home, minlength=len(centres)).tolist())
+    some = torch.arange(0, len(units), max(len(units) // CHECKED, 1), device=units.device)
+    exact = _Found.empty(units, others, found.places.shape[1], found.same)
+    exact.compare(some, None)
+    least, recall, compared = exact.similarity[some, -1:] - CLOSE, 0.0, 0
+    for cells in _by_nearness(units, centres):
+        visitors = torch.split(cells.argsort(stable=True), torch.bincount(cells, minlength=len(centres)).tolist())
+        for rows, candidates in zip(visitors, members, strict=True):
+            if len(rows):
+                found.compare(rows, candidates)
+            compared += len(rows) * len(candidates)
+        recall = float((found.similarity[some] >= least).float().mean())
+        if recall >= ENOUGH or compared > MOST_COMPARED["cuda" if units.is_cuda else "cpu"]:
+            break
+    return recall
 
 
-def _place_of(rows: Tensor, candidates: Tensor) -> Tensor:
-    """Position of each row among the candidates, which are sorted and contain it."""
-    return torch.searchsorted(candidates, rows)
+def _by_nearness(units: Tensor, centres: Tensor) -> Iterator[Tensor]:
+    """The nearest cell of each row, then the second nearest, and so on to the last."""
+    start, end = 0, min(PROBED, len(centres))
+    while start < end:
+        yield from _nearest_centres(units, centres, end)[:, start:].T
+        start, end = end, min(2 * end, len(centres))
 
 
 def _centres(units: Tensor) -> Tensor:
@@ -120,7 +166,7 @@ def _centres(units: Tensor) -> Tensor:
     some = units[:: max(len(units) // (SAMPLED * cells), 1)]
     centres = some[:: max(len(some) // cells, 1)][:cells].clone()
     for _ in range(ROUNDS):
-        home = _nearest_centre(some, centres)
+        home = _nearest_centres(some, centres)[:, 0]
         order = home.argsort(stable=True)
         counts = torch.bincount(home, minlength=len(centres))
         sums = torch.segment_reduce(some[order], "sum", lengths=counts)
@@ -128,6 +174,7 @@ def _centres(units: Tensor) -> Tensor:
     return centres
 
 
-def _nearest_centre(units: Tensor, centres: Tensor) -> Tensor:
+def _nearest_centres(units: Tensor, centres: Tensor, count: int = 1) -> Tensor:
+    """The cells nearest to each row, the nearest first, (N, count)."""
     rows = max(MOST_SIMILARITIES["cuda" if units.is_cuda else "cpu"] // len(centres), 1)
-    return torch.cat([(part @ centres.T).argmax(-1) for part in torch.split(units, rows)])
+    return torch.cat([(part @ centres.T).topk(count).indices for part in torch.split(units, rows)])

@@ -12,7 +12,9 @@ MOST_TARGETS = 2**25
 
 
 @torch.no_grad()
-def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float = DECAY) -> Tensor:
+def ridge_weights(
+    units: Tensor, label: Tensor, num_classes: int, decay: float = DECAY, rows: Tensor | None = None
+) -> Tensor:
     """Weights, float32, (C, D): ``units @ weights.T`` is near 1 - 1/C for the class of a row and near -1/C elsewhere.
 
     Minimises the squared error over rows, with equal weight for every class, plus ``decay`` times the number of rows
@@ -23,8 +25,9 @@ def ridge_weights(units: Tensor, label: Tensor, num_classes: int, decay: float =
         label: int64, (N,); rows of -1 are left out.
         num_classes: number of classes; one without a row is never predicted.
         decay: strength of the penalty on the weights.
+        rows: numbers of the rows that count, some more than once; by default all that have a label.
     """
-    rows = (label >= 0).nonzero().flatten()
+    rows = (label >= 0).nonzero().flatten() if rows is None else rows
     counts = torch.bincount(label[rows], minlength=num_classes)
     present = int((counts > 0).sum())
     if present == 0:

@@ -28,7 +28,7 @@ class Graph:
     mean: Tensor
     """Mean of the vectors, (D,)."""
     units: Tensor
-    """The vectors minus the mean, scaled to length 1, (N, D)."""
+    """The vectors minus the mean, scaled to length 1, (N, D); without copies."""
     weights: Any
     """Sparse symmetric scipy matrix, (N, N), divided by the square roots of its row and column sums."""
     near: Nearest
@@ -56,8 +56,9 @@ class Graph:
 
         used = near.first(neighbours)
         weight = used.weights(power).double().flatten().cpu().numpy()
-        rows = np.repeat(np.arange(len(units)), neighbours)
-        edges = sparse.csr_array((weight, (rows, used.places.flatten().cpu().numpy())), shape=(len(units),) * 2)
+        size = len(used.places)
+        rows = np.repeat(np.arange(size), neighbours)
+        edges = sparse.csr_array((weight, (rows, used.places.flatten().cpu().numpy())), shape=(size, size))
         symmetric = edges + edges.T
         degree = symmetric.sum(axis=1)
         scale = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
@@ -67,7 +68,7 @@ class Graph:
         """The graph with a copy of each of ``rows``, after all others. Labels that spread from copies reach the rows
         themselves as their nearest neighbours do."""
         near = self.near.first(self.neighbours).with_copies(rows)
-        return self._joined(self.mean, torch.cat((self.units, self.units[rows])), near, self.neighbours, self.power)
+        return self._joined(self.mean, self.units, near, self.neighbours, self.power)
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:
@@ -81,7 +82,7 @@ class Graph:
             num_classes: number of classes; those without a label are never predicted.
             alpha: how far labels spread: the share that is kept at each step along the graph.
         """
-        scores = torch.zeros((len(self.units), num_classes))
+        scores = torch.zeros((self.weights.shape[0], num_classes))
         for first, part in self._parts(labels, num_classes, alpha):
             scores[:, first : first + part.shape[1]] = part
         return _shares(scores)
@@ -89,8 +90,9 @@ class Graph:
     @torch.no_grad()
     def most_likely(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> tuple[Tensor, Tensor]:
         """The largest of ``spread`` and its class for every vector, (N,), without a matrix of all classes."""
-        total, best = torch.zeros(len(self.units), dtype=torch.float64), torch.zeros(len(self.units))
-        label = torch.zeros(len(self.units), dtype=torch.int64)
+        size = self.weights.shape[0]
+        total, best = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
+        label = torch.zeros(size, dtype=torch.int64)
         for first, part in self._parts(labels, num_classes, alpha):
             total += part.clamp_min(0).sum(-1, dtype=torch.float64)
             value, column = part.max(-1)
@@ -100,11 +102,11 @@ class Graph:
 
     def _parts(self, labels: Tensor, num_classes: int, alpha: float) -> Iterator[tuple[int, Tensor]]:
         """Scores of some classes at a time, float32, (N, columns), with the first of these classes."""
-        known = labels.cpu().numpy()
-        if known.shape != (len(self.units),) or known.max(initial=-1) >= num_classes:
+        known, size = labels.cpu().numpy(), self.weights.shape[0]
+        if known.shape != (size,) or known.max(initial=-1) >= num_classes:
             raise ValueError(
                 f"labels have shape {known.shape} and values up to {known.max(initial=-1)}, expected one for each of "
-                f"{len(self.units)} vectors, below {num_classes}, or -1 for no label."
+                f"{size} vectors, below {num_classes}, or -1 for no label."
             )
         if not 0 <= alpha < 1:
             raise ValueError(f"alpha is {alpha}, expected a share in [0, 1).")

@@ -53,12 +53,12 @@ class Scaling(nn.Module):
         scaling = cls(vectors.shape[1], unit).to(vectors.device)
         dtype = torch.promote_types(vectors.dtype, torch.float32)
         # Sums within a part in the vectors' own precision, which is fast; sums of parts in float64, which is exact.
-        parts = [part.to(dtype) for part in torch.split(vectors, CHUNK)]
-        mean = torch.stack([part.sum(0) for part in parts]).double().sum(0) / len(vectors)
+        parts = torch.split(vectors, CHUNK)
+        mean = torch.stack([part.to(dtype).sum(0) for part in parts]).double().sum(0) / len(vectors)
         scaling.mean = mean.to(dtype)
         if not unit:
             # Around the mean: the difference of two large sums would lose small variations beside a large offset.
-            squares = torch.stack([(part - scaling.mean).square_().sum(0) for part in parts]).double().sum(0)
+            squares = torch.stack([(part.to(dtype) - scaling.mean).square_().sum(0) for part in parts]).double().sum(0)
             deviation = (squares / len(vectors)).sqrt()
             # A feature that never changes carries no information.
             varies = deviation > 10 * torch.finfo(dtype).eps * mean.abs()

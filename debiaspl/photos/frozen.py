@@ -60,7 +60,7 @@ def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[
         return candidates, chosen, fit(chosen.name)
     fits = {name: fit(name) for name in recipes}
     known = (images.labels >= 0).nonzero().flatten()
-    predicted = {name: fitted.predict_rows(table)[1] for name, fitted in fits.items()}
+    predicted = {name: fitted.predict(table.features)[1] for name, fitted in fits.items()}
     candidates = [
         compared(name, label, images.labels, known, images.num_classes, images.ids) for name, label in predicted.items()
     ]

@@ -12,6 +12,7 @@ from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 
+CHUNK = 8192
 TEMPERATURE = 0.1
 """Temperature of the cosines of nearest class means."""
 
@@ -71,17 +72,18 @@ def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) 
     # A matrix product, not index_add, which adds in no fixed order on a GPU.
     members = F.one_hot(label, like.out_features).to(centred.dtype)
     directions = F.normalize(members.T @ F.normalize(centred, dim=-1), dim=-1)
-    head = as_classifier(like, directions, centred, mean)
+    head = as_classifier(like, directions, features, mean)
     head.bias[members.sum(0) == 0] = -torch.inf
     return head
 
 
 @torch.no_grad()
-def as_classifier(like: nn.Linear, directions: Tensor, centred: Tensor, mean: Tensor) -> nn.Linear:
-    """Weights for unit vectors, (C, D), as a linear classifier of raw features. All features are treated as if they had
-    the mean length of ``centred``, some features minus ``mean``."""
+def as_classifier(like: nn.Linear, directions: Tensor, features: Tensor, mean: Tensor) -> nn.Linear:
+    """Weights for unit vectors, (C, D), as a linear classifier of raw features. All are treated as if they had the mean
+    length of these ``features`` minus ``mean``."""
     head = deepcopy(like).requires_grad_(False)  # a new one would draw random numbers
-    head.weight.copy_(directions / (TEMPERATURE * centred.norm(dim=-1).mean().clamp_min(1e-12)))
+    length = torch.cat([(part - mean).norm(dim=-1) for part in torch.split(features, CHUNK)]).mean()
+    head.weight.copy_(directions / (TEMPERATURE * length.clamp_min(1e-12)))
     head.bias.copy_(-head.weight @ mean)
     return head
 

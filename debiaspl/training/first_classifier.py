@@ -17,8 +17,6 @@ from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
 
 RANDOM, MEANS, TEXT = "random", "means", "text"
-MOST = 100_000
-"""Most unlabeled images in the graph; from a larger set, as many evenly spaced ones."""
 
 
 @torch.no_grad()
@@ -40,13 +38,13 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
         return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
     labeled, labels = labeled_features(encoder, task.labeled)
     if kind == MEANS:
-        mean = labeled_features(encoder, _some(task.unlabeled))[0].mean(0)
+        mean = labeled_features(encoder, _some(task.unlabeled, recipe.fit_on))[0].mean(0)
         head = class_means(network.head, labeled, labels, mean)
     else:
-        features, given, graph, spread = _spread(labeled, labels, encoder, task)
+        features, given, graph, spread = _spread(labeled, labels, encoder, task, recipe.fit_on)
         label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
-        head = as_classifier(network.head, weights, features - graph.mean, graph.mean)
+        head = as_classifier(network.head, weights, features, graph.mean)
     return with_finite_bias(head)
 
 
@@ -64,9 +62,9 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     Every rank computes the same, and uses the result of the first.
     """
     _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
-    encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled)
+    encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled, recipe.fit_on)
     labeled, labels = labeled_features(encoder, task.labeled)
-    _, _, graph, spread = _spread(labeled, labels, encoder, task)
+    _, _, graph, spread = _spread(labeled, labels, encoder, task, recipe.fit_on)
     # Uniform for a file that cannot be read.
     probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
     if len(chosen) == len(task.unlabeled):
@@ -80,10 +78,12 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
 
 
-def _spread(labeled: Tensor, labels: Tensor, network: Network, task: Task) -> tuple[Tensor, Tensor, Graph, Tensor]:
+def _spread(
+    labeled: Tensor, labels: Tensor, network: Network, task: Task, fit_on: int
+) -> tuple[Tensor, Tensor, Graph, Tensor]:
     """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; the graph;
     and the propagated probabilities."""
-    unlabeled, _ = labeled_features(network, _some(task.unlabeled))
+    unlabeled, _ = labeled_features(network, _some(task.unlabeled, fit_on))
     features = torch.cat((labeled, unlabeled))
     given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
     graph = Graph.of(features)
@@ -99,7 +99,7 @@ def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tens
             "CLIP or a SigLIP: --encoder NAME or FOLDER."
         )
     read = text_classifier(source, task.labeled.classes)
-    length = float(labeled_features(network, _some(task.unlabeled))[0].norm(dim=-1).mean())
+    length = float(labeled_features(network, _some(task.unlabeled, recipe.fit_on))[0].norm(dim=-1).mean())
     weight, bias = text_head(read, torch.zeros(network.num_features), 1.0, length)
     device = network.head.weight.device
     return weight.to(device), bias.to(device)
@@ -113,8 +113,8 @@ def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float)
     return directions * stretch, directions @ mean.to(directions.dtype)
 
 
-def _some(images: ImageSet) -> ImageSet:
-    every = -(-len(images) // MOST)
+def _some(images: ImageSet, most: int) -> ImageSet:
+    every = -(-len(images) // most)
     return images if every == 1 else images.select(torch.arange(0, len(images), every))
 
 

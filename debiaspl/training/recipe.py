@@ -31,6 +31,7 @@ RANGES = {
     "health_every": f"[-1, {2**40}]",
     "evaluate_every": f"[0, {2**40}]",
     **dict.fromkeys(("unlabeled_batch", "accumulate"), f"[1, {2**20}]"),
+    "fit_on": f"[2, {2**40}]",
     **dict.fromkeys(("steps", "log_every", "checkpoint_every"), f"[1, {2**40}]"),
     **dict.fromkeys(("learning_rate", "weight_decay"), "[0, inf)"),
     **dict.fromkeys(("sgd_momentum", "average_decay", "validation", "warm_up"), "[0, 1)"),
@@ -91,6 +92,9 @@ class Recipe:
     """Initial classifier, for features that are already good, from a start or a pretrained encoder: ``random`` weights;
     ``means``, the nearest mean of the labeled images; ``graph``, the same after label propagation over the nearest
     neighbours of the features; or ``text``, from the class names, with the text part of a CLIP or SigLIP."""
+    fit_on: int = 200_000
+    """Most images in the graph and, with a frozen encoder, in the fit: all with a label and random others. The rest is
+    predicted."""
     algorithm: Choice = Choice("fixmatch")
     """The algorithm, which computes the losses of a batch."""
     correction: Choice = Choice("debiaser")

@@ -116,7 +116,7 @@ class Students:
     def label(self, fitted: Fitted) -> Tensor:
         """Its label of every image; the teacher's for an image that it could not read."""
         label = self.predictions.label.clone()
-        label[self.rows] = self.learned[fitted.predict_rows(self.table)[1]]
+        label[self.rows] = self.learned[fitted.predict(self.table.features)[1]]
         return label
 
     def crosscheck(self, recipes: Mapping[str, Recipe]) -> list[Candidate]:

@@ -48,4 +48,4 @@ def test_each_label_is_predicted_by_a_model_that_did_not_learn_from_it():
     (wrong,) = crosscheck({"one": recipe}, table, flipped, classes, ids, folds=3)
     assert wrong.checked == 12
     assert wrong.mistakes[0] == (str(place), 1, 0), "the most confident first"
-    assert fit_recipe(recipe, table, labels, classes).predict_rows(table)[0].shape == (180,)
+    assert fit_recipe(recipe, table, labels, classes).predict(table.features)[0].shape == (180,)

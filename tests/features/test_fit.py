@@ -2,7 +2,9 @@
 
 import math
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,11 +12,12 @@ import torch.nn.functional as F
 from debiaspl.augment import Hide, VectorViews
 from debiaspl.data import ImageSet, Task
 from debiaspl.features import FeatureTable, Fitted, fit
-from debiaspl.features.fit import LINEAR, enough_steps
+from debiaspl.features.fit import LINEAR, enough_steps, fit_recipe
 from debiaspl.models import Scaling
 from debiaspl.training.loop import fit as fit_task
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
+from tests.estimator.test_many_classes import LargestTensor
 from tests.training.clusters import clusters
 
 
@@ -178,8 +181,37 @@ def test_methods_share_a_table_and_what_is_remembered_changes_nothing():
         fit(features, labels, 3, method="contrastmatch", steps=8)
 
 
-def test_a_large_table_has_a_graph_of_some_rows_and_all_labels(monkeypatch):
+def test_a_large_table_is_fitted_to_all_labels_and_some_other_rows():
     features, labels, truth = clusters()
-    monkeypatch.setattr(sys.modules["debiaspl.features.fit"], "GRAPH_ROWS", len(features) // 3)
-    spread = FeatureTable(features, device=torch.device("cpu")).spread(labels, 3)
-    assert float((spread.label == truth).float().mean()) > 0.8
+    table, some = FeatureTable(features, device=torch.device("cpu")), len(features) // 3
+    recipe = replace(LINEAR, steps=50, fit_on=some)
+    fitted = fit_recipe(recipe, table, labels, tuple("abc"))
+    assert len(table.rows) == len(table.chosen) == table.spread(labels, 3).label.shape[0] == some
+    assert (labels[table.chosen] >= 0).sum() == (labels >= 0).sum()
+    confidence, label = fitted.predict(table.features)
+    assert confidence.shape == labels.shape
+    assert float((label == truth).float().mean()) > 0.8
+    before = table.graph
+    table.sample(labels.masked_fill(torch.arange(len(labels)) % 2 == 0, -1))
+    assert table.graph is before  # labels that are held out change nothing
+    unseen = labels.clone()
+    unseen[min(set(range(len(labels))) - set(table.chosen.tolist()))] = 0
+    assert (table.sample(unseen) >= 0).sum() == (unseen >= 0).sum()
+    assert len(table.sample(labels, len(features))) == len(features)
+
+
+def test_features_may_be_mapped_and_no_tensor_has_all_rows_of_a_large_table(tmp_path):
+    features, labels, truth = clusters((900, 600, 500), width=64)
+    place = tmp_path / "features.npy"
+    np.save(place, features.numpy())
+    with pytest.warns(UserWarning, match="writable"):
+        mapped = torch.from_numpy(np.load(place, mmap_mode="r"))
+    table = FeatureTable(mapped, device=torch.device("cpu"))
+    with pytest.MonkeyPatch.context() as patch, LargestTensor() as largest:
+        for name in ("features.fit", "models.scaling", "training.classifier"):
+            patch.setattr(sys.modules[f"debiaspl.{name}"], "CHUNK", 128)
+        fitted = fit_recipe(replace(LINEAR, steps=20, fit_on=300), table, labels, tuple("abc"))
+        label = fitted.predict(mapped)[1]
+    assert largest.numbers <= 300 * 320  # similarities, beside 300 rows of 64 numbers
+    assert largest.numbers < mapped.numel() < 2000 * 65
+    assert float((label == truth).float().mean()) > 0.9

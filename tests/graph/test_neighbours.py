@@ -66,12 +66,23 @@ def test_vectors_that_are_alike_do_not_leave_empty_cells(alike):
     assert not (found.places == torch.arange(3000)[:, None]).any()
 
 
-def test_cells_too_small_for_all_neighbours_leave_the_rest_without_weight(monkeypatch):
-    monkeypatch.setattr(neighbours, "PROBED", 1)
-    units = F.normalize(clusters(100), dim=-1)
-    found = nearest(units, 60, exact=False)
-    assert (found.similarity[:, -1] == -1).any()
-    assert (found.similarity[:, 0] > 0).all()
+@pytest.mark.parametrize("vectors", [clusters(3000), drawn(3000, 12)], ids=["clusters", "no clusters"])
+def test_a_search_widens_until_it_has_found_enough(vectors, monkeypatch):
+    """Vectors without clusters have their neighbours in many cells."""
+    monkeypatch.setattr(neighbours, "PROBED", 2)
+    units = F.normalize(vectors, dim=-1)
+    exact, cells = (nearest(units, 50, exact=way) for way in (True, False))
+    recall = float((cells.similarity >= exact.similarity[:, -1:] - 1e-6).float().mean())
+    assert recall >= 0.95
+    assert cells.recall == pytest.approx(recall, abs=0.02)
+    assert exact.recall == 1
+    assert cells.first(5).recall == cells.recall
+
+
+def test_a_search_ends_and_says_what_it_has_found(monkeypatch):
+    monkeypatch.setattr(neighbours, "MOST_COMPARED", {"cpu": 1})
+    found = nearest(F.normalize(drawn(3000, 12), dim=-1), 50, exact=False)
+    assert 0 < found.recall < 0.5
 
 
 def test_large_sets_are_searched_by_cells(monkeypatch):
