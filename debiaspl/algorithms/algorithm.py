@@ -69,6 +69,8 @@ class Algorithm(nn.Module, ABC):
     views = Views()
     labeled_strong = 0
     """How many strong views of each labeled image it needs, in addition to the weak one."""
+    balanced_labels = False
+    """Draw the same number of labeled images of every class, instead of all of them equally often."""
     teacher = "student"
     """Default for what labels the weak views: the ``student``, or its ``average``."""
     needs_average = False

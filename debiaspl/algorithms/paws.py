@@ -1,5 +1,7 @@
 """PAWS (Assran et al., 2021): two views must agree on the class, predicted by similarity to the labeled images."""
 
+from types import MappingProxyType
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -7,6 +9,7 @@ from torch import Tensor
 from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import TEMPERATURES
+from debiaspl.algorithms.crops import AREA, checked_area, small_crops
 from debiaspl.algorithms.heads import perceptron, unit
 from debiaspl.algorithms.mixing import sharpen
 from debiaspl.debias import Correction, ranks
@@ -18,15 +21,14 @@ class PAWS(Algorithm):
     learns the sharpened prediction of the other (cross-entropy), and the mean of the sharpened predictions should have
     a high entropy (me-max), so that no class dominates.
 
-    * The paper draws the same number of support images of every class. Here the labeled batch may be unbalanced, so
-      each image has the weight 1 / (images of its class in the batch): classes count equally, and with equal numbers it
-      is the paper's formula. A class that is missing in the batch cannot be predicted in that step: use a labeled_batch
-      of several times the number of classes.
+    * The paper draws the same number of support images of every class: ``balanced_support``. In another batch each
+      image has the weight 1 / (images of its class in the batch): classes count equally. A class that is missing in the
+      batch cannot be predicted in that step: use a labeled_batch of several times the number of classes.
     * Me-max assumes that the unlabeled classes are about equally large. If they are not, lower ``entropy_weight``.
     * The features are trained only by PAWS. The classifier learns the labels on top, without changing the features.
     * A correction uses log p of both views as logits, since p is their softmax. Its margin is in the loss, not in
       me-max.
-    * There are no small views (multi-crop), and one view of each support image.
+    * Multi-crop: small crops of further views learn the mean of both targets.
 
     Args:
         num_classes: number of classes.
@@ -37,10 +39,15 @@ class PAWS(Algorithm):
         label_smoothing: share of a support label that is spread over all classes.
         entropy_weight: weight of me-max; the paper: 1.
         width: width of the space in which views and support are compared.
+        small_views: additional views of half the size; the paper: 6.
+        small_area: smallest and largest share of a view in a small crop; on CIFAR-10 the paper has 0.3 and 0.75.
+        support_views: views of each support image; the paper: 2, of which the second and further ones are strong.
+        balanced_support: draw the same number of labeled images of every class.
     """
 
     views = Views(strong=2)
     hard_labels = False
+    own_settings = MappingProxyType({"small_views": 6, "support_views": 2, "balanced_support": True})
     needs_pictures = SelfSupervised.needs_pictures
 
     def __init__(
@@ -53,6 +60,10 @@ class PAWS(Algorithm):
         label_smoothing: float = 0.1,
         entropy_weight: float = 1.0,
         width: int = 128,
+        small_views: int = 0,
+        small_area: tuple[float, ...] = AREA,
+        support_views: int = 1,
+        balanced_support: bool = False,
     ) -> None:
         super().__init__(correction)
         self.temperature = within("temperature", temperature, TEMPERATURES)
@@ -60,18 +71,30 @@ class PAWS(Algorithm):
         self.label_smoothing = within("label_smoothing", label_smoothing, "[0, 1)")
         self.num_classes = num_classes
         self.entropy_weight = within("entropy_weight", entropy_weight, "[0, inf)")
+        self.small_area = checked_area(small_area)
+        self.views = Views(strong=2 + within("small_views", small_views, "[0, inf)"))
+        self.labeled_strong = within("support_views", support_views, "[1, inf)") - 1
+        self.balanced_labels = balanced_support
         self.projector = perceptron(
             (num_features, num_features, num_features, within("width", width, "[1, inf)")), norm=True
         )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        features = models.student.embed(torch.cat([batch.labeled, *batch.strong]))
-        support, views = unit(self.projector(features)).tensor_split([len(batch.labels)])
-        logits = self.logits(views, support, batch.labels)
+        large, small = batch.strong[:2], batch.strong[2:]
+        supports = [batch.labeled, *batch.labeled_strong]
+        features = models.student.embed(torch.cat([*supports, *large]))
+        support, views = unit(self.projector(features)).tensor_split([len(supports) * len(batch.labels)])
+        labels = batch.labels.repeat(len(supports))
+        logits = self.logits(views, support, labels)
 
         probabilities = self.correction(logits)
         target = sharpen(torch.cat(probabilities.chunk(2)[::-1]), self.sharpening)
         self._report(logits, probabilities)
+        if small:
+            crops = models.student.embed(small_crops(small, self.small_area, batch.generator))
+            logits = torch.cat((logits, self.logits(unit(self.projector(crops)), support, labels)))
+            mean = torch.stack(target.chunk(2)).mean(0)
+            target = torch.cat((target, mean.repeat(len(small), 1)))
         classifier = models.student.head(features[: len(batch.labels)].detach())
         losses = {
             "labeled": self.labeled_loss(classifier, batch.labels),

@@ -1,6 +1,7 @@
 """Random crop and random colours: the view of contrastive learning (Chen et al., 2020)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,21 @@ RATIO = 4 / 3
 """Widest aspect ratio of a crop before it is made square; the narrowest is its inverse."""
 # Grey and the two axes of colour: rotating the latter two changes the hue and keeps the grey.
 YIQ = (LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
+
+
+def random_crops(pixels: Tensor, numbers: Tensor, area: Sequence[float], size: Sequence[int]) -> Tensor:
+    """A crop of each image, resized to this height and width, from four uniform numbers each, (4, N); ``area`` are the
+    smallest and the largest share of the image in it."""
+    least, most = area
+    shares = least + (most - least) * numbers[0]
+    ratio = ((2 * numbers[1] - 1) * math.log(RATIO)).exp()
+    width, height = ((shares * shape).sqrt().clamp_max(1) for shape in (ratio, 1 / ratio))
+    # In coordinates from -1 to 1, the centre of a crop of share w is within 1 - w of the middle.
+    across, down = ((1 - side) * (2 * number - 1) for side, number in ((width, numbers[2]), (height, numbers[3])))
+    zero = torch.zeros_like(width)
+    rows = torch.stack((width, zero, across, zero, height, down), 1).view(-1, 2, 3)
+    grid = F.affine_grid(rows, [*pixels.shape[:2], *size], align_corners=False)
+    return F.grid_sample(pixels, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
 
 
 @dataclass(frozen=True)
@@ -44,21 +60,10 @@ class CropColor:
         numbers = uniform(10, images, generator).float()
         pixels = images.float()
         if self.least_area < 1:
-            pixels = self._cropped(pixels, numbers[:4])
+            pixels = random_crops(pixels, numbers[:4], (self.least_area, 1), pixels.shape[2:])
         if self.color or self.grey_share:
             pixels = self._colored(pixels, numbers[4:])
         return pixels.round_().clamp_(0, 255).to(torch.uint8)
-
-    def _cropped(self, pixels: Tensor, numbers: Tensor) -> Tensor:
-        area = self.least_area + (1 - self.least_area) * numbers[0]
-        ratio = ((2 * numbers[1] - 1) * math.log(RATIO)).exp()
-        width, height = ((area * shape).sqrt().clamp_max(1) for shape in (ratio, 1 / ratio))
-        # In coordinates from -1 to 1, the centre of a crop of share w is within 1 - w of the middle.
-        across, down = ((1 - side) * (2 * number - 1) for side, number in ((width, numbers[2]), (height, numbers[3])))
-        zero = torch.zeros_like(width)
-        rows = torch.stack((width, zero, across, zero, height, down), 1).view(-1, 2, 3)
-        grid = F.affine_grid(rows, list(pixels.shape), align_corners=False)
-        return F.grid_sample(pixels, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
 
     def _colored(self, pixels: Tensor, numbers: Tensor) -> Tensor:
         changed = (numbers[0] < self.color_share).float()

@@ -19,7 +19,7 @@ from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.data.images import ImageSet, StoredImages
 from debiaspl.data.lazy import LazyImages
-from debiaspl.data.stream import IndexStream
+from debiaspl.data.stream import BalancedStream, IndexStream
 from debiaspl.debias import ranks
 
 AHEAD = 2
@@ -40,15 +40,25 @@ class Drawn(NamedTuple):
     """Index -> why a file could not be read; another image is used instead."""
 
 
-def feed(images: ImageSet, batch: int, views: int, seed: int, device: torch.device, workers: int) -> "Feed":
+def feed(
+    images: ImageSet,
+    batch: int,
+    views: int,
+    seed: int,
+    device: torch.device,
+    workers: int,
+    classes: Tensor | None = None,
+) -> "Feed":
     """A feed for images in memory or in files: ``feed[k]`` is the batch of step k; it depends only on the seed and k.
-    With several ranks, ``batch`` is the joint batch, and each rank gets its part.
+    With several ranks, ``batch`` is the joint batch, and each rank gets its part. With the ``classes`` of the images,
+    every class is drawn equally often.
 
     If the images are on the device, a batch contains only their positions, and ``look_up(positions)``, with positions
     on the device, returns the pictures. So a recorded step can be replayed for other positions. Otherwise ``look_up``
     is None.
     """
-    stream = IndexStream(len(images), batch, seed, ranks.own(), ranks.count())
+    part = batch, seed, ranks.own(), ranks.count()
+    stream = IndexStream(len(images), *part) if classes is None else BalancedStream(classes, *part)
     if isinstance(images.images, LazyImages):
         return FileFeed(images.images, stream, views, device, workers)
     return MemoryFeed(images.images, stream, views, device)

@@ -39,3 +39,20 @@ class IndexStream:
             generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
             self._epoch, self._order = epoch, torch.randperm(self.size, generator=generator)
         return self._order
+
+
+class BalancedStream(IndexStream):
+    """A stream with the same number of every class: one image of each in turn, each class shuffled by itself."""
+
+    def __init__(self, classes: Tensor, batch: int, seed: int, part: int = 0, parts: int = 1) -> None:
+        super().__init__(len(classes), batch, seed, part, parts)
+        classes = classes.cpu()
+        self._members = [(classes == one).nonzero().flatten() for one in torch.unique(classes)]
+        # Classes have seeds of their own, which other streams do not have: those are small.
+        seeds = [(((seed + 1) << 20) + number) % 2**43 for number in range(len(self._members))]
+        self._streams = [IndexStream(len(own), 1, one) for own, one in zip(self._members, seeds, strict=True)]
+
+    def __getitem__(self, number: int) -> Tensor:
+        start = number * self.batch + self.first
+        turns = (divmod(place, len(self._members)) for place in range(start, start + self.rows))
+        return torch.cat([self._members[one][self._streams[one][turn]] for turn, one in turns])

@@ -258,7 +258,8 @@ class Step:
         self.labeled: Feed | None = None
         if batch:
             views, seed = 1 + self.algorithm.labeled_strong, 2 * self.recipe.seed
-            self.labeled = feed(images, batch, views, seed, self.device, self.workers)
+            classes = images.labels if self.algorithm.balanced_labels else None
+            self.labeled = feed(images, batch, views, seed, self.device, self.workers, classes)
 
     def _drawn(self, drawn: Drawn, images: ImageSet) -> Drawn:
         """The drawn images; unreadable files are collected by name, for the next line of the log."""

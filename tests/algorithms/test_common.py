@@ -167,11 +167,11 @@ WRONG: dict[str, dict[str, Any]] = {
     "mean-teacher": {"ramp_up": 2},
     "mixmatch": {"views": 0, "temperature": -1.0, "alpha": -0.5},
     "moco": {"temperature": 0.0, "key_decay": 1.0},
-    "paws": {"sharpening": 0, "label_smoothing": 1, "entropy_weight": -1, "width": 0},
+    "paws": {"sharpening": 0, "label_smoothing": 1, "entropy_weight": -1, "width": 0, "support_views": 0},
     "remixmatch": {"views": 0},
     "simclr": {"temperature": -1.0},
     "softmatch": {"sharpness": -1.0},
-    "swav": {"prototypes": 1, "rounds": 0, "small_views": -1, "code_temperature": 0.0},
+    "swav": {"prototypes": 1, "rounds": 0, "small_views": -1, "code_temperature": 0.0, "queue": -1},
     "taught": {"sure": 1.5},
     "uda": {"annealing": "fast"},
 }

@@ -1,6 +1,7 @@
 """PAWS against its slow version, and what it does with classes of unequal numbers."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from debiaspl.algorithms import PAWS, Batch, Models
+from debiaspl.algorithms.crops import AREA, small_crops
+from debiaspl.data import LongTail, Task, load
+from debiaspl.data.stream import BalancedStream
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
+from debiaspl.training.step import Step
 from tests.algorithms.test_starts import IMAGES, Plain, batch_normed, made
 from tests.reference import paws as slow
 from tests.reference.paper import debiased, moved_prior, softmax
+from tests.training.tiny import EAGER, changed
 
 CLASSES = 3
 LABELS = (0, 0, 0, 1, 2, 0, 1)
@@ -131,3 +137,43 @@ def test_corrections_of_the_labeled_loss_reach_the_classifier():
         paws(correction=one).losses(models(), drawn) for one in (Correction(), LogitAdjustment((9, 2, 1)))
     )
     assert not torch.equal(plain["labeled"], adjusted["labeled"])
+
+
+def test_small_crops_learn_the_mean_of_both_targets_from_two_views_of_the_support():
+    algorithm, drawn = paws(small_views=1, support_views=2, entropy_weight=0.3), batch()
+    assert (algorithm.views.strong, algorithm.labeled_strong) == (3, 1)
+    generator = torch.Generator().manual_seed(4)
+    third, second = drawn.strong[0] + 0.2, drawn.labeled + 0.1
+    drawn = replace(drawn, strong=(*drawn.strong, third), labeled_strong=(second,), generator=generator)
+    found = algorithm.losses(models(), drawn)
+    crops = small_crops([third], AREA, torch.Generator().manual_seed(4))
+    embed, labels = models().student.embed, drawn.labels.tolist() * 2
+    rows = batch_normed(algorithm.projector, embed(torch.cat([drawn.labeled, second, *drawn.strong[:2]]))).tolist()
+    support, views = rows[: len(labels)], rows[len(labels) :]
+    views += batch_normed(algorithm.projector, embed(crops)).tolist()
+    one, two, three = (
+        [slow.prediction(view, support, labels, CLASSES, 0.1, 0.1) for view in views[start : start + IMAGES]]
+        for start in (0, IMAGES, 2 * IMAGES)
+    )
+    total = 0.0
+    for first, other, small in zip(one, two, three, strict=True):
+        targets = slow.sharpened(first, 0.25), slow.sharpened(other, 0.25)
+        mean = [(a + b) / 2 for a, b in zip(*targets, strict=True)]
+        total += slow.cross_entropy(targets[1], first) + slow.cross_entropy(targets[0], other)
+        total += slow.cross_entropy(mean, small)
+    assert found["unlabeled"].item() == pytest.approx(total / (3 * IMAGES), rel=1e-8)
+    assert found["entropy"].item() == pytest.approx(-0.3 * slow.entropy_of_mean([*one, *two, *three], 0.25), rel=1e-8)
+
+
+def test_a_balanced_support_has_as_many_of_every_class():
+    task = Task.of(load("digits"), LongTail(gamma=20, labeled_fraction=0.3), seed=0)
+    recipe = changed(EAGER, "algorithm=paws", "balanced_support=true", "support_views=2", "labeled_batch=20")
+    step = Step(recipe, task, torch.device("cpu"))
+    labels = [step.task.labeled.labels[step.labeled[number].positions] for number in range(30)]
+    assert all(torch.bincount(each, minlength=10).tolist() == [2] * 10 for each in labels)
+    seen = torch.cat([step.labeled[number].positions for number in range(30)])
+    rare = task.labeled.labels == task.labeled.labels.bincount(minlength=10).argmin()
+    uses = seen.bincount(minlength=len(task.labeled))[rare]
+    assert uses.max() - uses.min() <= 1  # none is drawn again before the others of its class
+    parts = [BalancedStream(task.labeled.labels, 20, 0, part, 2)[3].tolist() for part in range(2)]
+    assert [*parts[0], *parts[1]] == BalancedStream(task.labeled.labels, 20, 0)[3].tolist()

@@ -46,14 +46,14 @@ EXACT: dict[str, tuple[str, dict[str, Any]]] = {
     "adamatch, its own alignment": ("adamatch", {"threshold": 0.9, "align_to_predictions": True, "target_decay": 0.5}),
     "abc": ("abc", {"threshold": 0.4}),
     "acr": ("acr", {"threshold": 0.4, "momentum": 0.5, "strong_views": 2}),
-    "paws": ("paws", {"width": 5, "entropy_weight": 0.7}),
+    "paws": ("paws", {"width": 5, "entropy_weight": 0.7, "small_views": 2, "support_views": 2}),
     "distill": ("distill", {"temperature": 2.0, "labeled_weight": 0.5}),
     "ride": ("ride", {"threshold": 0.5}),
     "graph": ("graph", {"threshold": 0.5}),
     "taught": ("taught", {"threshold": 0.8}),
     "moco": ("moco", {"memory": 60, "key_decay": 0.5}),
     "simclr": ("simclr", {}),
-    "swav": ("swav", {"prototypes": 7, "small_views": 2}),
+    "swav": ("swav", {"prototypes": 7, "small_views": 2, "queue": 25, "queue_from": 0.6}),
 }
 MIXED = {"mixmatch": ("mixmatch", {}), "remixmatch": ("remixmatch", {}), "fixmatch": ("fixmatch", {})}
 

@@ -1,5 +1,6 @@
 """Self-supervised algorithms against slow twins, and what they have in common."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, MoCo, Models, SimCLR, SwAV
+from debiaspl.algorithms.crops import AREA, small_crops
 from debiaspl.algorithms.heads import AveragedHead, perceptron
 from debiaspl.debias import CORRECTIONS, Correction, Debiaser, LogitAdjustment
 from debiaspl.models import Network
@@ -40,7 +42,12 @@ def batch(views: int, seed: int = 0) -> Batch:
     generator = torch.Generator().manual_seed(seed)
     image = torch.randn(IMAGES, 3, SIDE, SIDE, generator=generator, dtype=torch.float64)
     noise = torch.randn(views, IMAGES, 3, SIDE, SIDE, generator=generator, dtype=torch.float64)
-    return Batch(image[:1], torch.zeros(1, dtype=torch.int64), strong=tuple(image + 0.5 * noise))
+    drawn = tuple(image + 0.5 * noise)
+    return Batch(image[:1], torch.zeros(1, dtype=torch.int64), strong=drawn, progress=torch.tensor(0.5))
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(7)
 
 
 def unit(rows: Tensor) -> list[list[float]]:
@@ -100,13 +107,13 @@ def test_simclr_is_that_of_plain_loops(temperature):
 @pytest.mark.parametrize("settings", [{}, {"small_views": 2}, {"temperature": 0.3, "code_temperature": 0.5}])
 def test_swav_is_that_of_plain_loops(settings):
     algorithm, student = made(SwAV, prototypes=7, width=4, **settings), Plain(0)
-    drawn = batch(2 + settings.get("small_views", 0))
+    drawn = replace(batch(2 + settings.get("small_views", 0)), generator=generator())
     groups = [drawn.strong[:2], drawn.strong[2:]]
     similarity = []
     for number, views in enumerate(groups):
         if not views:
             continue
-        images = F.avg_pool2d(torch.cat(views), 2) if number else torch.cat(views)
+        images = small_crops(views, AREA, generator()) if number else torch.cat(views)
         projected = F.normalize(batch_normed(algorithm.projector, student.embed(images)), dim=-1)
         cosines = projected @ F.normalize(algorithm.prototypes, dim=-1).T
         similarity += cosines.view(len(views), IMAGES, -1).tolist()
@@ -114,6 +121,46 @@ def test_swav_is_that_of_plain_loops(settings):
     expected = slow.swav(similarity, *temperatures, rounds=3)
     found = algorithm.losses(Models(student, student), drawn)["clusters"].item()
     assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_queue_is_used_when_it_is_full_and_late_enough():
+    settings = {"prototypes": 7, "width": 4}
+    algorithm, student = made(SwAV, queue=2 * IMAGES, queue_from=0.5, **settings), Plain(0)
+    alone, seen = made(SwAV, **settings), []
+    for step, progress in enumerate((0.1, 0.2, 0.3, 0.6, 0.7)):
+        drawn = replace(batch(2, step), progress=torch.tensor(progress))
+        projected = F.normalize(batch_normed(algorithm.projector, student.embed(torch.cat(drawn.strong))), dim=-1)
+        cosines = (projected @ F.normalize(algorithm.prototypes, dim=-1).T).view(2, IMAGES, -1).tolist()
+        queues = [[*seen[-2][view], *seen[-1][view]] if step > 2 else [] for view in (0, 1)]
+        expected = slow.swav(cosines, 0.1, 0.05, 3, tuple(queues))
+        found = algorithm.losses(Models(student, student), drawn)["clusters"].item()
+        assert found == pytest.approx(expected, rel=1e-6)  # the queue is float32 on other devices
+        assert (found == alone.losses(Models(student, student), drawn)["clusters"].item()) == (step < 3)
+        seen.append(cosines)
+
+
+def test_prototypes_are_frozen_at_first():
+    algorithm, student = made(SwAV, prototypes=7, frozen_until=0.1), Plain(0)
+    for progress, moves in ((0.05, False), (0.1, True)):
+        loss = algorithm.losses(Models(student, student), replace(batch(2), progress=torch.tensor(progress)))
+        (gradient,) = torch.autograd.grad(loss["clusters"], algorithm.prototypes)
+        assert bool(gradient.any()) == moves
+
+
+def test_small_crops_are_parts_of_a_view():
+    rows = torch.arange(64, dtype=torch.float64).expand(1, 1, 64, 64) / 64
+    place = torch.cat((rows, rows.mT), 1).expand(200, 2, 64, 64)
+    crops = small_crops([place], (0.1, 0.1), generator())
+    assert crops.shape == (200, 2, 32, 32)
+    spans = crops[:, 0, 0, -1] - crops[:, 0, 0, 0], crops[:, 1, -1, 0] - crops[:, 1, 0, 0]
+    shares = spans[0] * spans[1] * (32 / 31) ** 2
+    torch.testing.assert_close(shares, torch.full_like(shares, 0.1), atol=0.02, rtol=0)
+    assert (spans[0] / spans[1]).std() > 0.1
+    assert crops[:, :, 16, 16].std(0).min() > 0.1  # from everywhere
+    whole = small_crops([place[:1]], (1.0, 1.0), torch.Generator().manual_seed(1))
+    assert whole.min() < 0.2 < 0.8 < whole.max()
+    with pytest.raises(ValueError, match="small_area"):
+        SwAV(small_area=(0.5, 0.1))
 
 
 def test_codes_of_extreme_similarities_are_finite():

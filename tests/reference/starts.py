@@ -50,11 +50,18 @@ def sinkhorn(similarity: list[Vector], temperature: float, rounds: int) -> list[
     return [[value * images for value in row] for row in code]
 
 
-def swav(views: list[list[Vector]], temperature: float, code_temperature: float, rounds: int) -> float:
-    """Similarities of views to prototypes; the first two views have codes, which every other view predicts."""
+def swav(
+    views: list[list[Vector]],
+    temperature: float,
+    code_temperature: float,
+    rounds: int,
+    queues: tuple[list[Vector], list[Vector]] = ([], []),
+) -> float:
+    """Similarities of views to prototypes; the first two views have codes, which every other view predicts.
+    Similarities of earlier views, in the queue, are balanced with them."""
     terms = []
     for number in (0, 1):
-        codes = sinkhorn(views[number], code_temperature, rounds)
+        codes = sinkhorn(views[number] + queues[number], code_temperature, rounds)[: len(views[number])]
         for other, view in enumerate(views):
             if other != number:
                 for code, row in zip(codes, view, strict=True):

@@ -56,7 +56,7 @@ WITHOUT_PSEUDO_LABELS = "supervised", "mean-teacher"
 STARTS: dict[str, dict[str, Any]] = {
     "moco": {"memory": 48},
     "simclr": {},
-    "swav": {"prototypes": 16, "small_views": 1},
+    "swav": {"prototypes": 16, "small_views": 1, "queue": 48},
 }
 OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "fixmatch, separate": ("fixmatch", {**SURE, "joint": False}),

@@ -37,7 +37,15 @@ def recipe_of(name: str, *settings: str) -> Recipe:
     if algorithm.needs_experts or (correction == "none" and algorithm.makes_pseudo_labels):
         correction = "debiaser"
     # A memory that is full after two steps, and what is off by default; thresholds that keep labels are those of EAGER.
-    chosen = "memory=48", "relations=0.5", "key_decay=0.9", "small_views=1"
+    chosen = (
+        "memory=48",
+        "relations=0.5",
+        "key_decay=0.9",
+        "small_views=1",
+        "queue=40",
+        "queue_from=0.4",
+        "frozen_until=0",
+    )
     known = settings_of("algorithm", name)
     if "teacher_run" in known:
         chosen += f"teacher_run={teacher_run()}", "labeled_weight=0.5"
