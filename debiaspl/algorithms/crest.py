@@ -35,7 +35,7 @@ class CReST(FixMatch):
         self,
         class_counts: Sequence[int],
         correction: Correction | None = None,
-        generations: int = 3,
+        generations: int = 6,
         sampling_power: float = 1 / 3,
         adopt_corrected: bool = False,
         **others: Any,
@@ -69,6 +69,7 @@ class CReSTPlus(CReST):
 
     Args:
         class_counts: as in CReST.
+        sampling_power: as in CReST; 1/2 here and 1/3 there, as the authors chose.
         final_temperature: t in the last generation (t_min); with 1 the target does not change, with 0 it is uniform.
         **others: settings of CReST.
     """
@@ -81,10 +82,11 @@ class CReSTPlus(CReST):
         self,
         class_counts: Sequence[int],
         correction: Correction | None = None,
+        sampling_power: float = 1 / 2,
         final_temperature: float = 0.5,
         **others: Any,
     ) -> None:
-        super().__init__(class_counts, correction, **others)
+        super().__init__(class_counts, correction, sampling_power=sampling_power, **others)
         if not isinstance(self.correction, DistributionAlignment):
             raise ValueError(
                 f"CReST+ needs distribution alignment, but the correction is {type(self.correction).__name__}. "

@@ -96,7 +96,7 @@ RUNS |= {name: (algorithm, settings, "debiaser", {"momentum": 0.5}) for name, (a
 RUNS |= {
     f"{name}, alignment": (name, settings, "alignment", {"momentum": 0.9})
     for name, settings in {
-        "crest+": {"threshold": 0.1, "generations": 2},
+        "crest+": {"threshold": 0.1, "generations": 2, "sampling_power": 1 / 3},
         "adamatch": {**SURE, "align_to_predictions": True},
     }.items()
 }
