@@ -231,8 +231,19 @@ def _first(
 def export_command(
     run: EndedRun,
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Files to write: .onnx, or .pt2 of torch.export.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE...", help="Files to write: .onnx, or .pt2 of torch.export.", show_default="--hub alone"
+        ),
+    ] = None,
+    hub: Annotated[
+        Path | None,
+        option(
+            "Write a folder for the Hugging Face hub, with a model card; nothing is sent.",
+            "no folder",
+            metavar="FOLDER",
+        ),
+    ] = None,
     check: Annotated[
         Path | None, option("Also check the file on this folder of photos.", "noise alone", metavar="PHOTOS")
     ] = None,
@@ -241,6 +252,9 @@ def export_command(
 ) -> None:
     """Export a model with its preprocessing, and check that the file gives the same probabilities as PyTorch."""
     with plain_errors():
+        files = files or []
+        if not files and hub is None:
+            raise ValueError("expected a file to write: debiaspl export RUN model.onnx; or --hub FOLDER.")
         if unknown := [str(path) for path in files if path.suffix not in (".onnx", ".pt2")]:
             raise ValueError(f"the format of {' and '.join(unknown)} is not known. Expected names in .onnx or .pt2.")
         from debiaspl.deploy.check import TOLERANCE, some_photos
@@ -249,6 +263,13 @@ def export_command(
 
         check_inputs(run, check)
         _refuse_existing(overwrite, {f"FILE {number}": path for number, path in enumerate(files, 1)})
+        if hub is not None:
+            from debiaspl.deploy.hub import export_hub
+
+            export_hub(run, hub, overwrite)
+            say(f"{hub} holds the model, its preprocessing and its card, README.md: read that before you share it")
+        if not files:
+            return
         photos = [] if check is None else some_photos(check)
         model = load_model(run, network=network)
         for path in files:

@@ -14,6 +14,7 @@ from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.deploy.hub import downloaded, hub_name
 from debiaspl.encoders import EncoderNetwork, features_of
 from debiaspl.encoders.trained import find_weights, load_trained
 from debiaspl.models import Network, Seen, predict_set
@@ -126,7 +127,10 @@ def check_inputs(run: Path, photos: Path | None = None) -> None:
 def load_model(run: Path | str, device: torch.device | str = "cpu", network: OwnCode | None = None) -> SavedModel:
     """The model of a finished run, from ``model.safetensors`` alone: the folder may have been moved. For photos, it is
     the best supported one of those trained together (``chosen.json``). ``network`` is the code of a user's own, as it
-    was passed to ``train``."""
+    was passed to ``train``. A text such as ``user/name``, where there is no such folder, is a model on the Hugging Face
+    hub.
+    """
+    run = run if (name := hub_name(run)) is None else downloaded(name)
     own = None if network is None else allowed_network(network)
     try:
         network_of_run, facts = load_trained(chosen_folder(Path(run)), own)

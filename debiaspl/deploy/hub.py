@@ -1,0 +1,155 @@
+"""The model of a run as a folder for the Hugging Face hub, and from there."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from debiaspl._chance import wilson
+from debiaspl._extras import extra
+from debiaspl._printable import printable
+from debiaspl._version import __version__
+from debiaspl.data import DataError
+from debiaspl.data.tensor_file import read_tensor_file
+from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.encoders import NetworkFacts
+from debiaspl.encoders.reach import require_hub
+from debiaspl.encoders.trained import find_weights
+from debiaspl.files import refuse_existing, write_bytes, write_json, write_text
+from debiaspl.training import Run, RunError
+
+WEIGHTS, CONFIG, PREPROCESSING, CARD = "model.safetensors", "config.json", "preprocessor_config.json", "README.md"
+NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+"""Of a model on the hub."""
+NO_CHECK = "none"
+
+
+def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
+    """Write the weights, what describes them, the preprocessing and a model card into ``folder``. No code is executed,
+    and nothing is sent anywhere."""
+    try:
+        weights = find_weights(chosen_folder(run))
+        facts = NetworkFacts.of(read_tensor_file(weights, need_digest=False).texts.get("debiaspl", ""), str(weights))
+    except (DataError, OSError, ValueError) as error:
+        raise RunError(str(error)) from error
+    results = Run(weights.parent).results()
+    if results is None or not facts.classes:
+        raise RunError(f"{run} has no results or no classes, so it has no model to export.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be made: {error.strerror or error}. Choose another folder.") from error
+    for name in (WEIGHTS, CONFIG, PREPROCESSING, CARD):
+        refuse_existing(folder / name, overwrite)
+    write_text(folder / CARD, model_card(run.resolve().name, facts, results))
+    write_json(folder / PREPROCESSING, preprocessing(facts))
+    write_json(folder / CONFIG, config(facts))
+    write_bytes(folder / WEIGHTS, weights.read_bytes())  # last: with it the folder is a model
+
+
+def config(facts: NetworkFacts) -> dict[str, Any]:
+    return {
+        "library_name": "debiaspl",
+        "debiaspl_version": __version__,
+        "network": dict(facts.network),
+        "num_channels": facts.channels,
+        "image_size": list(facts.size),
+        "id2label": {str(number): name for number, name in enumerate(facts.classes)},
+    }
+
+
+def preprocessing(facts: NetworkFacts) -> dict[str, Any]:
+    """What ``load_model`` does before the network, in the words of transformers."""
+    height, width = facts.size
+    return {
+        "do_resize": True,
+        "size": {"shortest_edge": min(height, width)},
+        "do_center_crop": True,
+        "crop_size": {"height": height, "width": width},
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "do_normalize": True,
+        "image_mean": [0.5] * facts.channels,
+        "image_std": [0.5] * facts.channels,
+    }
+
+
+def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
+    """README.md of the model: what it tells apart, from how many labels, how sure that is, and its limits."""
+    labels = [int(count) for count in results.get("labels", [])]
+    rows = [f"| class | labels | recognised |\n|{' --- |' * 3}"]
+    for number, label in enumerate(facts.classes):
+        recall = _percent(results["recall"][number]) if _measured(results) else "not known"
+        rows.append(f"| {_cell(label)} | {labels[number] if number < len(labels) else '?'} | {recall} |")
+    return f"""---
+library_name: debiaspl
+pipeline_tag: image-classification
+tags: [image-classification, semi-supervised, debiaspl]
+---
+
+# {_cell(name)}
+
+An image classifier of {len(facts.classes)} classes, trained with debiaspl {__version__} from {sum(labels):,} labels and
+{int(results.get("unlabeled", 0)):,} images without a label.
+
+```python
+from debiaspl import load_model
+
+model = load_model("user/name")  # or the folder
+model.predict(["photo.jpg"])
+```
+
+## How sure it is
+
+{_sureness(results)}
+
+{chr(10).join(rows)}
+
+## Limits
+
+* It knows these classes only: an image of anything else gets one of them, often with a high probability.
+* It was measured on images like those it was trained with. Other cameras, places or seasons can be harder.
+* Its probabilities are not calibrated.
+"""
+
+
+def _measured(results: dict[str, Any]) -> bool:
+    return results.get("check", {}).get("kind") != NO_CHECK and bool(results.get("test"))
+
+
+def _sureness(results: dict[str, Any]) -> str:
+    if not _measured(results):
+        return "Its accuracy is not known: no label was left to measure it with."
+    right, count = round(results["accuracy"] * results["test"]), int(results["test"])
+    low, high = wilson(right, count)
+    how = _cell(str(results.get("evaluated", "")))
+    return (
+        f"{right:,} of {count:,} right: {_percent(right / count)} (95 % interval {_percent(low)} to {_percent(high)}); "
+        f"{how}."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _cell(text: str) -> str:
+    """Text of a file in Markdown: names are untrusted."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", printable(text))
+
+
+def downloaded(name: str) -> Path:
+    """The folder of a model on the hub, with its weights."""
+    hub = extra("huggingface_hub", "models of the hub need huggingface_hub: pip install 'debiaspl[encoders]'")
+    try:
+        require_hub(name)
+        return Path(hub.hf_hub_download(name, WEIGHTS)).parent
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # the hub's client has its own exceptions
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise RunError(f"{name} is no folder here, and it cannot be had from the hub: {reason}.") from error
+
+
+def hub_name(run: Path | str) -> str | None:
+    """The name on the hub that a text is, if it is no folder; a path is never one."""
+    return run if isinstance(run, str) and NAME.fullmatch(run) and not Path(run).exists() else None

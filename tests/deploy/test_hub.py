@@ -1,0 +1,99 @@
+"""A folder for the hub: it is a model, says what it knows, and comes back from there."""
+
+import json
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from debiaspl import load_model
+from debiaspl._chance import wilson
+from debiaspl.deploy.hub import export_hub
+from debiaspl.files import FileError
+from debiaspl.models import scale
+from debiaspl.training import RunError
+from tests.forked import command
+
+
+@pytest.fixture
+def folder(run, tmp_path):
+    export_hub(run, tmp_path / "hub")
+    return tmp_path / "hub"
+
+
+def test_the_folder_is_the_model_with_its_preprocessing(run, folder, photos):
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "preprocessor_config.json",
+    ]
+    ours, theirs = load_model(run), load_model(folder)
+    pictures = [photos / "china" / "0001.jpg", photos / "flower" / "0002.jpg"]
+    assert torch.equal(ours.probabilities(pictures), theirs.probabilities(pictures))
+    config = json.loads((folder / "config.json").read_text())
+    assert config["id2label"] == {"0": "china", "1": "flower"}
+    said = json.loads((folder / "preprocessor_config.json").read_text())
+    assert (said["crop_size"], said["rescale_factor"]) == ({"height": 24, "width": 24}, 1 / 255)
+    images = torch.randint(0, 256, (2, 3, 4, 4), dtype=torch.uint8)
+    mean, std = (torch.tensor(said[f"image_{name}"]).reshape(3, 1, 1) for name in ("mean", "std"))
+    assert torch.allclose((images * said["rescale_factor"] - mean) / std, scale(images), atol=1e-6)
+
+
+def test_the_card_has_the_numbers_of_the_run(run, folder):
+    results, card = json.loads((run / "results.json").read_text()), (folder / "README.md").read_text()
+    assert card.startswith("---\nlibrary_name: debiaspl\n")
+    right = round(results["accuracy"] * results["test"])
+    low, high = wilson(right, results["test"])
+    assert f"{right} of {results['test']} right" in card
+    assert f"{100 * low:.1f} % to {100 * high:.1f} %" in card
+    for name, labels, recall in zip(("china", "flower"), results["labels"], results["recall"], strict=True):
+        assert f"| {name} | {labels} | {100 * recall:.1f} % |" in card
+
+
+def test_what_was_not_measured_is_not_known(run, tmp_path):
+    other = shutil.copytree(run, tmp_path / "run")
+    results = json.loads((other / "results.json").read_text()) | {"check": {"kind": "none"}}
+    (other / "results.json").write_text(json.dumps(results))
+    export_hub(other, tmp_path / "hub")
+    assert "| china | 4 | not known |" in (tmp_path / "hub" / "README.md").read_text()
+
+
+def test_nothing_is_overwritten_and_no_run_is_an_error(run, folder, tmp_path):
+    with pytest.raises(FileError, match="overwrite"):
+        export_hub(run, folder)
+    export_hub(run, folder, overwrite=True)
+    with pytest.raises(RunError):
+        export_hub(tmp_path / "nothing", tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_name_is_looked_up_on_the_hub_where_no_folder_has_it(folder, monkeypatch, tmp_path):
+    asked = []
+
+    def download(name, file):
+        asked.append((name, file))
+        if name != "user/name":
+            raise OSError("404\nmore")
+        return str(folder / file)
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download))
+    monkeypatch.setattr("debiaspl.deploy.hub.require_hub", lambda name: None)
+    monkeypatch.chdir(tmp_path)
+    assert load_model("user/name").classes == ("china", "flower")
+    with pytest.raises(RunError, match="404"):
+        load_model("user/other")
+    assert load_model("./hub").classes == load_model("hub").classes
+    with pytest.raises(RunError, match="does not exist"):
+        load_model(tmp_path / "user" / "name")
+    assert asked == [("user/name", "model.safetensors"), ("user/other", "model.safetensors")]
+
+
+@pytest.mark.slow
+def test_the_command(run, tmp_path):
+    assert command("export", str(run), "--hub", str(tmp_path / "hub")).returncode == 0
+    assert load_model(tmp_path / "hub").classes
+    refused = command("export", str(run))
+    assert "--hub" in refused.stderr
