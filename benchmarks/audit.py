@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._processes import cores_in_words
+from debiaspl._processes import usable_cores
 
 ROOT = Path(__file__).parent.parent
 LIMITS = {"seconds": 20, "peak_mib": 2048, "page_mb": 3}
@@ -120,7 +120,7 @@ def main() -> None:
     origin = {
         "command": " ".join(["python benchmarks/audit.py", *sys.argv[1:]]),
         "commit": commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {cores_in_words()}",
+        "machine": f"{platform.system()} {platform.machine()}, {usable_cores()} cores",
         "load_before": round(load, 1),
         "python": platform.python_version(),
         "torch": version("torch"),

@@ -33,7 +33,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 from debiaspl import DebiasedClassifier
-from debiaspl._processes import cores_in_words
+from debiaspl._processes import usable_cores
 from debiaspl.data import FewLabels
 
 ROOT = Path(__file__).parent.parent
@@ -168,7 +168,7 @@ def main() -> None:
         "features": time_features(),
         "command": " ".join(["python benchmarks/estimator.py", *sys.argv[1:]]),
         "commit": commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {cores_in_words()}",
+        "machine": f"{platform.system()} {platform.machine()}, {usable_cores()} cores",
         "threads": os.environ.get("OMP_NUM_THREADS", "all"),
         "load_before": round(load, 1),
         "versions": {name: version(name) for name in ("torch", "scikit-learn", "numpy")}

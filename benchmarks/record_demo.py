@@ -1,6 +1,6 @@
 """Run the demo and keep what it measured: python benchmarks/record_demo.py NAME [options of debiaspl demo]
 
-Writes results/NAME: results.json, the table, the figure, and where they come from. What varies from processor to
+Writes results/NAME: results.json, the table, and where they come from. What varies from processor to
 processor, by the numbers alone:
 
     ATEN_CPU_CAPABILITY=default python benchmarks/record_demo.py demo-range/default --seeds 10
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import torch
 
-from debiaspl._processes import cores_in_words
+from debiaspl._processes import usable_cores
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,14 +29,13 @@ def main() -> None:
         here = [sys.executable, "-m", *command, "--out", str(out)]
         print(subprocess.run(here, check=True, text=True, stdout=subprocess.PIPE).stdout)
         target.mkdir(parents=True, exist_ok=True)
-        kept = ("results.json",) if "/" in sys.argv[1] else ("results.json", "table.md", "comparison.png")
-        for name in kept:
+        for name in ("results.json",) if "/" in sys.argv[1] else ("results.json", "table.md"):
             shutil.copy(out / name, target / name)
     (target / "origin.json").write_text(json.dumps(origin(" ".join(command)), indent=2) + "\n")
 
 
 def machine() -> str:
-    return f"{platform.system()} {platform.machine()}, {cores_in_words()}, no GPU used"
+    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, no GPU used"
 
 
 def origin(command: str) -> dict[str, object]:

@@ -10,13 +10,14 @@ the commands in it are parsed. With --set the runs are not the recorded ones, an
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.results import FINEST, RESULTS, recorded_recipe, rows, start_recipe
-from debiaspl.report.intervals import next_interval
+from debiaspl.report.intervals import mean_interval
 from debiaspl.training import Recipe, train
 from debiaspl.training.settings import parse_settings
 
@@ -41,6 +42,15 @@ def planned(values: Mapping[str, Any], folds: Sequence[int], out: Path) -> Itera
 def recorded_accuracy(values: Mapping[str, Any]) -> dict[int, float]:
     """By fold, in %."""
     return {int(fold.get("fold", place)): 100 * fold["accuracy"] for place, fold in enumerate(values["folds"])}
+
+
+def next_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
+    """The 95 % interval of one further run (a prediction interval); None for fewer than two values."""
+    found = mean_interval(values, finest)
+    if found is None:
+        return None
+    middle, half = sum(found) / 2, (found[1] - found[0]) / 2 * math.sqrt(len(values) + 1)
+    return middle - half, middle + half
 
 
 def compared(recorded: Mapping[int, float], now: Mapping[int, float]) -> list[str]:

@@ -23,11 +23,6 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def cores_in_words() -> str:
-    count = usable_cores()
-    return f"{count} core{'' if count == 1 else 's'}"
-
-
 def leave_current_folder() -> None:
     """Stop this process and its children from importing from the current folder, unless this package itself is in it,
     as in a checkout."""

@@ -5,7 +5,6 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 from tools.marks import ROOT
 
 COMMANDS = {
-    "docs/demo.png": "cp results/demo/comparison.png docs/demo.png",
+    "docs/demo.png": "python -m tools.figures docs/demo.png",
     "docs/label.png": "python -m tools.figures docs/label.png",
     "docs/report.png": "python -m tools.figures docs/report.png",
     "docs/results.svg": "python -m benchmarks.results_page",
@@ -22,7 +21,6 @@ COMMANDS = {
     "docs/lab/debiasing-lt100.png": "python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct "
     "--out docs/lab/debiasing-lt100.png",
 }
-"""``debiaspl demo`` draws comparison.png; results/demo is what it wrote."""
 
 
 def draw_report(page: Path, out: Path) -> None:
@@ -67,7 +65,9 @@ def draw(figure: str) -> None:
         draw_report(ROOT / "runs" / "demo" / "report.html", ROOT / figure)
         return
     if figure == "docs/demo.png":
-        shutil.copy(ROOT / "results" / "demo" / "comparison.png", ROOT / figure)
+        from tools.demo_figure import draw_demo
+
+        draw_demo(ROOT / "results" / "demo" / "results.json", ROOT / figure)
         return
     subprocess.run([sys.executable, *shlex.split(COMMANDS[figure])[1:]], cwd=ROOT, check=True)
 

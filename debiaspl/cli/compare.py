@@ -58,7 +58,7 @@ def demo_command(
         almost_none = ALMOST_NONE if "almost none" in shown else ""
         say(DEMO_CAPTION.format(almost_none=almost_none, notes=" ".join(comparison.notes())))
         say(f"{comparison.finding('debiaspl')} {VARIES}")
-        say(f"Runs, table, figure and results.json are in {out}")
+        say(f"Runs, table and results.json are in {out}")
         say(f"The report is {out / 'report.html'}")
 
 

@@ -5,8 +5,6 @@ Without a network the hub's own client tries six times, and takes half a minute 
 
 import os
 import socket
-import threading
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import getproxies
@@ -31,31 +29,12 @@ def require_hub(name_or_folder: str) -> None:
     except ValueError:
         return  # not a valid hub name: the hub's client reports that
     place = urlsplit(constants.ENDPOINT)
-    if place.hostname is not None:
-        patience = max(PATIENCE, float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or 0))
-        _connect(place.hostname, place.port or (80 if place.scheme == "http" else 443), patience)
-
-
-def _connect(host: str, port: int, patience: float) -> None:
-    """Try to connect twice, a second apart, in case the network is just starting."""
-    reason = f"no answer within {patience:g} s"
-    answered = threading.Event()
-
-    def ask() -> None:
-        nonlocal reason
-        for wait in (0, 1):
-            time.sleep(wait)
-            try:
-                socket.create_connection((host, port), timeout=patience).close()
-            except OSError as error:
-                reason = error.strerror or str(error)
-            else:
-                answered.set()
-                return
-
-    # In a thread that is not joined: looking up a name may take longer than any timeout.
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(patience)
-    if not answered.is_set():
-        raise ConnectionError(f"{host} cannot be reached ({reason}), and the model is not cached on this machine")
+    patience = max(PATIENCE, float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or 0))
+    try:
+        port = place.port or (80 if place.scheme == "http" else 443)
+        socket.create_connection((place.hostname or "", port), timeout=patience).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConnectionError(
+            f"{place.hostname} cannot be reached ({reason}), and the model is not cached on this machine"
+        ) from error

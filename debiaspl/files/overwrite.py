@@ -23,7 +23,7 @@ _LAST = ("config.json", NOTE)
 """Removed last: a folder that is removed in part is still known for what it is."""
 _RUN = (
     r"config\.json|log\.jsonl|model\.safetensors|predictions\.csv|results\.json|report\.html|chosen\.json"
-    r"|table\.md|comparison\.png|zeroshot\.csv|repeat\.json|OLD\.txt|\.compare|\.demo|\.zeroshot|\.lock|events\.out\.tfevents\..+"
+    r"|table\.md|zeroshot\.csv|repeat\.json|OLD\.txt|\.compare|\.demo|\.zeroshot|\.lock|events\.out\.tfevents\..+"
 )
 _FOLDERS = {
     r"checkpoint": r"step-\d+\.safetensors",

@@ -12,7 +12,7 @@ from typing import Any
 from debiaspl.files import write_json, write_text
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.recipes.folder import experiment_folder, timed
-from debiaspl.report import Comparison, draw_comparison, require_matplotlib
+from debiaspl.report.comparison import Comparison
 from debiaspl.report.runs import write_report
 from debiaspl.training import Choice, Job, Recipe, train_all
 
@@ -52,12 +52,11 @@ def demo(
     watch: Callable[[int, int], None] = lambda done, total: None,
     go_on: str = "demo(..., resume=True)",
 ) -> Comparison:
-    """Train the three methods and compare them; ``out`` then holds the runs, the table, a figure, ``report.html``
-    and ``results.json``.
+    """Train the three methods and compare them; ``out`` then holds the runs, the table, ``report.html`` and
+    ``results.json``.
 
     ``watch`` is called with the steps done and the total.
     """
-    require_matplotlib()
     base = recipe("digits-lt20-10pct") if long_tail else BALANCED
     with experiment_folder(out, "demo", resume, overwrite):
         jobs = jobs_of(base, seeds, out)
@@ -67,7 +66,6 @@ def demo(
         comparison = Comparison(
             seeds, {method: [next(results) for _ in runs] for method, runs in jobs.items()}, "fixmatch"
         )
-        draw_comparison(comparison, out / "comparison.png")
         summary = {"recipe": base.to_json(), **comparison.to_json(), "timing": timing}
         write_text(out / "table.md", comparison.to_markdown())
         write_report([job.out for job in flat], out / "report.html", RECIPES)

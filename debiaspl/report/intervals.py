@@ -1,8 +1,4 @@
-"""Student's t intervals, 95 %: of a mean, and of the number that one more run would give.
-
-Both assume independent, normally distributed runs, which a few folds can neither confirm nor refute. scipy
-is imported where it is used: not every command needs it.
-"""
+"""Tests of a few runs: Student's t interval of a mean, and the exact sign-flip test of paired differences."""
 
 import math
 import statistics
@@ -15,35 +11,22 @@ MIN_PAIRS = 6
 
 
 def mean_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
-    """The 95 % interval of the mean; None for fewer than two values, which have no spread.
-
-    ``finest`` is the resolution of the values: equal values do not show a smaller spread.
-    """
-    return _interval(values, finest, 1 / max(len(values), 1))
-
-
-def next_interval(values: Sequence[float], finest: float = 0.0) -> tuple[float, float] | None:
-    """The 95 % interval of one further run (a prediction interval); None for fewer than two values."""
-    return _interval(values, finest, 1 + 1 / max(len(values), 1))
-
-
-def _interval(values: Sequence[float], finest: float, variance: float) -> tuple[float, float] | None:
-    """The mean, plus and minus t s sqrt(variance)."""
+    """The 95 % interval of the mean, for independent, normally distributed values, which a few runs can neither confirm
+    nor refute; None for fewer than two values. ``finest`` is their resolution: equal values show no smaller spread."""
     if len(values) < 2:
         return None
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # not every command needs it
 
     middle, spread = statistics.fmean(values), max(statistics.stdev(values), finest)
-    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * spread * math.sqrt(variance)
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * spread / math.sqrt(len(values))
     return middle - half, middle + half
 
 
 def sign_flip(differences: Sequence[float]) -> float:
     """The p value of the exact sign-flip permutation test, two-sided: the share of all signs of the paired differences
     whose sum is at least as far from 0 as theirs."""
-    ways: Mapping[float, int] = {
-        0.0: 1
-    }  # of each sum; equal ones are counted, not listed: accuracies are multiples of one image
+    # Of each sum; equal ones are counted, not listed: accuracies are multiples of one image.
+    ways: Mapping[float, int] = {0.0: 1}
     for value in differences:
         more: Counter[float] = Counter()
         for total, count in ways.items():

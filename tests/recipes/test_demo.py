@@ -10,7 +10,7 @@ import pytest
 from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes import recipe as recipe_of
 from debiaspl.recipes.demo import BALANCED, demo, jobs_of
-from debiaspl.report import Comparison
+from debiaspl.report.comparison import Comparison
 from debiaspl.training.settings import parse_settings
 from tests.report.stored import comparison_of
 
@@ -23,7 +23,6 @@ def test_a_demo_resumes_to_the_same_results(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_module, "BALANCED", parse_settings(BALANCED, SMALL))
     whole = demo(tmp_path, seeds=range(1), workers=1)
     first = (tmp_path / "results.json").read_text()
-    assert (tmp_path / "comparison.png").stat().st_size > 5000
     # As if stopped after the last step of one run, before its results.
     (tmp_path / "results.json").unlink()
     (tmp_path / "debiaspl-seed0" / "results.json").unlink()

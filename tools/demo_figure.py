@@ -1,33 +1,24 @@
-"""Figures, drawn with matplotlib."""
+"""The figure of README: what ``debiaspl demo`` has measured, drawn with matplotlib from its results.json."""
 
-from importlib.util import find_spec
+import json
 from pathlib import Path
 from typing import Any
 
-from debiaspl.files import write_whole
-from debiaspl.report.comparison import Comparison
+from matplotlib.figure import Figure
 
 # Okabe and Ito: told apart in every common kind of colour blindness, and in print.
 COLOURS = ("#999999", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00")
 
 
-def require_matplotlib() -> None:
-    """Raise where matplotlib is missing; call it before hours of training."""
-    if find_spec("matplotlib") is None:
-        raise ImportError("figures are drawn with matplotlib: pip install 'debiaspl[report]'")
-
-
-def draw_comparison(comparison: Comparison, path: Path) -> None:
+def draw_demo(results: Path, path: Path) -> None:
     """Left: the share of each class among the pseudo-labels, largest first. Right: accuracy, a dot per seed."""
-    from matplotlib.figure import Figure
-
-    methods = comparison.to_json()["methods"]
+    methods = json.loads(results.read_text())["methods"]
     colours = dict(zip(methods, COLOURS, strict=False))
     figure = Figure(figsize=(9, 3.4), layout="constrained", dpi=120)
     shares, accuracy = figure.subplots(1, 2, width_ratios=(3, 2))
     _draw_shares(shares, methods, colours)
     _draw_accuracy(accuracy, methods, colours)
-    write_whole(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+    figure.savefig(path)
 
 
 def _draw_shares(axes: Any, methods: dict[str, Any], colours: dict[str, str]) -> None:
