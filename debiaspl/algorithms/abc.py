@@ -36,8 +36,6 @@ class ABC(FixMatch):
     unless it would remove the class shares of the labels a second time.
 
     Args:
-        num_classes: number of classes (C).
-        num_features: width of the features.
         class_counts: number of labels per class (N_k); a class without a label counts like the smallest.
         correction: applied to FixMatch's predictions before they become labels; none by default.
         auxiliary_weight: weight of the auxiliary classifier's losses.

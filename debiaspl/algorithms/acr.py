@@ -37,18 +37,12 @@ class ACR(Algorithm):
     shares of the labels, such as logit adjustment, raises an error.
 
     Args:
-        num_classes: number of classes (C).
-        num_features: width of the features.
-        class_counts: number of labels per class.
         correction: applied to the predictions of f before they become labels; none by default.
-        threshold: labels less confident than this are not used.
-        unlabeled_weight: weight of the unlabeled losses.
         tau: largest adjustment of the labels for f.
         balanced_tau: adjustment of the labels, and of the labeled loss, for f~.
         momentum: momentum of the estimated distribution.
         begin: share of the training after which it is estimated; before that tau_t is tau.
         strong_views: strong views of each image, 1 or more; losses are the mean over them.
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     shares: Tensor

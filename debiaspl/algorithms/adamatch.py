@@ -33,7 +33,6 @@ class AdaMatch(Algorithm):
     threshold and one target, from all their labeled images.
 
     Args:
-        correction: applied to the predictions before they become labels; none by default.
         threshold: labels are used from this share of the confidence on labeled images on (tau).
         unlabeled_weight: final weight of the unlabeled loss.
         ramp_up: share of the training in which that weight grows from 0; 0 is full weight from the first step.

@@ -64,7 +64,16 @@ class Algorithm(nn.Module, ABC):
     lasts across steps is in buffers, and whatever is trained beside the student is a parameter. Values to be logged are
     passed to ``report``. The constructor declares what it needs to know about the run: ``num_classes``,
     ``num_features`` (of ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels per class), ``classes``,
-    ``channels``, ``unlabeled_ids`` and ``hints`` (another model's labels of the unlabeled images, or None)."""
+    ``channels``, ``unlabeled_ids`` and ``hints`` (another model's labels of the unlabeled images, or None).
+
+    Settings of the same meaning in many algorithms, which say more only where they differ:
+
+    Args:
+        correction: applied to the predictions before they become labels; none by default.
+        threshold: labels less confident than this are not used.
+        unlabeled_weight: weight of the unlabeled loss.
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
+    """
 
     views = Views()
     labeled_strong = 0

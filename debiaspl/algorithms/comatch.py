@@ -29,7 +29,6 @@ class CoMatch(Algorithm):
     ``target=uniform``. Memory and graphs include the images of all ranks.
 
     Args:
-        correction: applied to the predictions before they become labels; none by default.
         threshold: labels less confident than this are not learned (tau).
         unlabeled_weight: weight of the pseudo-label loss (lambda_cls).
         contrast_weight: weight of the graph loss (lambda_ctr).

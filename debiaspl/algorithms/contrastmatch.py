@@ -20,8 +20,6 @@ class ContrastMatch(Algorithm):
     treats images of one class as different, which hurts once their labels are known.
 
     Args:
-        correction: as in FixMatch.
-        num_features: width of the network's features.
         contrast_weight: initial weight of the contrastive loss; 0, with labels_from=0: FixMatch with joint=false.
         contrast_until: share of the training after which there is no contrastive loss.
         labels_from: share of the training after which pseudo-labels are learned. Until then the correction learns but
@@ -34,8 +32,6 @@ class ContrastMatch(Algorithm):
         relation_temperature: temperature of the teacher's similarities.
         key_decay: decay of the averaged projector for weak views; 0 uses the projector of the strong views. It is
             updated with each part of an accumulated batch.
-        threshold: labels less confident than this are not used (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
     """
 
     views = Views(weak=1, strong=1)

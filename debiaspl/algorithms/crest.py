@@ -68,7 +68,6 @@ class CReSTPlus(CReST):
     and ``t_g = (1 - g / G) + (g / G) t_min``.
 
     Args:
-        class_counts: as in CReST.
         sampling_power: as in CReST; 1/2 here and 1/3 there, as the authors chose.
         final_temperature: t in the last generation (t_min); with 1 the target does not change, with 0 it is uniform.
         **others: settings of CReST.

@@ -30,8 +30,6 @@ class Distill(Algorithm):
     both before the temperature. The teacher is part of the run's state: its folder is read only when the run starts.
 
     Args:
-        classes: class names of the task.
-        channels: channels of the task's images.
         correction: applied to the teacher's predictions before they become labels; none by default.
         teacher_run: folder of the finished run that is the teacher.
         temperature: temperature of teacher and student (tau); above 1, less likely classes have more weight.

@@ -21,9 +21,6 @@ class FixMatch(Algorithm):
     loss of the strong view uses ``z + lambda log p-hat``.
 
     Args:
-        correction: applied to the predictions before they become labels; none by default.
-        threshold: labels less confident than this are not used (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
         views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each.
         view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: one label
             set from each weak view and one from the mean of their logits, each with its own mask, each used for both
@@ -31,7 +28,6 @@ class FixMatch(Algorithm):
             ``paired``, as in the paper's text: each strong view learns the labels of one weak view; the loss is the
             mean of the two, and the correction learns from both weak views.
         cld_weight: weight of the CLD loss, which also uses images below the threshold; the paper: 0.1 to 0.3.
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
         strong_share: share of the strong views that is used: those with the most confident labels. Views below the
             threshold have no loss, so a share above the kept part saves passes and changes only the batch norm
             statistics; a share below it drops the least confident kept labels. Each rank chooses among its own images.

@@ -19,13 +19,9 @@ class FlexMatch(Algorithm):
     rank stores the labels of all ranks' images.
 
     Args:
-        num_classes: number of classes (C).
         num_unlabeled: number of unlabeled images (N); the latest label of each is stored.
-        correction: applied to the predictions before they become labels; none by default.
         threshold: threshold of the best learned class, and of the labels that are counted (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda).
         warm_up: thresholds rise from 0 as images are labeled for the first time.
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)

@@ -24,12 +24,8 @@ class FreeMatch(Algorithm):
     kept strong view are left out, because the formula would divide by 0. p-bar and h-bar are over all ranks.
 
     Args:
-        num_classes: number of classes (C).
-        correction: applied to the predictions before they become labels; none by default.
         decay: decay of the moving averages (lambda).
-        unlabeled_weight: weight of the unlabeled loss (w_u).
         fairness_weight: weight of the fairness loss (w_f); 0.001 in the authors' configurations of CIFAR-10.
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)

@@ -21,9 +21,6 @@ class GraphLabels(Algorithm):
     Args:
         hints: label of each unlabeled image, with the graph's confidence.
         correction: its margin is added to the loss; none by default.
-        threshold: labels less confident than this are not used.
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)

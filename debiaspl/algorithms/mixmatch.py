@@ -24,7 +24,6 @@ class MixMatch(Algorithm):
     from the mean of the logits, and its margin is added to the logits of the mixed images in the squared error.
 
     Args:
-        correction: applied to the predictions before they become labels; none by default.
         views: weak views of each unlabeled image (K).
         temperature: temperature of the guessed labels, p ** (1 / T); 1 leaves them as they are (T).
         alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing (alpha).

@@ -31,8 +31,6 @@ class PAWS(Algorithm):
     * Multi-crop: small crops of further views learn the mean of both targets.
 
     Args:
-        num_classes: number of classes.
-        num_features: width of the network's features.
         correction: applied to the predictions before they become targets; none by default.
         temperature: temperature of the cosines (t, the paper's tau).
         sharpening: temperature of the targets, p ** (1 / T); 1 leaves them as they are (T).

@@ -12,9 +12,7 @@ class PseudoLabel(Algorithm):
     """The same weak view is used for the label and for the loss.
 
     Args:
-        correction: applied to the predictions before they become labels; none by default.
         threshold: predictions less confident than this are not used (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
     """
 
     views = Views(weak=1)

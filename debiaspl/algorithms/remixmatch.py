@@ -24,7 +24,6 @@ class ReMixMatch(Algorithm):
 
     Args:
         num_features: width of the network's features, the input of the rotation head.
-        correction: applied to the predictions before they become labels; none by default.
         views: strong views of each unlabeled image (K); the paper: 8.
         temperature: temperature of the labels, p ** (1 / T); 1 leaves them as they are (T).
         alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing (alpha).

@@ -22,13 +22,10 @@ class SoftMatch(Algorithm):
     it changes only the weights, and labels come from the raw predictions.
 
     Args:
-        num_classes: number of classes (C).
-        correction: applied to the predictions before they become labels; none by default.
         decay: decay of the moving averages mu and sigma^2 (m).
         sharpness: factor by which the Gaussian is narrower; 1 is the printed formula, 2 the released code, and with
             0 every label has weight 1.
         unlabeled_weight: weight of the unlabeled loss, and so the largest weight of a label (lambda_max).
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
         corrected_labels: take labels from the corrected predictions, for debiasing; with false the correction
             changes only the weights.
     """

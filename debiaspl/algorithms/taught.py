@@ -17,11 +17,8 @@ class TaughtFixMatch(Algorithm):
 
     Args:
         hints: label and confidence of the other model for each unlabeled image.
-        correction: applied to the predictions before they become labels; none by default.
         sure: minimum confidence of a hint; the authors' scripts use 0.4.
         threshold: labels of the student less confident than this are not used (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda_u).
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)

@@ -19,14 +19,10 @@ class UDA(Algorithm):
     Images are used if the weak view is confident before sharpening. With a temperature near 0 this is FixMatch.
 
     Args:
-        correction: applied to the predictions before they become labels; none by default.
-        threshold: labels less confident than this are not used (beta).
         temperature: temperature of the labels, p ** (1 / T); 1 leaves them as they are (tau).
-        unlabeled_weight: weight of the unlabeled loss (lambda).
         annealing: training signal annealing. Labeled images whose class has a probability above eta are left out, so
             that few labels are not memorised; eta grows from 1 / classes to 1, in a straight line (``linear``), early
             (``log``, for labels that are hard to memorise) or late (``exp``). ``off``: all labeled images are used.
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views(weak=1, strong=1)
