@@ -16,7 +16,7 @@ from torch import distributed
 
 from debiaspl._torchrun import rank
 from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.meeting import Missing, Stores, connected, kept_alone
+from debiaspl.training.meeting import Missing, connected
 
 Value = TypeVar("Value")
 
@@ -31,26 +31,10 @@ class Group:
 
     number, count = 0, 1
 
-    def __init__(self, kept: Any | None = None) -> None:
-        self._kept = kept
-
     @property
     def first(self) -> bool:
         """Whether this process writes the run's folder."""
         return self.number == 0
-
-    def begun_before(self) -> bool:
-        """Whether this run had started when torchrun restarted its processes: then they resume it."""
-        # Having been started before is not enough: a folder that was refused must be refused again. And a machine whose
-        # own processes were still running counts no restart, although all are started again.
-        if self._kept is not None:
-            return bool(self._kept.check(["begun"]))
-        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-
-    def note_begun(self) -> None:
-        """Record that the run has started, for the processes after a restart."""
-        if self._kept is not None:
-            self._kept.set("begun", "")
 
     def agreed_stop(self, step: int, asked: int) -> int:
         """The signal with which any rank was asked to stop, known to all after the same step; 0: none."""
@@ -85,10 +69,10 @@ ALONE = Group()
 class Ranks(Group):
     """Several processes. Tensors use the default group; messages between hosts use a gloo group."""
 
-    def __init__(self, stores: Stores, seconds: float) -> None:
+    def __init__(self, store: Any, seconds: float) -> None:
+        """``store`` keeps texts by name for all ranks."""
         self.number, self.count = distributed.get_rank(), distributed.get_world_size()
-        super().__init__(stores.kept)
-        self._store, self._seconds = stores.own, seconds
+        self._store, self._seconds = store, seconds
         gloo = distributed.get_backend() == "gloo"
         limit = timedelta(seconds=seconds)
         self._hosts = None if gloo else distributed.new_group(backend="gloo", timeout=limit)
@@ -150,16 +134,16 @@ class Ranks(Group):
 def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     """The group in which this process was started; ``seconds`` is how long its ranks wait for one another."""
     if rank() is None:
-        yield Group(kept_alone(seconds))
+        yield ALONE
         return
     if device.type == "cuda":
         _take_gpu()
         # NCCL's watchdog cannot see the messages of a recorded step; the hosts watch instead.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
-    stores = connected("nccl" if device.type == "cuda" else "gloo", seconds)
+    store = connected("nccl" if device.type == "cuda" else "gloo", seconds)
     leave, group, callers = True, None, sys.exception()
     try:
-        group = Ranks(stores, seconds)
+        group = Ranks(store, seconds)
         yield group
     except BaseException as error:
         # NCCL would first wait for messages that the others never send, and the error would never be shown; unless all

@@ -116,8 +116,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
     with joined(where, options.timeout) as group, group.watched():
         run = Run(Path(out))
         if group.first:
-            run = Run.at(run.folder, recipe, options.resume or group.begun_before())
-            group.note_begun()
+            run = Run.at(run.folder, recipe, options.resume)
         ended = group.from_first(run.results() if group.first else None)
         if ended is not None:
             return ended

@@ -1,13 +1,12 @@
 """How the ranks of a group find each other, also after a restart, and which one is missing when there is no answer."""
 
-import os
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import distributed
 
@@ -19,20 +18,12 @@ GRACE = 10.0
 """Seconds for the ranks to report that they wait too, after one got no answer in time."""
 SOON = 2.0
 """The same if they were asked to stop."""
-GO_ON = "The newest checkpoint is kept: torchrun with --max-restarts resumes by itself, otherwise use --resume."
+GO_ON = "The newest checkpoint is kept: use --resume; with --max-restarts too, torchrun resumes by itself."
 
 
-class Stores(NamedTuple):
-    """Key-value stores shared by the ranks."""
-
-    own: Any
-    """Only for this start of the processes."""
-    kept: Any | None
-    """The same one after a restart; None if torchrun keeps none."""
-
-
-def connected(backend: str, seconds: float) -> Stores:
-    """Join the default process group of ``torch.distributed``, from torchrun's environment variables."""
+def connected(backend: str, seconds: float) -> Any:
+    """Join the default process group of ``torch.distributed``, from torchrun's environment variables. Returns the
+    key-value store that its ranks share, for this start of the processes only."""
     # Imported before there is a group: otherwise its functions would take the current group as their default, and keep
     # it alive forever.
     import torch.distributed.nn.functional  # noqa: F401
@@ -47,9 +38,8 @@ def connected(backend: str, seconds: float) -> Stores:
     limit, patience = timedelta(seconds=seconds), max(seconds, STARTING)
     try:
         whole, rank, count = next(rendezvous("env://", timeout=timedelta(seconds=patience)))
-        kept = PrefixStore("debiaspl", whole)
-        own = PrefixStore(f"debiaspl/{meet(kept, rank, count, patience)}", whole)
-        distributed.init_process_group(backend, store=own, rank=rank, world_size=count, timeout=limit)
+        store = PrefixStore(f"debiaspl/{meet(PrefixStore('debiaspl', whole), rank, count, patience)}", whole)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=limit)
     except RunError:
         raise
     except RuntimeError as error:
@@ -59,17 +49,7 @@ def connected(backend: str, seconds: float) -> Stores:
             "reach: --local-addr for torchrun, and the name of that network interface in GLOO_SOCKET_IFNAME and "
             "NCCL_SOCKET_IFNAME. docs/cluster.md has the commands."
         ) from error
-    return Stores(own, kept if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else None)
-
-
-def kept_alone(seconds: float) -> Any | None:
-    """``Stores.kept`` for a process that torchrun has started as the only one."""
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        return None
-    from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # not there in builds without distributed
-    from torch.distributed.rendezvous import rendezvous
-
-    return PrefixStore("debiaspl", next(rendezvous("env://", timeout=timedelta(seconds=seconds)))[0])
+    return store
 
 
 def meet(store: Any, rank: int, count: int, seconds: float) -> str:

@@ -12,16 +12,15 @@ import time
 
 import pytest
 import torch
-from torch import distributed
 
 from debiaspl.data import load
 from debiaspl.deploy import load_model
-from debiaspl.training import RunError, train
+from debiaspl.training import train
 from debiaspl.training.evaluate import BATCH, evaluate
 from debiaspl.training.run import Run
 from tests import forked
 from tests.processes import started
-from tests.training.tiny import TINY, changed, outcome
+from tests.training.tiny import outcome
 from tests.training.torchrun import ENVIRONMENT, command, counting, logged, ranks_of, wait_for
 
 pytestmark = pytest.mark.slow
@@ -40,7 +39,7 @@ def test_ranks_predict_together_what_one_process_predicts(undisturbed):
 
 def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_path, undisturbed):
     folder, chance = tmp_path / "run", random.Random(7)
-    with started(command(folder, 2, restarts=2), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
+    with started(command(folder, 2, "--resume", restarts=2), env=ENVIRONMENT, stderr=subprocess.PIPE) as process:
         for earliest in (30, 80):
             step = earliest + chance.randrange(20)
             wait_for(lambda step=step: logged(folder) >= step, process, f"step {step}")
@@ -50,21 +49,6 @@ def test_ranks_that_are_killed_are_started_again_and_end_with_the_same_bits(tmp_
         _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert outcome(folder) == outcome(undisturbed)
-
-
-def test_a_folder_that_is_refused_is_refused_after_a_restart_too(tmp_path, monkeypatch):
-    """One process, which has no group to ask: the one that once took the folder for its own. Here it is this process,
-    with the store and the variables that torchrun gives it; other tests here have torchrun itself."""
-    short = changed(TINY, "steps=2")
-    train(short, tmp_path / "run")
-    store = distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    given = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
-    for name, value in {**given, "TORCHELASTIC_USE_AGENT_STORE": "True"}.items():
-        monkeypatch.setenv(name, value)
-    for restart in ("0", "1"):
-        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", restart)
-        with pytest.raises(RunError, match="already contains a run"):
-            train(short, tmp_path / "run")
 
 
 def test_a_rank_that_hangs_is_named_and_ends_the_run(tmp_path):

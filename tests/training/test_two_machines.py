@@ -110,7 +110,7 @@ def kill_second(both: Job) -> None:
 @pytest.mark.slow(seconds=50)
 def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_one_host(tmp_path, hosts, undisturbed):
     run = tmp_path / "machine-0" / "run"
-    with job(hosts, tmp_path, "--timeout", "8", restarts=1) as cut:
+    with job(hosts, tmp_path, "--timeout", "8", "--resume", restarts=1) as cut:
         wait_for(lambda: logged(run) >= 30, cut.nodes[0], "step 30")
         kill_second(cut)
         wait_for(lambda: logged(run) >= 60, cut.nodes[0], "step 60")
