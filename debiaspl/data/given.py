@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -22,7 +21,6 @@ from debiaspl.data.table_form import Columns
 class GivenLabels:
     """Uses every given label, except those of one fold, which measure the run."""
 
-    takes_further: ClassVar[bool] = False
     table: str = ""
     """The table of labels (file_name,label); by default labels.csv in the folder, or class folders."""
     folds: int = 0
@@ -83,8 +81,6 @@ class GivenLabels:
 class NoLabels:
     """Ignores all labels: uses every image of a folder, at any depth, or the training images of a known set."""
 
-    takes_further: ClassVar[bool] = True
-
     def read(
         self,
         data: str,
@@ -95,9 +91,7 @@ class NoLabels:
     ) -> ImageSet:
         """The images at this size; with ``stream`` they stay in their files."""
         if not is_folder_of_images(data):
-            whole = open_data(data, image_size, stream, root)
-            further = whole.unlabeled
-            return without_classes(whole.train if further is None else whole.train.joined(further))
+            return without_classes(open_data(data, image_size, stream, root).train)
         return _read(list_images(Path(data).expanduser()), image_size, stream, progress)
 
     def split(self, labels: Tensor, seed: int) -> Split:

@@ -77,8 +77,7 @@ def _sized(whole: TrainTest, image_size: int) -> TrainTest:
 
     if not image_size:
         return whole
-    further = None if whole.unlabeled is None else sized(whole.unlabeled)
-    return replace(whole, train=sized(whole.train), test=sized(whole.test), unlabeled=further)
+    return TrainTest(sized(whole.train), sized(whole.test))
 
 
 def list_place(place: Path) -> Listing:

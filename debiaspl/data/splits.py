@@ -6,7 +6,7 @@ between versions, and with them every fold of every table.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,12 +29,6 @@ class Split(NamedTuple):
 class Splitter(Protocol):
     """Decides which images of a labeled set keep their label, and which images are unlabeled ones."""
 
-    @property
-    def takes_further(self) -> bool:
-        """Whether images that the authors publish without labels are added to the unlabeled ones. False if the protocol
-        fixes the number of unlabeled images per class."""
-        ...
-
     def split(self, labels: Tensor, seed: int) -> Split: ...
 
 
@@ -45,7 +39,6 @@ class FewLabels:
     By default, as in the literature, labeled images are also unlabeled ones (FixMatch and its successors).
     """
 
-    takes_further: ClassVar[bool] = True
     per_class: int = 4
     """Labels per class."""
     labeled_also_unlabeled: bool = True
@@ -69,7 +62,6 @@ class LabelShare:
     The rule of the authors' code for ImageNet, whose classes have 732 to 1,300 images.
     """
 
-    takes_further: ClassVar[bool] = True
     share: float = 0.01
     """Labeled share of each class, rounded, but at least one image."""
     labeled_also_unlabeled: bool = False
@@ -89,7 +81,6 @@ class LongTail:
     protocol, labeled images are also unlabeled ones; in DebiasPL they are not.
     """
 
-    takes_further: ClassVar[bool] = False
     gamma: float = 100.0
     """Size of the largest class over that of the smallest."""
     labeled_fraction: float = 0.1
@@ -107,7 +98,6 @@ class Mismatch:
     """Labels from a long tail, and unlabeled images that are balanced (the same number of every class, as many as the
     class with the fewest images left has) or from the same tail."""
 
-    takes_further: ClassVar[bool] = False
     gamma: float = 200.0
     """For the labels: size of the largest class over that of the smallest."""
     labeled_fraction: float = 0.1
@@ -134,7 +124,6 @@ class TwoTails:
     labeled images: DASO, ABC and SimPro leave them out; ACR, CCL, CDMAD, CoSSL and DARP's FixMatch add them.
     """
 
-    takes_further: ClassVar[bool] = False
     labeled_max: int = 500
     """Number of labels of the largest class (N1)."""
     unlabeled_max: int = 4000

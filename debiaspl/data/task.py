@@ -75,8 +75,6 @@ class Task:
             split, positions = hold_out_labels(train.labels, split, validation, seed)
             held_out = train.select(positions)
         unlabeled = train.select(split.unlabeled).without_labels()
-        if whole.unlabeled is not None and protocol.takes_further:
-            unlabeled = unlabeled.joined(whole.unlabeled)
         if not len(split.labeled):
             return cls.of_unlabeled(unlabeled)
         return cls(train.select(split.labeled), unlabeled, whole.test, held_out)

@@ -1,21 +1,16 @@
 """Image sets, splits and streams."""
 
-from dataclasses import replace
-from inspect import signature
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debiaspl.data import (
-    PROTOCOLS,
     FewLabels,
     ImageSet,
     IndexStream,
     LongTail,
     Task,
-    TrainTest,
     load,
 )
 from debiaspl.data.splits import held_out
@@ -141,28 +136,6 @@ def test_streams_of_other_seeds_and_epochs_differ():
     stream, other = IndexStream(50, 50, seed=0), IndexStream(50, 50, seed=1)
     assert not torch.equal(stream[0], other[0])
     assert not torch.equal(stream[0], stream[1])
-
-
-@pytest.mark.parametrize("name", [name for name in PROTOCOLS if name != "given"])
-def test_images_published_without_labels_are_unlabeled_images_unless_the_protocol_says_how_many_there_are(name):
-    whole, build = load("digits"), PROTOCOLS[name]
-    small = {"labeled_max": 4, "unlabeled_max": 20, "gamma": 2.0}
-    further = replace(
-        whole.test.without_labels(),
-        truth=torch.full_like(whole.test.labels, -1),
-        ids=tuple(f"unlabeled/{number}" for number in range(len(whole.test))),
-    )
-    protocol = build(**{key: value for key, value in small.items() if key in signature(build).parameters})
-    plain = Task.of(whole, protocol, seed=0)
-    found = Task.of(TrainTest(whole.train, whole.test, further), protocol, seed=0)
-    joins = name in ("few-labels", "label-share", "no-labels")
-    assert protocol.takes_further == joins
-    assert found.unlabeled.ids == plain.unlabeled.ids + (further.ids if joins else ())
-    assert (found.unlabeled.labels == -1).all()
-    assert found.labeled.ids == plain.labeled.ids
-    if joins:
-        assert torch.equal(found.unlabeled.images[-1], further.images[-1])
-        assert found.unlabeled.truth[-1] == -1
 
 
 def test_images_without_labels_need_no_classes_and_a_task_of_them_has_none():

@@ -1,5 +1,6 @@
 """Findings about runs name the run that they are about."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from debiaspl.report.runs import RunRecord
 from debiaspl.report.runs.methods import Method
 from tests.report.test_fairness import RESULTS
 
-RECIPE = RECIPES["digits-10"].to_json()
+RECIPE = RECIPES["digits-10"]
 
 
 def method(title, off, without=0.0, reference="even shares"):
@@ -48,7 +49,7 @@ def methods(*accuracies: list[float]) -> list[Method]:
         Method(
             f"m{place}",
             [
-                RunRecord(Path("run"), RECIPE | {"seed": seed}, [], RESULTS | {"accuracy": one, "test": 1000}, None)
+                RunRecord(Path("run"), replace(RECIPE, seed=seed), [], RESULTS | {"accuracy": one, "test": 1000}, None)
                 for seed, one in enumerate(values)
             ],
         )

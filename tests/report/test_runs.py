@@ -14,8 +14,8 @@ from debiaspl.recipes import RECIPES
 from debiaspl.recipes import recipe as make_recipe
 from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, write_report
 from debiaspl.report.runs.curves import curves, stages, stripes, windows
-from debiaspl.report.runs.methods import command_of, method_name, methods_of
-from debiaspl.training import Choice, Recipe, RunError
+from debiaspl.report.runs.methods import command_of, methods_of
+from debiaspl.training import Choice, RunError
 from debiaspl.training.settings import parse_settings
 
 
@@ -113,17 +113,6 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
     assert titles == ["debiaspl, strength 0.25", "debiaspl, strength 0.75"]
 
 
-def test_names_of_methods():
-    recipe = RECIPES["digits-10"].to_json()
-    assert method_name(recipe) == "debiaspl"
-    assert method_name(recipe | {"correction": {"name": "debiaser", "settings": {"strength": 0}}}) == "fixmatch"
-    assert method_name(recipe | {"correction": {"name": "none", "settings": {}}}) == "fixmatch"
-    supervised = {"algorithm": {"name": "supervised", "settings": {}}, "correction": {"name": "none", "settings": {}}}
-    assert method_name(recipe | supervised) == "supervised"
-    assert method_name(recipe | {"of another version": 1}) == "fixmatch+debiaser"
-    assert method_name(recipe | {"algorithm": {"name": "pseudolabel", "settings": {}}}) == "pseudolabel+debiaser"
-
-
 def test_the_page_holds_the_numbers_of_the_results(runs):
     values = runs_values([read_run(folder) for folder in runs_in(runs)], RECIPES)
     assert [method["title"] for method in values["methods"]] == ["supervised", "fixmatch", "debiaspl"]
@@ -161,10 +150,9 @@ def test_the_command_of_a_run_gives_its_recipe(runs):
         method = words.pop(5) if "--method" in words else None
         assert [word for word in words[:5] if word != "--method"][:4] == ["debiaspl", "train", "--recipe", "digits-10"]
         again = parse_settings(make_recipe("digits-10", method=method), [word for word in words if "=" in word])
-        assert replace(again, name="", about="") == replace(Recipe.from_json(recipe), name="", about="")
-    assert command_of(RECIPES["digits-10"].to_json(), RECIPES) == "debiaspl train --recipe digits-10"
-    assert command_of(RECIPES["digits-10"].to_json() | {"name": "mine"}, RECIPES) is None
-    assert command_of(RECIPES["digits-10"].to_json() | {"of a later version": 1}, RECIPES) is None
+        assert replace(again, name="", about="") == replace(recipe, name="", about="")
+    assert command_of(RECIPES["digits-10"], RECIPES) == "debiaspl train --recipe digits-10"
+    assert command_of(replace(RECIPES["digits-10"], name="mine"), RECIPES) is None
 
 
 def test_a_run_that_has_not_ended_is_shown_as_far_as_it_is(tmp_path):
@@ -205,7 +193,7 @@ def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(RunError, match=r"it has no config\.json"):
         read_run(tmp_path)
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(RunError, match=r"config\.json is damaged or of another version of debiaspl: it has no recipe"):
+    with pytest.raises(RunError, match=r"config\.json is damaged or of another version of debiaspl"):
         read_run(tmp_path)
     three = begun(tmp_path / "three", [line(1, [1, 1, 1])])
     two = begun(tmp_path / "two", [line(1, [1, 1])])

@@ -13,8 +13,6 @@ class TrainTest:
 
     train: ImageSet
     test: ImageSet
-    unlabeled: ImageSet | None = None
-    """Additional unlabeled images, if the authors publish some: labels and truth are -1."""
 
 
 @dataclass(frozen=True)

@@ -53,14 +53,14 @@ def _features(methods: list[Method]) -> list[Finding]:
     for method in methods:
         for run in method.runs:
             for record in run.log:
-                for said in (record[kind] for kind in ("warning", "note") if kind in record):
+                if said := record.get("warning"):
                     found.setdefault((method.title, said["kind"]), []).append((run, said))
     runs = {method.title: len(method.runs) for method in methods}
     findings = []
     for (title, _), several in found.items():
         run, said = several[0]
         more = f" This holds for {len(several)} of {runs[title]} runs." if runs[title] > 1 else ""
-        whose = f"{title}, seed {run.recipe['seed']}: " if sum(runs.values()) > 1 else ""
+        whose = f"{title}, seed {run.recipe.seed}: " if sum(runs.values()) > 1 else ""
         findings.append(Finding(f"{whose}{said['fact']}{more}", said["todo"], "health"))
     return findings
 

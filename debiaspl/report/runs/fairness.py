@@ -3,25 +3,20 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
+from debiaspl.data.open import is_known
 from debiaspl.report.runs.methods import APART, Method, flat, what_was_tested
-from debiaspl.training.parts import PARTS, find, is_importable, settings_of
+from debiaspl.training.parts import PARTS
 
 COMPARED = ("algorithm", "correction", "teacher")
 """What is compared, and who labels, which is a matter of the method."""
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
 """Of no use to a method that learns from labels alone."""
-WORDS = {
-    "labeled_batch": "labeled images a step",
-    "unlabeled_batch": "unlabeled images a step",
-    "protocol": "which images are labeled",
-    "validation": "share of the labels held out",
-    "strong": "strong views",
-    "accumulate": "pieces a batch is computed in",
-}
+LONGEST = 200
 MANY = 3
 """So many methods with one value are called "all others"."""
 
@@ -31,7 +26,7 @@ class Difference:
     """A setting that is not the same for all methods."""
 
     what: str
-    """The name of the setting; empty where the value is clear without it."""
+    """The name of the setting, as ``--set`` knows it; empty where the value is clear without it."""
     values: Sequence[tuple[str, Sequence[str]]]
     """Each value, and the methods that have it."""
 
@@ -39,7 +34,8 @@ class Difference:
         """Each value with the methods that have it; many methods are called "all others"."""
         most = max((titles for _, titles in self.values), key=len)
         merge = len(self.values) > 1 and len(most) >= MANY
-        return [(value, "all others" if merge and who is most else "; ".join(who)) for value, who in self.values]
+        who = ("all others" if merge and titles is most else "; ".join(titles) for _, titles in self.values)
+        return [(shorten(value, LONGEST), names) for (value, _), names in zip(self.values, who, strict=True)]
 
     def __str__(self) -> str:
         told = " against ".join(f"{value} ({who})" for value, who in self.told())
@@ -53,70 +49,44 @@ def differences(methods: Sequence[Method]) -> list[Difference]:
     parts = set()
     for name in dict.fromkeys(name for _, values in conditions for name in values):
         part = name.partition(".")[0]
-        by_value: dict[str, tuple[str, list[str]]] = {}
+        by_value: dict[str, list[str]] = {}
         for method, values in conditions:
             if name in values and not (method.supervised and part in UNLABELED):
-                value, shown = values[name]
-                if value not in by_value and shown in (other for other, _ in by_value.values()):
-                    shown += ", spread differently over the classes"  # labels are shown as their sum
-                by_value.setdefault(value, (shown, []))[1].append(method.title)
+                by_value.setdefault(values[name], []).append(method.title)
         # Parts of different names have different settings: the names say it all.
         if len(by_value) > 1 and part not in parts:
             parts |= {name} & set(PARTS)
-            differing.append(Difference(_word(name), list(by_value.values())))
+            differing.append(Difference(name, list(by_value.items())))
     return [*differing, *_seeds(methods)]
 
 
 def place_of(data: str) -> str:
-    """The same for the same folder, however its path is written."""
-    return os.path.abspath(os.path.expanduser(data))
+    """A known set by its name; a folder the same way, however its path is written."""
+    return data if is_known(data) else os.path.abspath(os.path.expanduser(data))
 
 
-def _conditions(method: Method) -> dict[str, tuple[str, str]]:
-    """Settings besides the method that affect the result, and what was measured on: to compare, and to show."""
+def _conditions(method: Method) -> dict[str, str]:
+    """Settings besides the method that affect the result, and what was measured on."""
     recipe = method.runs[0].recipe
-    compared = (*COMPARED, "average_decay") if _averages(str(recipe["algorithm"]["name"])) else COMPARED
-    plain = {name: _with_defaults(name, value) for name, value in recipe.items() if name not in (*APART, *compared)}
-    shown = {name: _shown(value) for name, value in flat(plain).items()}
-    data = str(recipe["data"])
-    return (
-        {name: (value, value) for name, value in shown.items()} | {"data": (place_of(data), data)} | _measured(method)
-    )
+    shown = {
+        name: _shown(value)
+        for name, value in flat(recipe, defaults=True).items()
+        if name.partition(".")[0] not in (*APART, *COMPARED)
+    }
+    return shown | {"data": place_of(recipe.data)} | _measured(method)
 
 
-def _averages(algorithm: str) -> bool:
-    """Whether the decay of the average is a setting of the algorithm itself. A user's file is not executed for it."""
-    try:
-        return is_importable("algorithm", algorithm) and getattr(find("algorithm", algorithm), "needs_average", False)
-    except ValueError:  # an algorithm of another version
-        return False
-
-
-def _with_defaults(name: str, value: Any) -> Any:
-    """The value; of a part, with the defaults of its settings."""
-    if not isinstance(value, Mapping):
-        return value
-    try:
-        defaults = settings_of(name, str(value["name"]))
-    except ValueError:  # a part of another version
-        defaults = {}
-    return {"name": value["name"], "settings": defaults | dict(value["settings"])}
-
-
-def _measured(method: Method) -> dict[str, tuple[str, str]]:
+def _measured(method: Method) -> dict[str, str]:
     """The data of the runs, and the images that they were measured on."""
     results = method.ended()
-    values: dict[str, list[Any]] = {
-        "unlabeled images": [one["unlabeled"] for one in results if "unlabeled" in one],
-        "measured on": [f"{one['test']:,} {what_was_tested(one)}" for one in results],
-        "evaluated": [str(one["evaluated"]) for one in results if "evaluated" in one],
+    values: dict[str, Iterable[Any]] = {
+        "unlabeled images": (one["unlabeled"] for one in results if "unlabeled" in one),
+        "measured on": (f"{one['test']:,} {what_was_tested(one)}" for one in results),
+        "evaluated": (str(one["evaluated"]) for one in results if "evaluated" in one),
+        "labels of each class": (one["labels"] for one in results if "labels" in one),
     }
-    shown = {name: " or ".join(map(_shown, sorted(set(several)))) for name, several in values.items() if several}
-    measured = {name: (value, value) for name, value in shown.items()}
-    labels = sorted({tuple(one["labels"]) for one in results if "labels" in one})
-    if labels:  # how many there are of each class matters as much as how many there are
-        measured["labels"] = json.dumps(labels), " or ".join(map(_shown, sorted({sum(counts) for counts in labels})))
-    return measured
+    shown = {name: " or ".join(sorted(set(map(_shown, several)))) for name, several in values.items()}
+    return {name: text for name, text in shown.items() if text}
 
 
 def _seeds(methods: Sequence[Method]) -> list[Difference]:
@@ -124,7 +94,7 @@ def _seeds(methods: Sequence[Method]) -> list[Difference]:
     by_seeds: dict[str, list[str]] = {}
     repeated: dict[str, list[str]] = {}
     for method in methods:
-        seeds = Counter(sorted(run.recipe["seed"] for run in method.runs if run.results is not None))
+        seeds = Counter(sorted(run.recipe.seed for run in method.runs if run.results is not None))
         if seeds:
             by_seeds.setdefault(", ".join(map(str, seeds)), []).append(method.title)
         for seed, count in seeds.items():
@@ -140,8 +110,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, int | float):
         return f"{value:,}" if isinstance(value, int) else f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _word(name: str) -> str:
-    part, _, setting = name.partition(".")
-    return (f"{WORDS.get(part, part)}, {setting}" if setting else WORDS.get(name, name)).replace("_", " ")

@@ -13,8 +13,9 @@ from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import STARTS
 from debiaspl.report.over_seeds import paired_test, summary
 from debiaspl.report.runs.record import RunRecord
-from debiaspl.training import Recipe
+from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import method_of
+from debiaspl.training.recipe import with_defaults
 from debiaspl.training.settings import as_text, parse_settings
 
 # What does not change what is computed, or changes it only as another seed would.
@@ -33,12 +34,12 @@ class Method:
 
     @property
     def supervised(self) -> bool:
-        return bool(self.runs[0].recipe["algorithm"]["name"] == "supervised")
+        return bool(self.runs[0].recipe.algorithm.name == "supervised")
 
     @property
     def is_start(self) -> bool:
         """Whether only features were learned, which a nearest-class-mean classifier measures."""
-        return self.runs[0].recipe["algorithm"]["name"] in STARTS
+        return self.runs[0].recipe.algorithm.name in STARTS
 
     def ended(self) -> list[Mapping[str, Any]]:
         """Results of the runs that have ended and were measured; those without labels were not."""
@@ -81,7 +82,7 @@ class Method:
         return EVEN if EVEN in found else next(iter(found), None)
 
     def _by_seed(self) -> dict[int, float]:
-        runs = [(run.recipe["seed"], run.results or {}) for run in self.runs]
+        runs = [(run.recipe.seed, run.results or {}) for run in self.runs]
         return {seed: float(results["accuracy"]) for seed, results in runs if "accuracy" in results}
 
 
@@ -97,11 +98,11 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
     """Runs grouped by recipe: supervised baselines first, then those without a correction, then the rest."""
     groups: dict[str, list[RunRecord]] = {}
     for run in runs:
-        computed = {name: value for name, value in run.recipe.items() if name not in APART}
+        computed = {name: value for name, value in run.recipe.to_json().items() if name not in APART}
         groups.setdefault(json.dumps(computed, sort_keys=True), []).append(run)
-    members = [sorted(group, key=lambda run: int(run.recipe["seed"])) for group in groups.values()]
+    members = [sorted(group, key=lambda run: run.recipe.seed) for group in groups.values()]
     members.sort(key=lambda group: _rank(group[0].recipe))
-    names = [method_name(group[0].recipe) for group in members]
+    names = [method_of(group[0].recipe) for group in members]
     titles = [
         names[place] if names.count(names[place]) == 1 else _told_apart(names[place], group, members)
         for place, group in enumerate(members)
@@ -109,37 +110,30 @@ def methods_of(runs: Sequence[RunRecord]) -> list[Method]:
     return [Method(title, group) for title, group in zip(titles, members, strict=True)]
 
 
-def method_name(recipe: Mapping[str, Any]) -> str:
-    """As ``--method`` knows it: ``debiaspl``, ``fixmatch``, ``remixmatch+debiaser``."""
-    try:
-        return method_of(Recipe.from_json(recipe))
-    except (AttributeError, LookupError, TypeError, ValueError):  # a recipe of another version
-        return f"{recipe['algorithm']['name']}+{recipe['correction']['name']}"
-
-
-def flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by the names that ``--set`` knows; those of a part after the part."""
+def flat(recipe: Recipe, defaults: bool = False) -> dict[str, Any]:
+    """Settings by the names that ``--set`` knows; those of a part after the part, with its ``defaults`` too or not."""
     settings: dict[str, Any] = {}
-    for name, value in recipe.items():
-        if isinstance(value, Mapping):
-            settings[name] = value["name"]
-            settings |= {f"{name}.{key}": setting for key, setting in value["settings"].items()}
+    for name, value in vars(recipe).items():
+        if isinstance(value, Choice):
+            settings[name] = value.name
+            own = with_defaults(name, value) if defaults else value.settings
+            settings |= {f"{name}.{key}": setting for key, setting in own.items()}
         else:
             settings[name] = value
     return settings
 
 
-def _rank(recipe: Mapping[str, Any]) -> int:
+def _rank(recipe: Recipe) -> int:
     """Labels alone, then without a correction, then the rest."""
-    correction = recipe["correction"]
-    if recipe["algorithm"]["name"] == "supervised":
+    correction = recipe.correction
+    if recipe.algorithm.name == "supervised":
         return 0
-    return 1 if correction["name"] == "none" or correction["settings"].get("strength") == 0 else 2
+    return 1 if correction.name == "none" or correction.settings.get("strength") == 0 else 2
 
 
 def _told_apart(name: str, group: list[RunRecord], members: list[list[RunRecord]]) -> str:
     """The name with the settings in which methods of this name differ; of many settings, with the run's folder."""
-    rivals = [flat(other[0].recipe) for other in members if method_name(other[0].recipe) == name]
+    rivals = [flat(other[0].recipe) for other in members if method_of(other[0].recipe) == name]
     own = flat(group[0].recipe)
     everything = dict.fromkeys(key for rival in rivals for key in rival if key not in APART)
     differing = [key for key in everything if len({json.dumps(rival.get(key)) for rival in rivals}) > 1]
@@ -168,11 +162,10 @@ class Known(Protocol):
         ...
 
 
-def command_of(values: Mapping[str, Any], known: Known) -> str | None:
+def command_of(wanted: Recipe, known: Known) -> str | None:
     """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe. A run of the demo
     is called after its recipe, with the method and seed behind it."""
     try:
-        wanted = Recipe.from_json(values)
         found = known.origin(wanted)
         if found is None:
             return None

@@ -70,7 +70,7 @@ def runs_values(runs: Sequence[RunRecord], known: Known) -> dict[str, Any]:
     ended = [method for method in methods if method.ended()]
     return {
         "kind": "runs",
-        "about": runs[0].recipe["about"],
+        "about": runs[0].recipe.about,
         "classes": [short_name(name) for name in names],
         "findings": [vars(finding) for finding in run_findings(methods, names)],
         "unfair": [{"what": one.what, "values": one.told()} for one in differences(methods)],
@@ -116,7 +116,7 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
 
 def _data(run: RunRecord) -> tuple[Any, ...]:
     results = run.results or {}
-    return place_of(str(run.recipe["data"])), sum(results.get("labels", [])), results.get("test")
+    return place_of(run.recipe.data), sum(results.get("labels", [])), results.get("test")
 
 
 def _mean_recall(recalls: Sequence[Sequence[float | None]]) -> list[float | None]:
@@ -131,7 +131,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, A
     return {
         "name": run.name,
         "method": method,
-        "seed": run.recipe["seed"],
+        "seed": run.recipe.seed,
         "ended": run.results is not None,
         "step": run.step,
         "steps": run.steps,
@@ -140,7 +140,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, A
         "interval": accuracy_interval(results),
         "labels": sum(results["labels"]) if "labels" in results else None,
         "tested": what_was_tested(results),
-        "data": run.recipe["data"],
+        "data": run.recipe.data,
         "seconds": run.log[-1]["seconds"] if run.log else None,
         "command": command_of(run.recipe, known),
         "curves": curves(run.log),

@@ -17,8 +17,9 @@ from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.files import unguarded
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
-from debiaspl.report.runs.methods import flat, method_name
+from debiaspl.report.runs.methods import flat
 from debiaspl.report.runs.record import RunRecord, read_run
+from debiaspl.training.method import method_of
 
 SUPERVISED = "supervised"
 """The folder of the model that a run was compared with, if it is a run of its own."""
@@ -101,7 +102,7 @@ def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
     if candidates and len(candidates) == len(told or ()):
         return candidates
     runs, chosen = compared_runs(run), chosen_folder(run.folder)
-    names = [*(one.name for one in runs[:-1]), method_name(run.recipe)]
+    names = [*(one.name for one in runs[:-1]), method_of(run.recipe)]
     pairs = [
         (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
     ]
@@ -196,7 +197,7 @@ def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
 
 
 def _commands(run: RunRecord) -> dict[str, str]:
-    photos, folder, settings = str(run.recipe["data"]), str(run.folder), flat(run.recipe)
+    photos, folder, settings = run.recipe.data, str(run.folder), flat(run.recipe)
     # Further labels go where the others are.
     table = settings.get("protocol.table")
     more = ["--out", str(table)] if table else []

@@ -1,6 +1,6 @@
 """A run as its folder tells it, whether it has ended or not. Nothing is written.
 
-Its files are checked for what a report needs. They may hold more: other versions write other things too.
+Its files are checked for what a report needs.
 """
 
 import json
@@ -14,8 +14,7 @@ from typing import Any
 from debiaspl._confusion import Cells
 from debiaspl.files import parse_json
 from debiaspl.predictions.read import classes_of_run
-from debiaspl.training import Run, RunError
-from debiaspl.training.parts import PARTS
+from debiaspl.training import Recipe, Run, RunError
 
 NUMBERS = ("worst_recall", "pseudo_distance", "pseudo_almost_none", "pseudo_accuracy")
 LOGGED = ("kept", "distance", "pseudo_distance", "accuracy", "pseudo_known", "pseudo_right")
@@ -26,10 +25,10 @@ VECTORS = ("pseudo_labels", "prior", "marginal")
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """``config.json``, ``log.jsonl`` and ``results.json`` as plain values: runs of other versions can be read too."""
+    """``config.json``, ``log.jsonl`` and ``results.json``."""
 
     folder: Path
-    recipe: Mapping[str, Any]
+    recipe: Recipe
     log: list[dict[str, Any]]
     results: Mapping[str, Any] | None
     """None while the run has not ended."""
@@ -47,7 +46,7 @@ class RunRecord:
 
     @property
     def steps(self) -> int:
-        return int(self.recipe["steps"])
+        return self.recipe.steps
 
     def num_classes(self) -> int | None:
         """The number of classes; None for a run whose log does not contain it."""
@@ -66,9 +65,9 @@ def read_run(folder: Path) -> RunRecord:
             f"{folder} is not a run of debiaspl: it has no config.json. Expected a folder that debiaspl train wrote."
         )
     run = Run(folder)
+    recipe = run.recipe()
     with _plain_errors(run.config_path):
-        config = parse_json(run.config_path.read_text())
-        _check_config(config)
+        _refuse_not_finite(recipe.to_json(), "its recipe")
     with _plain_errors(run.log_path):
         log = run.log()
         _check_log(log)
@@ -78,7 +77,7 @@ def read_run(folder: Path) -> RunRecord:
         results = parse_json(run.results_path.read_text()) if ended else None
         if ended:
             _check_results(results)
-    return RunRecord(folder, config["recipe"], log, results, classes_of_run(folder))
+    return RunRecord(folder, recipe, log, results, classes_of_run(folder))
 
 
 @contextmanager
@@ -106,25 +105,6 @@ def runs_in(folder: Path) -> list[Path]:
     return found
 
 
-def _check_config(config: Any) -> None:
-    """Refuse a config without a recipe."""
-    recipe = config.get("recipe") if isinstance(config, dict) else None
-    if not isinstance(recipe, dict):
-        raise ValueError("it has no recipe")
-    for name in ("steps", "seed"):
-        value = recipe.get(name)
-        _expect(_is_whole(value) and _is_number(value), f"{name!r} of its recipe is {value!r}, expected a whole number")
-    for name in ("about", "name", "data"):
-        _expect(isinstance(recipe.get(name), str), f"{name!r} of its recipe is {recipe.get(name)!r}, expected text")
-    for name in {"algorithm", "correction"} | {
-        name for name in recipe if name in PARTS or isinstance(recipe[name], dict)
-    }:
-        part = recipe.get(name)
-        whole = isinstance(part, dict) and isinstance(part.get("name"), str) and isinstance(part.get("settings"), dict)
-        _expect(whole, f"{name!r} of its recipe is not a name with settings")
-    _refuse_not_finite(recipe, "its recipe")
-
-
 def _check_log(log: list[Any]) -> None:
     """Refuse lines that are not complete records of a step, or with different numbers of classes."""
     sizes = set()
@@ -135,10 +115,9 @@ def _check_log(log: list[Any]) -> None:
         _expect(_is_number(record.get("seconds")), f"{line} has no seconds")
         measured = isinstance(health, dict) and all(value is None or _is_number(value) for value in health.values())
         _expect(measured, f"'health' in {line} is not names with numbers")
-        for name in ("warning", "note"):
-            said = record.get(name, dict.fromkeys(("kind", "fact", "todo"), ""))
-            texts = isinstance(said, dict) and all(isinstance(said.get(key), str) for key in ("kind", "fact", "todo"))
-            _expect(texts, f"{name!r} in {line} is not a kind, a fact and what to do, in words")
+        said = record.get("warning", dict.fromkeys(("kind", "fact", "todo"), ""))
+        texts = isinstance(said, dict) and all(isinstance(said.get(key), str) for key in ("kind", "fact", "todo"))
+        _expect(texts, f"'warning' in {line} is not a kind, a fact and what to do, in words")
         for name in LOGGED:
             value = record.get(name)
             _expect(value is None or _is_number(value), f"{name!r} in {line} is {value!r}, expected a number")
