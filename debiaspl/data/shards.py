@@ -67,6 +67,8 @@ class Samples:
     """``shard/sample`` of each image."""
     labels: tuple[str, ...]
     """The label as written; "" if a sample has none."""
+    skipped: tuple[tuple[str, str], ...]
+    """Samples without an image: (name, reason)."""
 
 
 def find_shards(place: Path) -> tuple[Path, ...]:
@@ -84,10 +86,12 @@ def index_shards(paths: Sequence[Path]) -> Samples:
     size: list[int] = []
     ids: list[str] = []
     labels: list[str] = []
+    skipped: list[tuple[str, str]] = []
     for number, path in enumerate(paths):
         for name, sample in _samples(path).items():
             image = next((sample[extension] for extension in EXTENSIONS if extension in sample), None)
             if image is None:
+                skipped.append((f"{path.name}/{name}", f"no image among {', '.join(sorted(sample))}"))
                 continue
             shard.append(number)
             offset.append(image.offset_data)
@@ -97,7 +101,7 @@ def index_shards(paths: Sequence[Path]) -> Samples:
     if not ids:
         raise DataError(f"no image in {len(paths)} shard(s), first {paths[0]}. Expected members such as 0001.jpg.")
     table = TarShards(tuple(paths), np.array(shard, np.int32), np.array(offset, np.int64), np.array(size, np.int64))
-    return Samples(table, tuple(ids), tuple(labels))
+    return Samples(table, tuple(ids), tuple(labels), tuple(skipped))
 
 
 def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
