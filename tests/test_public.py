@@ -100,7 +100,7 @@ MISTAKES = {
     "no recipe named 'digit-10'. Did you mean digits-10?": ["--recipe", "digit-10"],
     "no setting 'speed'": ["--recipe", "digits-10", "--set", "speed=9"],
     "threshold is 7.0, expected": ["--recipe", "digits-10", "--set", "threshold=7"],
-    "the device is 'gpu', expected cuda or cpu": ["--recipe", "digits-10", "--device", "gpu"],
+    "the device is 'gpu', expected": ["--recipe", "digits-10", "--device", "gpu"],
 }
 
 
