@@ -67,6 +67,15 @@ def decode(
     return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
+def as_pixels(image: Image.Image, size: tuple[int, int], channels: int) -> Tensor:
+    """An image of Pillow as ``decode`` would read it, but never from a smaller scale of a JPEG."""
+    turn = _TO_UPRIGHT.get(_orientation(image))
+    upright = image if turn is None else image.transpose(turn)
+    fitted = _fit(_plain(upright, "L" if channels == 1 else "RGB"), size, upright.size)
+    pixels = np.array(fitted)
+    return torch.from_numpy(pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+
+
 def open_image(
     path_or_bytes: str | os.PathLike[str] | bytes,
     size: tuple[int, int] | None,

@@ -89,6 +89,33 @@ class ImageSet:
         names = tuple(classes) or tuple(str(number) for number in range(int(numbers.max()) + 1))
         return cls(pixels, numbers.long(), names)
 
+    @classmethod
+    def from_dataset(
+        cls,
+        dataset: Any,
+        size: int | tuple[int, int] | None = None,
+        channels: int = 3,
+        image: str | None = None,
+        label: str | None = None,
+        classes: Sequence[str] = (),
+    ) -> "ImageSet":
+        """An image set in memory from a data set of Hugging Face ``datasets``, of torchvision, or any sequence of
+        (image, label).
+
+        Args:
+            dataset: has a length; its items are pairs, or images and labels by the names of columns. An image is one of
+                Pillow or an array; a label is a class number or name; -1 or None: no label.
+            size: side, or height and width, that every image gets, as in photos: scaled until it covers it, and
+                cropped to the centre. By default that of the first image.
+            channels: 3 or 1.
+            image: name of the column of images; by default ``image`` or ``img``.
+            label: name of the column of labels; by default ``label``, ``labels`` or ``fine_label``.
+            classes: names of the classes; by default those of the data set, or the numbers.
+        """
+        from debiaspl.data.sequence import read_sequence  # it imports this module
+
+        return read_sequence(dataset, size, channels, image, label, classes)
+
     @property
     def is_encoded(self) -> bool:
         """Whether it contains features instead of images."""

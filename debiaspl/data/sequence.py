@@ -1,0 +1,128 @@
+"""Image sets from data sets of other libraries: Hugging Face ``datasets``, torchvision, or any sequence of pairs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from debiaspl.data.decode import BadImage, as_pixels
+from debiaspl.data.errors import DataError
+from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.files import memory
+
+IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
+"""Usual names of the columns."""
+
+
+def read_sequence(
+    dataset: Any,
+    size: int | tuple[int, int] | None = None,
+    channels: int = 3,
+    image: str | None = None,
+    label: str | None = None,
+    classes: Sequence[str] = (),
+) -> ImageSet:
+    """``ImageSet.from_dataset``."""
+    try:
+        count = len(dataset)
+    except TypeError:
+        raise DataError(
+            f"the data set is a {type(dataset).__name__} without a length, expected one with len() and items by number."
+        ) from None
+    if not count:
+        raise DataError("the data set is empty, expected items of an image and a label.")
+    if channels not in (1, 3):
+        raise DataError(f"channels is {channels}, expected 1 or 3.")
+    labels, columns = [], (image, label)
+    pixels, sides = torch.empty(0), (size, size) if isinstance(size, int) else size
+    for number in range(count):
+        picture, known = _pair(dataset[number], number, columns)
+        try:
+            opened = _opened(picture)
+            sides = sides or (opened.height, opened.width)
+            made = as_pixels(opened, sides, channels)
+        except (BadImage, TypeError, ValueError) as error:
+            raise DataError(f"item {number} of the data set is no image: {error}") from error
+        if number == 0:
+            pixels = _room(count, made)
+        pixels[number] = made
+        labels.append(known)
+    return _labeled(pixels, labels, tuple(classes) or _names(dataset, label))
+
+
+def _pair(item: Any, number: int, columns: tuple[str | None, str | None]) -> tuple[Any, Any]:
+    """The image and the label of an item."""
+    if isinstance(item, Mapping):
+        names = []
+        for column, usual, what in zip(columns, (IMAGES, LABELS), ("image", "label"), strict=True):
+            name = column or next((name for name in usual if name in item), "")
+            if name not in item:
+                raise DataError(
+                    f"item {number} has the columns {', '.join(map(str, item))}, and none is its {what}. Name it: "
+                    f"from_dataset(..., {what}='COLUMN')."
+                )
+            names.append(name)
+        return item[names[0]], item[names[1]]
+    if isinstance(item, tuple | list) and len(item) == 2:
+        return item[0], item[1]
+    raise DataError(f"item {number} is a {type(item).__name__}, expected (image, label), or columns by name.")
+
+
+def _opened(picture: Any) -> Image.Image:
+    """The image as one of Pillow: it may also be an array, (H, W), (H, W, C) or (C, H, W)."""
+    if isinstance(picture, Image.Image):
+        return picture
+    values = picture if isinstance(picture, Tensor) else np.array(picture)  # a writable copy
+    bytes_of = ImageSet.of(values[None], None).images
+    assert isinstance(bytes_of, Tensor)
+    grey = bytes_of.shape[1] == 1
+    return Image.fromarray((bytes_of[0, 0] if grey else bytes_of[0].permute(1, 2, 0)).cpu().numpy())
+
+
+def _room(count: int, like: Tensor) -> Tensor:
+    need = count * like.numel()
+    if not memory.fits(need):
+        raise DataError(
+            f"{count:,} images of {like.shape[2]} x {like.shape[1]} pixels need {memory.gigabytes(need)} of memory, "
+            "which are not free. Choose a smaller size, or save the images in a folder: it is read while training."
+        )
+    return torch.empty((count, *like.shape), dtype=torch.uint8)
+
+
+def _names(dataset: Any, label: str | None) -> tuple[str, ...]:
+    """Class names, as ``datasets`` or torchvision give them."""
+    features = getattr(dataset, "features", None)
+    if isinstance(features, Mapping):
+        column = label or next((name for name in LABELS if name in features), "")
+        return tuple(getattr(features.get(column), "names", None) or ())
+    return tuple(map(str, getattr(dataset, "classes", ())))
+
+
+def _labeled(pixels: Tensor, labels: list[Any], names: tuple[str, ...]) -> ImageSet:
+    """Labels may be class numbers or names; -1, None or an empty name for none."""
+    known = [label for label in labels if not _is_missing(label)]
+    if known and all(isinstance(label, str) for label in known):
+        names = names or tuple(sorted(set(known)))
+        if unknown := sorted(set(known) - set(names)):
+            raise DataError(f"labels are {', '.join(unknown[:3])}, which are not among the classes {', '.join(names)}.")
+        labels = [UNLABELED if _is_missing(label) else names.index(label) for label in labels]
+    try:
+        numbers = [UNLABELED if _is_missing(label) else _whole(label) for label in labels]
+    except (TypeError, ValueError) as error:
+        raise DataError(f"a label is {error}, expected class numbers or names, and -1 or None for no label.") from None
+    most = max(numbers, default=UNLABELED)
+    classes = names if most >= 0 or len(names) > 1 else ()
+    return ImageSet(pixels, torch.tensor(numbers), classes or tuple(map(str, range(most + 1))))
+
+
+def _whole(label: Any) -> int:
+    if isinstance(label, bool | str) or int(label) != label:
+        raise ValueError(repr(label))
+    return int(label)
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (isinstance(label, str) and not label)
