@@ -26,6 +26,9 @@ def train_command(
     encoder: options.Encoder = None,
     network: options.Network = None,
     method: options.Method = None,
+    fit_on: Annotated[
+        int | None, option("With an encoder: most photos in a fit; it predicts the others.", "200,000", min=2)
+    ] = None,
     recipe: Annotated[
         str | None, option("Train this recipe instead of photos; see: debiaspl list recipes.", "use PHOTOS")
     ] = None,
@@ -67,6 +70,8 @@ def train_command(
             find("network", network)
             settings = [*(settings or []), f"network={network}"]
         how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
+        if fit_on is not None:
+            settings = [*(settings or []), f"fit_on={fit_on}"]
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
             given |= {"--column": column, "--allow-names": allow_names, "--features": features}

@@ -131,6 +131,8 @@ class Fitted:
     """(C,): how often the model predicted each class during training, the bias that was removed; None without one."""
     recipe: Recipe = field(repr=False)
     """What was computed."""
+    facts: dict[str, float] = field(default_factory=dict)
+    """``fitted_rows``, and ``neighbours_recall`` where a graph was made."""
 
     @property
     def steps(self) -> int:
@@ -213,9 +215,11 @@ def fit_recipe(
     network.load_state_dict(step.finished().state_dict())
     network.scaling = table.scaling
     prior = getattr(step.algorithm.correction, "prior", None)
-    return Fitted(
-        network.eval().requires_grad_(False), None if prior is None else prior.detach().float().cpu().clone(), recipe
-    )
+    facts: dict[str, float] = {"fitted_rows": len(table.rows)}
+    if "graph" in table.__dict__:
+        facts["neighbours_recall"] = round(table.graph.near.recall, 4)
+    shown = None if prior is None else prior.detach().float().cpu().clone()
+    return Fitted(network.eval().requires_grad_(False), shown, recipe, facts)
 
 
 def _task(

@@ -21,7 +21,7 @@ def save_fit(
     network = EncoderNetwork.of(encoder, images.num_classes, recipe.network.settings["source"])
     network.scaling, network.head = fitted.network.scaling, fitted.network.head
     unlabeled = int((images.labels < 0).sum())
-    results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | ending.more
+    results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | fitted.facts | ending.more
     if ending.skipped:
         results["skipped"] = sorted(ending.skipped)
     run.finish(network.state_dict(), about(recipe, images), ending.predictions, results)
