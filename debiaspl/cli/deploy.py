@@ -8,21 +8,26 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl._printable import printable
+from debiaspl._torchrun import rank
 from debiaspl.cli.options import (
     Device,
     Encoder,
     EndedRun,
     Features,
+    OnRay,
     OverwriteFiles,
+    PartOf,
     RunNetwork,
     TableColumns,
     columns_of,
     file,
     flag,
+    is_on_ray,
     one_table,
     option,
     photos_or_features,
 )
+from debiaspl.cli.parts import part_of
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
 MOST_NAMED = 10
@@ -55,9 +60,14 @@ def predict_command(
     page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
     features: Features = None,
     network: RunNetwork = None,
+    part: PartOf = None,
+    on: OnRay = None,
     device: Device = None,
 ) -> None:
-    """Predict the class of every photo in a folder, or of one photo."""
+    """Predict the class of every photo in a folder, or of one photo.
+
+    Where --out is a folder, it gets a table of every 10,000 photos, and parts of the work can be done anywhere.
+    """
     with plain_errors():
         from debiaspl.data.errors import shown
         from debiaspl.deploy.predict import predict_folder
@@ -67,6 +77,15 @@ def predict_command(
 
         photos, features = photos_or_features(photos, features)
         check_inputs(run, photos)
+        if out is not None and not out.suffix and not photos.is_file():
+            others = {"--skipped": skipped, "--image-prefix": image_prefix, "--page": page, "--overwrite": overwrite}
+            if named := [name for name, value in others.items() if value]:
+                raise ValueError(f"{' and '.join(named)} are for one table, and {out} is a folder. Leave them out.")
+            own, on_ray = part_of(part), is_on_ray(on)
+            _predict_parts((run, network), photos, out, (own, on_ray), probabilities, features, device)
+            return
+        if part is not None or on is not None or rank() is not None:
+            raise ValueError("--part and --on need a folder to write to, without an extension: --out predicted.")
         if out is None and photos.is_file():
             given = {"--probabilities": probabilities, "--image-prefix": image_prefix, "--skipped": skipped}
             useless = [name for name, value in (given | {"--page": page}).items() if value]
@@ -108,6 +127,24 @@ def predict_command(
             say(f"{_counted(len(found.others), 'other file')} left out: not images", err=True)
         if skipped is not None:
             _write_skipped(found, skipped)
+
+
+def _predict_parts(
+    model: tuple[Path, str | None],
+    photos: Path,
+    out: Path,
+    how: tuple[tuple[int, int], bool],
+    probabilities: bool,
+    features: Path | None,
+    device: str | None,
+) -> None:
+    """``model`` is the run and its own network, if it has one; ``how`` is the part, and whether to use Ray."""
+    from debiaspl.deploy.predict_parts import TableWriter, predict_parts
+
+    write = TableWriter(*model, photos, out, probabilities, features, device)
+    with progress_bar("tables") as show:
+        count = predict_parts(write, *how, partial(show, "predicting"))
+    say(f"part {how[0][0] + 1} of {how[0][1]}: {_counted(count, 'table')} in {out}")
 
 
 def _one_photo(model: Any, photo: Path) -> str:

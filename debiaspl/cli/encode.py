@@ -17,6 +17,7 @@ def encode_command(
     out: Annotated[Path, option("Folder for the features; what it has is not computed again.")] = Path("features"),
     encoder: options.Encoder = None,
     part: options.PartOf = None,
+    on: options.OnRay = None,
     half: Annotated[bool, flag("--half", "Store features in half precision, which takes half the space.")] = False,
     device: options.Device = None,
 ) -> None:
@@ -29,10 +30,10 @@ def encode_command(
         from debiaspl.photos.encoding import PhotoEncoding
         from debiaspl.training.device import find_device
 
-        own = part_of(part)
+        own, on_ray = part_of(part), options.is_on_ray(on)
         encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
         with progress_bar("images") as show:
-            count, bad = encoding.encode(own, half, partial(show, "encoding"))
+            count, bad = encoding.encode(own, half, partial(show, "encoding"), on_ray)
         for name, why in list(bad.items())[:10]:
             say(f"{name}: {why}", err=True)
         which = "" if own == (0, 1) else f"part {own[0] + 1} of {own[1]}, "

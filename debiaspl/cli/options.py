@@ -94,6 +94,9 @@ RunNetwork = Annotated[
     str | None,
     option("The code of the run's network, if that is your own.", "no code", "--network", metavar="FILE:NAME"),
 ]
+OnRay = Annotated[
+    str | None, option("ray: share the work on a Ray cluster (RAY_ADDRESS, or this machine).", "this process", "--on")
+]
 Seeds = Annotated[int, option("How many seeds; each chooses other labels.", min=1)]
 Resume = Annotated[bool, flag("--resume", "Resume a run that was stopped.")]
 Overwrite = Annotated[
@@ -132,6 +135,12 @@ def photos_or_features(photos: Path | None, features: Path | None) -> tuple[Path
     if photos is None:
         raise ValueError("expected a folder of photos, or --features.")
     return photos, features or (photos if encoders_in(photos) else None)
+
+
+def is_on_ray(on: str | None) -> bool:
+    if on not in (None, "ray"):
+        raise ValueError(f"--on is {on}, expected ray, or nothing.")
+    return on is not None
 
 
 def columns_of(texts: list[str] | None, *roles: str) -> dict[str, str]:

@@ -55,14 +55,15 @@ def is_known(data: str) -> bool:
 def is_folder_of_images(data: str) -> bool:
     """Whether the path is a plain folder: not a known set, tar shards or a packed set."""
     place = Path(data).expanduser()
-    return not is_known(data) and place.is_dir() and not _is_packed(place) and not _holds_shards(place)
+    return not is_known(data) and place.is_dir() and not _is_packed(place) and not holds_shards(place)
 
 
 def _is_packed(place: Path) -> bool:
     return (place / INDEX).exists()
 
 
-def _holds_shards(place: Path) -> bool:
+def holds_shards(place: Path) -> bool:
+    """Whether the place is a tar shard, or a folder of them."""
     return place.is_file() or any(place.glob("*.tar"))
 
 
@@ -82,7 +83,7 @@ def _sized(whole: TrainTest, image_size: int) -> TrainTest:
 
 def list_place(place: Path) -> Listing:
     """All images of a folder, or of tar shards, without labels."""
-    if not _holds_shards(place):
+    if not holds_shards(place):
         return list_images(place)
     samples = index_shards(find_shards(place))
     none = torch.full((len(samples.ids),), UNLABELED)
@@ -91,7 +92,7 @@ def list_place(place: Path) -> Listing:
 
 def read_place(place: Path, image_size: int) -> ImageSet:
     """A folder of images, or tar shards, with the images left in their files."""
-    if _holds_shards(place):
+    if holds_shards(place):
         samples = index_shards(find_shards(place))
         classes = tuple(sorted(set(samples.labels) - {""}, key=_by_number))
         if len(classes) < 2:

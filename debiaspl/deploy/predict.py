@@ -66,9 +66,25 @@ def predict_folder(
     """
     out = Path(out)
     refuse_existing(out, overwrite)
+    return predict_listing(
+        model, _images(Path(photos)), out, format_name, probabilities, image_prefix, progress, watch, features
+    )
+
+
+def predict_listing(
+    model: SavedModel,
+    found: Listing,
+    out: Path,
+    format_name: str = "csv",
+    probabilities: bool = False,
+    image_prefix: str | None = None,
+    progress: Progress = lambda done, total: None,
+    watch: Watch = lambda rows: None,
+    features: Path | None = None,
+) -> Predicted:
+    """``predict_folder`` for images that are listed already; a file that exists is replaced."""
     if probabilities and format_name == "label-studio":
         raise ValueError("Label Studio's format cannot store the probabilities of every class. Leave them out.")
-    found = _images(Path(photos))
     # Label Studio serves files below a folder, here the one that contains the photos.
     local = f"/data/local-files/?d={quote(found.root.resolve().name)}/"
     prefix = local if image_prefix is None else image_prefix

@@ -28,7 +28,7 @@ from debiaspl.data import DataError, ImageSet
 from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles, LazyImages
-from debiaspl.data.manifest import Names, add_to_manifest, alone_in, encoders_in, read_manifest
+from debiaspl.data.manifest import add_to_manifest, alone_in, encoders_in, read_manifest
 from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.feature_folder import FeatureFolder, Rows
 from debiaspl.models import scale
@@ -105,15 +105,21 @@ class Encoding:
         self.without_photos = isinstance(files, FolderFiles) and files.root == folder and bool(encoders_in(folder))
         self.stamps = [(-1, -1)] * len(names) if self.without_photos else _stamps(images)
         self.skipped: dict[int, str] = {}
-        self.files: list[Names] = []
-        self.left: set[int] = set()
-        """Images without features."""
+        self.files = read_manifest(self.folder.path)
+        self.left, self.total = set(range(len(names))), len(names)
+        """Images without features, and how many there are to do."""
         self.homes: dict[bytes, tuple[int, int]] = {}
         """Digest of an image -> file and row of its features."""
         self.read = lru_cache(1)(lambda number: self.folder.read(number, self.files[number]))
 
     def run(self, part: Part = (0, 1)) -> int:
         """Compute the files of this part that are not complete; returns how many images it has."""
+        for number in self.plan(part):
+            self.complete(number)
+        return self.total
+
+    def plan(self, part: Part = (0, 1)) -> list[int]:
+        """Write the names of new images into the manifest; returns the files of this part that are not complete."""
         if self._new(part):
             with alone_in(self.folder.path):
                 if new := self._new(part):
@@ -125,22 +131,21 @@ class Encoding:
         self.skipped = {position: why for position, why in self.skipped.items() if position in mine}
         self.total = len(mine)
         self._report()
-        for number in own:
-            if any(self.place.get(name) in self.left for name in self.files[number]):
-                self.complete(number)
-        return self.total
+        return [number for number in own if any(self.place.get(name) in self.left for name in self.files[number])]
 
     def _new(self, part: Part) -> list[str]:
         """Take what is there; returns the names of the images that no file of the manifest has or will have."""
         self.files, self.left = read_manifest(self.folder.path), set(range(len(self.place)))
         planned: set[str] = set()
         for number, names in enumerate(self.files):
+            if self.without_photos and self.place.keys().isdisjoint(names):
+                continue
             gathered = self.values is not None and not self.place.keys().isdisjoint(names)
             rows = self.folder.read(number, names, gathered or number % part[1] == part[0])
             planned.update(names[rows.count :])
             self._use(names, rows)
             if self.without_photos:  # a photo that has changed since has its features in a later file
-                self.left |= {self.place[name] for name in names[rows.count :]}
+                self.left |= {self.place[name] for name in names[rows.count :] if name in self.place}
             there = (rows.stamps[: rows.count, 0] >= 0).nonzero().flatten().tolist()
             digests = rows.digests.numpy()
             self.homes |= {digests[row].tobytes(): (number, row) for row in there if row not in rows.skipped}

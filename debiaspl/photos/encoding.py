@@ -1,18 +1,24 @@
 """Features of a folder of photos as ``train PHOTOS --encoder`` needs them: each is encoded once for all commands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from debiaspl.data import ImageSet
+import torch
+
+from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.data.folder import left_in_files
 from debiaspl.data.listing import Listing
-from debiaspl.data.manifest import stored_for
+from debiaspl.data.manifest import read_manifest, stored_for
+from debiaspl.data.open import holds_shards, list_place
 from debiaspl.deploy.next import Pool
-from debiaspl.encoders import Encoder, features_of
+from debiaspl.deploy.on_ray import run_on_ray
+from debiaspl.encoders import features_of, load_encoder
 from debiaspl.encoders.encoding import Encoding, Part, Watch
-from debiaspl.encoders.feature_folder import FEATURES
+from debiaspl.encoders.feature_folder import FEATURES, FeatureFolder
 from debiaspl.photos.api import encoder_or_none
 from debiaspl.photos.survey import Photos, median_side
+from debiaspl.training.device import find_device
 
 FOLDER = Path("runs") / FEATURES
 """Where features lie before there is a run: beside the runs, where ``train`` has them too."""
@@ -31,7 +37,7 @@ class PhotoEncoding:
             raise ValueError(
                 "an encoder is needed. Install one: pip install 'debiaspl[encoders]'; or name one: --encoder."
             )
-        self.encoder: Encoder = named[1].to(device)
+        self.place, self.name, self.encoder = listing.root, named[0], named[1].to(device)
         self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
         self.folder = folder
 
@@ -42,11 +48,33 @@ class PhotoEncoding:
         read = [place for place in range(len(rows)) if place not in skipped]
         return [rows[place] for place in read], Pool(values[read]), {rows[at]: why for at, why in skipped.items()}
 
-    def encode(self, part: Part, half: bool, watch: Watch) -> tuple[int, dict[str, str]]:
+    def encode(self, part: Part, half: bool, watch: Watch, on_ray: bool = False) -> tuple[int, dict[str, str]]:
         """Compute a part of the features; returns how many photos it has, and why some cannot be read."""
         encoding = Encoding(self.images, self.encoder, self.folder, watch, half)
+        if on_ray:
+            size = self.images.images.shape[2], self.encoder.image_size
+            run_on_ray(partial(file_encoder, self.place, self.name, size, self.folder, half), encoding.plan(part))
         count = encoding.run(part)
         return count, {self.images.ids[row]: why for row, why in encoding.skipped.items()}
+
+
+def file_encoder(place: Path, name: str, size: tuple[int, int], folder: Path, half: bool) -> Callable[[int], None]:
+    """A function that completes one file of a folder of features, anywhere: ``place`` are the photos or shards, and
+    ``size`` is their side and that of the images inside the encoder."""
+    encoder = load_encoder(name, image_size=size[1]).to(find_device(None))
+    whole = list_place(place) if holds_shards(place) else None
+    position = {} if whole is None else {name: number for number, name in enumerate(whole.files)}
+
+    def complete(number: int) -> None:
+        kept = FeatureFolder.of(folder, encoder, (3, size[0], size[0]))
+        names = read_manifest(kept.path)[number]
+        if whole is None:
+            images = left_in_files(Listing(place, names, torch.full((len(names),), UNLABELED), (), ()), size[0])
+        else:
+            images = left_in_files(whole, size[0]).select([position[name] for name in names if name in position])
+        Encoding(images, encoder, folder, half=half).complete(number)
+
+    return complete
 
 
 def about_kept(folder: Path = FOLDER) -> str:

@@ -9,6 +9,7 @@ import torch
 
 pytest.importorskip("transformers")
 
+from debiaspl.data import manifest
 from debiaspl.deploy import load_model
 from debiaspl.encoders import encoding
 from tests.photos.user import debiaspl
@@ -105,3 +106,26 @@ def test_what_is_refused(arguments, place, features, trained, monkeypatch):
     ran = debiaspl(*arguments)
     assert ran.exit_code == 1
     assert "features" in ran.output
+
+
+@pytest.mark.parametrize("source", ["photos", "features"])
+def test_predictions_by_parts(source, trained, place, tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest, "ROWS", 7)
+    what = [place / "photos"]
+    if source == "features":
+        debiaspl("encode", *what, "--out", tmp_path / "features", "--encoder", place / "encoder")
+        what = ["--features", tmp_path / "features"]
+    assert debiaspl("predict", trained[1], *what, "--out", tmp_path / "all.csv").exit_code == 0
+    for part in ("2/2", "1/2", "1/3"):
+        ran = debiaspl("predict", trained[1], *what, "--out", tmp_path / "parts", "--part", part)
+        assert ran.exit_code == 0, ran.output
+    tables = sorted((tmp_path / "parts").glob("*.csv"))
+    assert [len(rows(table)) for table in tables] == [7, 7, 7, 7, 2]
+    keys = ("file_name", "label")
+    found = [tuple(row[key] for key in keys) for table in tables for row in rows(table)]
+    assert found == [tuple(row[key] for key in keys) for row in rows(tmp_path / "all.csv")]
+    ran = debiaspl("predict", trained[1], *what, "--out", tmp_path / "parts", "--probabilities")
+    assert ran.exit_code == 1
+    assert "--out" in ran.output
+    ran = debiaspl("predict", trained[1], *what, "--out", tmp_path / "x.csv", "--part", "1/2")
+    assert ran.exit_code == 1
