@@ -43,22 +43,27 @@ class TextSide:
     def classifier(self, classes: Sequence[str], templates: Sequence[str] = TEMPLATES["general"]) -> TextClassifier:
         """For each class, the mean of the normalised features of its templates, normalised again; ``snow_owl`` is read
         as ``snow owl``."""
-        features = [self._features(filled(templates, name.replace("_", " "))) for name in classes]
+        texts = (filled(templates, name.replace("_", " ")) for name in classes)
+        features = [self.features(self.tokens(each)) for each in texts]
         directions = torch.stack([F.normalize(each.mean(0), dim=-1) for each in features])
-        return TextClassifier(directions, float(self._model.logit_scale.exp()))
+        return TextClassifier(directions, float(self.model.logit_scale.exp()))
 
     @cached_property
-    def _model(self) -> Any:
+    def model(self) -> Any:
         return self._source.model(getattr(self._source.transformers, KINDS[self.config.model_type]))
 
-    def _features(self, texts: list[str]) -> Tensor:
+    def tokens(self, texts: list[str]) -> dict[str, Tensor]:
         # SigLIP was trained on texts of one length, without a mask; CLIP's attention stops at the end of the text.
         clip = self.config.model_type == "clip"
         length, padding = self.config.text_config.max_position_embeddings, True if clip else "max_length"
         tokens = self._tokenizer(texts, padding=padding, truncation=True, max_length=length, return_tensors="pt")
-        mask = {"attention_mask": tokens["attention_mask"]} if clip else {}
-        pooled = self._model.text_model(input_ids=tokens["input_ids"], **mask).pooler_output
-        return F.normalize((self._model.text_projection(pooled) if clip else pooled).float(), dim=-1)
+        return {name: tokens[name] for name in ("input_ids", *(["attention_mask"] if clip else []))}
+
+    def features(self, tokens: dict[str, Tensor]) -> Tensor:
+        """A row of length 1 for each text."""
+        pooled = self.model.text_model(**tokens).pooler_output
+        clip = self.config.model_type == "clip"
+        return F.normalize((self.model.text_projection(pooled) if clip else pooled).float(), dim=-1)
 
 
 def has_text_side(name_or_folder: str) -> bool:
@@ -72,11 +77,14 @@ def has_text_side(name_or_folder: str) -> bool:
     return True
 
 
-def refuse_without_text(name_or_folder: str) -> None:
-    if not has_text_side(name_or_folder):
+def refuse_without_text(name_or_folder: str, learned: bool = False) -> None:
+    """Raise for an encoder that cannot read text or, if words are to be ``learned``, is no CLIP."""
+    kinds = "clip" if learned else " or ".join(KINDS)
+    if not has_text_side(name_or_folder) or (learned and TextSide(name_or_folder).config.model_type != "clip"):
         raise ValueError(
-            f"first_classifier is text, but the encoder {name_or_folder} cannot read text. Expected a model of type "
-            f"{' or '.join(KINDS)} with its tokenizer. With this one, use first_classifier=random, means or graph."
+            f"first_classifier is {'coop' if learned else 'text'}, but the encoder {name_or_folder} cannot read text "
+            f"that way. Expected a model of type {kinds} with its tokenizer. With this one, use "
+            "first_classifier=random, means, graph or probe."
         )
 
 

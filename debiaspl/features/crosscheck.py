@@ -10,7 +10,8 @@ from debiaspl._chance import mcnemar, wilson
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.given import fold_of
-from debiaspl.features.fit import FeatureTable, fit_recipe
+from debiaspl.features.fit import Begin, FeatureTable, fit_recipe
+from debiaspl.training.first_classifier import NAMED
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"
@@ -107,12 +108,12 @@ def crosscheck(
     classes: Sequence[str],
     ids: Sequence[str],
     folds: int,
-    begin: Mapping[str, Tensor] | None = None,
+    begin: Begin | None = None,
     hints: Hints | None = None,
 ) -> list[Candidate]:
     """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
-    always learned from, and so is not checked. ``hints`` as in ``fit_recipe``, and ``begin`` for all that start from
-    class names."""
+    always learned from, and so is not checked. ``hints`` as in ``fit_recipe``, and ``begin`` makes what
+    those that start from class names begin with, from the labels of a fold."""
     table.sample(labels, next(iter(recipes.values())).fit_on)
     fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
@@ -120,8 +121,9 @@ def crosscheck(
     for number in range(folds):
         held_out = fold == number
         known = labels.masked_fill(held_out, UNLABELED)
+        named = None if begin is None else begin(known)
         for name, recipe in recipes.items():
-            own = begin if recipe.first_classifier == "text" else None
+            own = named if recipe.first_classifier in NAMED else None
             fitted = fit_recipe(recipe, table, known, classes, ids, hints, own)
             sure[name][held_out], predicted[name][held_out] = fitted.predict(table.features[held_out])
     checked = (fold >= 0).nonzero().flatten()

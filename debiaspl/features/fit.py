@@ -6,7 +6,7 @@
 Photos with a frozen encoder, zero-shot students and ``DebiasedClassifier`` all end here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import LinearNetwork, Scaling
 from debiaspl.training.classifier import as_classifier, class_means
-from debiaspl.training.first_classifier import MEANS, RANDOM, TEXT, with_finite_bias
+from debiaspl.training.first_classifier import MEANS, NAMED, PROBE, RANDOM, probe, with_finite_bias
 from debiaspl.training.loop import fit as fit_task
 from debiaspl.training.method import with_method
 from debiaspl.training.recipe import Choice, Recipe
@@ -40,6 +40,10 @@ LINEAR = Recipe(
     average_decay=0.9,
 )
 """The settings of a fit: the learning rate falls to 0, so that the last weights need little averaging."""
+
+
+Begin = Callable[[Tensor], dict[str, Tensor]]
+"""Makes initial weights from the labels of all rows."""
 
 
 class FeatureTable:
@@ -106,6 +110,8 @@ class FeatureTable:
         known = (own >= 0).nonzero().flatten()
         if kind == MEANS:
             return with_finite_bias(class_means(head, self.rows[known], own[known], self.rows.mean(0)))
+        if kind == PROBE:
+            return with_finite_bias(probe(head, self.rows[known], own[known]))
         label = torch.where(own >= 0, own, self.spread(labels, num_classes).label)
         # A given label counts twice: as a labeled row and as an unlabeled one, as in training.
         twice = torch.cat((known, torch.arange(len(own), device=self.device)))
@@ -179,7 +185,7 @@ def fit(
         steps: training steps; by default chosen from the number of rows.
         unit: whether rows are divided by their length; by default from 64 columns on.
         first_classifier: ``graph`` begins with labels spread over the graph of nearest neighbours, unless the method
-            uses labeled rows alone; ``means`` or ``random``.
+            uses labeled rows alone; ``means``, ``probe`` or ``random``.
         threshold: labels less confident than this are not used. FixMatch's 0.95 is for deep networks.
         strength: how much of the bias is removed; 0 is FixMatch.
         momentum: momentum of the running estimate of the bias.
@@ -207,8 +213,11 @@ def fit_recipe(
     table.sample(labels, recipe.fit_on)
     task, recipe = _task(recipe, table, labels, classes, ids, hints)
     if begin is None:
-        if recipe.first_classifier == TEXT:
-            raise ValueError("first_classifier is text, which needs an encoder that reads text. Use graph or random.")
+        if recipe.first_classifier in NAMED:
+            raise ValueError(
+                f"first_classifier is {recipe.first_classifier}, which needs an encoder that reads text. Use graph or "
+                "random."
+            )
         begin = table.first_classifier(recipe.first_classifier, labels, len(classes))
     step = fit_task(recipe, task, table.device, begin)
     network = LinearNetwork(table.features.shape[1], len(classes))

@@ -16,12 +16,12 @@ from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.encoders.text import refuse_without_text, text_classifier
-from debiaspl.features.fit import CHUNK, FeatureTable, Fitted, fit_recipe
+from debiaspl.features.fit import CHUNK, Begin, FeatureTable, Fitted, fit_recipe
 from debiaspl.features.saved import save_fit
 from debiaspl.training.build import check
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import Evaluation
-from debiaspl.training.first_classifier import TEXT, text_head
+from debiaspl.training.first_classifier import COOP, NAMED, TEXT, named_classifier, text_head
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.results import Ending, timing
@@ -63,8 +63,8 @@ def refuse_for_frozen(recipe: Recipe, images: ImageSet) -> None:
     if recipe.validation or recipe.evaluate_every:
         name = "validation" if recipe.validation else "evaluate_every"
         raise ValueError(f"{name} is {getattr(recipe, name)}, but the labels are cross-checked. Use {name}=0.")
-    if recipe.first_classifier == TEXT:
-        refuse_without_text(str(recipe.network.settings["source"]))
+    if recipe.first_classifier in NAMED:
+        refuse_without_text(str(recipe.network.settings["source"]), learned=recipe.first_classifier == COOP)
     blank = ImageSet(torch.zeros(len(images), 1), images.labels, images.classes, images.ids)
     labeled = blank.select((images.labels >= 0).nonzero().flatten())
     check(recipe, Task(labeled, blank.without_labels(), labeled))
@@ -98,14 +98,21 @@ def encode_images(images: ImageSet, encoder: Encoder, folder: Path, name: str, r
     return EncodedImages(readable, table, bad, (lengths[0] / len(values), lengths[1] / len(values)))
 
 
-def class_name_weights(recipe: Recipe, encoded: EncodedImages, classes: Sequence[str]) -> dict[str, Tensor] | None:
-    """The first classifier from the class names, if the recipe begins with it."""
-    if recipe.first_classifier != TEXT:
+def class_name_weights(recipe: Recipe, encoded: EncodedImages, classes: Sequence[str]) -> Begin | None:
+    """What makes the first classifier from the class names and the labels, if the recipe begins with it."""
+    if recipe.first_classifier not in NAMED:
         return None
     scaling, (centred, length) = encoded.table.scaling, encoded.lengths
-    text = text_classifier(str(recipe.network.settings["source"]), classes)
-    weight, bias = text_head(text, scaling.mean, centred / float(scaling.gain), length)
-    return {"head.weight": weight, "head.bias": bias}
+    source, is_fixed = str(recipe.network.settings["source"]), recipe.first_classifier == TEXT
+    fixed = text_classifier(source, classes) if is_fixed else None
+
+    def begin(labels: Tensor) -> dict[str, Tensor]:
+        known = (labels >= 0).nonzero().flatten()
+        text = fixed or named_classifier(recipe, classes, lambda: (encoded.table.features[known], labels[known]))
+        weight, bias = text_head(text, scaling.mean, centred / float(scaling.gain), length)
+        return {"head.weight": weight, "head.bias": bias}
+
+    return begin
 
 
 def _refuse_lost(images: ImageSet, readable: ImageSet) -> None:
@@ -146,7 +153,8 @@ def train_encoded(
         encoded = encode_images(images, encoder, kept, recipe.name, resume_command)
         images = encoded.images
         begin = class_name_weights(recipe, encoded, images.classes)
-        fitted = fit_recipe(recipe, encoded.table, images.labels, images.classes, images.ids, begin=begin)
+        named = None if begin is None else begin(images.labels)
+        fitted = fit_recipe(recipe, encoded.table, images.labels, images.classes, images.ids, begin=named)
         ending = _on_the_test_set(task.test, encoded, fitted, encoder, kept)
         took = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
         return save_fit(run, recipe, fitted, encoder, images, replace(ending, more=took))

@@ -22,6 +22,7 @@ from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
 from debiaspl.training import Recipe, Run
 from debiaspl.training.device import find_device
+from debiaspl.training.first_classifier import NAMED
 from debiaspl.training.loop import RunOptions
 from debiaspl.training.settings import split_assignments
 
@@ -60,7 +61,7 @@ class PhotoPlan:
     def words(self) -> str:
         """What will be trained, and how it is checked; with a frozen encoder also how long it takes."""
         recipe, begins = self.recipe, ""
-        if recipe.first_classifier == "text":
+        if recipe.first_classifier in NAMED:
             begins = (
                 " The classifier starts from the class names, which the encoder reads as English; if they are not: "
                 "--set first_classifier=random."

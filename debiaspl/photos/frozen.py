@@ -18,6 +18,7 @@ from debiaspl.features.saved import save_fit
 from debiaspl.features.suspects import twins
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
+from debiaspl.training.first_classifier import NAMED
 from debiaspl.training.results import Ending, timing
 
 
@@ -51,7 +52,7 @@ def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[
     everything = table, images.labels, images.classes, images.ids
 
     def fit(name: str) -> Fitted:
-        own = begin if recipes[name].first_classifier == "text" else None
+        own = begin(images.labels) if begin and recipes[name].first_classifier in NAMED else None
         return fit_recipe(recipes[name], *everything, begin=own)
 
     if check.folds:

@@ -1,6 +1,7 @@
 """Initial classifiers for runs whose features are already good: from labels, from a graph or from class names; and
 labels propagated over the graph."""
 
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 
 import torch
@@ -8,15 +9,18 @@ from torch import Tensor, nn
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
+from debiaspl.encoders.coop import learned_text
 from debiaspl.encoders.text import TextClassifier, text_classifier
-from debiaspl.graph import Graph, ridge_weights
+from debiaspl.graph import Graph, probe_weights, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.classifier import as_classifier, class_means, labeled_features
 from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
 
-RANDOM, MEANS, TEXT = "random", "means", "text"
+RANDOM, MEANS, PROBE, TEXT, COOP = "random", "means", "probe", "text", "coop"
+NAMED = TEXT, COOP
+"""Those that begin with class names."""
 
 
 @torch.no_grad()
@@ -33,13 +37,15 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
         )
     _check_features(recipe, network, task, f"first_classifier is {kind}")
     encoder = deepcopy(network).eval()
-    if kind == TEXT:
+    if kind in NAMED:
         weight, bias = _of_text(recipe, encoder, task)
         return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
     labeled, labels = labeled_features(encoder, task.labeled)
     if kind == MEANS:
         mean = labeled_features(encoder, _some(task.unlabeled, recipe.fit_on))[0].mean(0)
         head = class_means(network.head, labeled, labels, mean)
+    elif kind == PROBE:
+        head = probe(network.head, labeled, labels)
     else:
         features, given, graph, spread = _spread(labeled, labels, encoder, task, recipe.fit_on)
         label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
@@ -53,6 +59,16 @@ def with_finite_bias(head: nn.Linear) -> dict[str, Tensor]:
     infinity it would never get one."""
     bias = torch.where(head.bias.isfinite(), head.bias, head.bias[head.bias.isfinite()].min())
     return {"head.weight": ranks.of_first(head.weight), "head.bias": ranks.of_first(bias)}
+
+
+@torch.no_grad()
+def probe(like: nn.Linear, features: Tensor, label: Tensor) -> nn.Linear:
+    """A logistic regression, as a classifier of the same shape as ``like``."""
+    head = deepcopy(like)
+    weight, bias = probe_weights(features, label, like.out_features)
+    head.weight.copy_(weight)
+    head.bias.copy_(bias)
+    return head
 
 
 @torch.no_grad()
@@ -91,18 +107,29 @@ def _spread(
 
 
 def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tensor]:
-    """Weights and bias that give the logits of the model's own zero-shot classifier."""
+    """Weights and bias that give the logits of the model's own zero-shot classifier, or of the one that CoOp learns."""
     source = recipe.network.settings.get("source")
     if recipe.network.name != "encoder" or source is None:
         raise ValueError(
-            f"first_classifier is text, but the network is {recipe.network.name}, which cannot read text. Expected a "
+            f"first_classifier is {recipe.first_classifier}, but the network is {recipe.network.name}, which cannot "
+            "read text. Expected a "
             "CLIP or a SigLIP: --encoder NAME or FOLDER."
         )
-    read = text_classifier(source, task.labeled.classes)
+    read = named_classifier(recipe, task.labeled.classes, lambda: labeled_features(network, task.labeled))
     length = float(labeled_features(network, _some(task.unlabeled, recipe.fit_on))[0].norm(dim=-1).mean())
     weight, bias = text_head(read, torch.zeros(network.num_features), 1.0, length)
     device = network.head.weight.device
     return weight.to(device), bias.to(device)
+
+
+def named_classifier(
+    recipe: Recipe, classes: Sequence[str], labeled: Callable[[], tuple[Tensor, Tensor]]
+) -> TextClassifier:
+    """From the class names; CoOp also learns from the features and labels of the ``labeled`` images."""
+    source = str(recipe.network.settings["source"])
+    if recipe.first_classifier == TEXT:
+        return text_classifier(source, classes)
+    return learned_text(source, classes, *labeled(), seed=recipe.seed)
 
 
 def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float) -> tuple[Tensor, Tensor]:

@@ -20,7 +20,10 @@ from debiaspl.training.parts import (
 )
 from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
-CHOICES = {"first_classifier": ("random", "means", "graph", "text"), "teacher": ("auto", "student", "average")}
+CHOICES = {
+    "first_classifier": ("random", "means", "graph", "probe", "text", "coop"),
+    "teacher": ("auto", "student", "average"),
+}
 DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
 LIST = " For a list: debiaspl list settings RECIPE."
@@ -91,7 +94,8 @@ class Recipe:
     first_classifier: str = "random"
     """Initial classifier, for features that are already good, from a start or a pretrained encoder: ``random`` weights;
     ``means``, the nearest mean of the labeled images; ``graph``, the same after label propagation over the nearest
-    neighbours of the features; or ``text``, from the class names, with the text part of a CLIP or SigLIP."""
+    neighbours of the features; ``probe``, a logistic regression of the labels; ``text``, from the class names, with the
+    text part of a CLIP or SigLIP; or ``coop``, the same after words that are learned from the labels (CLIP)."""
     fit_on: int = 200_000
     """Most images in the graph and, with a frozen encoder, in the fit: all with a label and random others. The rest is
     predicted."""

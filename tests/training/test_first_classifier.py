@@ -48,9 +48,10 @@ def test_the_first_classifier_knows_more_than_a_random_one(start, monkeypatch):
         tasks = [Task.of(load("digits"), FewLabels(4), seed=seed) for seed in range(4)]
         return sum(accuracy(Step(from_start(start, *settings), task, CPU), task) for task in tasks) / 4
 
-    means, graph = (reached(f"first_classifier={kind}") for kind in ("means", "graph"))
+    means, graph, probe = (reached(f"first_classifier={kind}") for kind in ("means", "graph", "probe"))
     assert reached() < 0.3
     assert means > 0.5
+    assert probe > 0.5
     assert graph > means + 0.02
     assert reached("first_classifier=graph", "fit_on=300") > 0.5
 
@@ -67,7 +68,7 @@ def test_a_class_without_labels_can_still_be_learned(start):
     whole = Task.of(load("digits"), LongTail(20, 0.1), seed=0)
     kept = (whole.labeled.labels != 3).nonzero().flatten()
     task = replace(whole, labeled=whole.labeled.select(kept))
-    for kind in ("means", "graph"):
+    for kind in ("means", "graph", "probe"):
         head = Step(from_start(start, f"first_classifier={kind}"), task, CPU).student.head
         assert head.weight.isfinite().all()
         assert head.bias.isfinite().all()

@@ -16,8 +16,10 @@ from debiaspl.encoders.text import TextClassifier
 from debiaspl.features.fit import LINEAR
 from debiaspl.features.run import class_name_weights, encode_images, train_encoded
 from debiaspl.models import scale
+from debiaspl.photos.frozen import train_frozen
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe, Run
+from debiaspl.training import first_classifier as first_classifier_module
 from debiaspl.training.first_classifier import text_head
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
@@ -88,7 +90,7 @@ def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is
         made = encode_images(task.every_image(), encoder, tmp_path / "features", "run", "again")
         network = EncoderNetwork.of(encoder, 2, str(model))
         network.scaling = made.table.scaling
-        weights = class_name_weights(recipe, made, made.images.classes)
+        weights = class_name_weights(recipe, made, made.images.classes)(made.images.labels)
         network.load_state_dict(network.state_dict() | weights)
     else:
         network = Step(recipe, task, CPU).student.eval()
@@ -111,6 +113,27 @@ def test_the_finished_model_is_an_encoder_with_a_linear_classifier(photos, tmp_p
     assert isinstance(model.network.head, torch.nn.Linear)
     assert not any("text" in name for name in model.network.state_dict())
     assert set(model.classes) == set(CLASSES)
+
+
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_coop_learns_its_words_from_labels_of_the_fold_alone(photos, tmp_path, is_frozen, monkeypatch):
+    seen = []
+    original = first_classifier_module.learned_text
+
+    def watched(source, classes, features, labels, seed):
+        seen.append(labels.tolist())
+        return original(source, classes, features, labels, seed, epochs=2)
+
+    monkeypatch.setattr(first_classifier_module, "learned_text", watched)
+    recipe = replace(recipe_of(photos, save_model(tmp_path / "clip", "clip"), is_frozen), first_classifier="coop")
+    if is_frozen:
+        train_frozen(recipe, load_encoder(str(tmp_path / "clip")), tmp_path / "run", False, "again")
+        *folds, last = map(len, seen)
+        assert sum(8 - count for count in folds) == 8  # without the labels of their fold
+        assert last == 8
+    else:
+        Step(recipe, task_of(recipe), CPU)
+        assert sorted(seen[0]) == [0] * 4 + [1] * 4
 
 
 def test_a_model_that_reads_no_texts_is_refused_before_anything_is_written(photos, tmp_path):
