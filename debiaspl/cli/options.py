@@ -104,7 +104,7 @@ Overwrite = Annotated[
 ]
 OverwriteFiles = Annotated[bool, flag("--overwrite", "Replace files that exist already.")]
 Jobs = Annotated[int | None, option("Runs that train at the same time.", "one for each core; one on a GPU", min=1)]
-Device = Annotated[str | None, option("cuda or cpu.", "cuda if there is a GPU")]
+Device = Annotated[str | None, option("cuda or cpu; or mps, which is not tested.", "cuda if there is a GPU")]
 Port = Annotated[int, option("Port of the page; 0 takes any free one.", min=0, max=65535)]
 AsJson = Annotated[bool, flag("--json", "Print JSON instead.")]
 Length = Annotated[str | None, option("paper, fast, minutes or start.", "the recipe's first one", metavar="NAME")]

@@ -31,6 +31,7 @@ from debiaspl.data.lazy import FolderFiles, LazyImages
 from debiaspl.data.manifest import add_to_manifest, alone_in, encoders_in, read_manifest
 from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.feature_folder import FeatureFolder, Rows
+from debiaspl.kernels import bfloat16_works
 from debiaspl.models import scale
 
 SECONDS = 20.0
@@ -43,6 +44,12 @@ MAPPED = 2**30
 """In bytes: larger tables of features lie in a file without a name, of which the system keeps in memory what fits."""
 Watch = Callable[[int, int], None]
 """Called with the number of images done and the total."""
+
+
+def batch_of(device: torch.device) -> int:
+    return BATCH.get(device.type, BATCH["cpu"])
+
+
 Part = tuple[int, int]
 """Number of a part, from 0, and the number of parts."""
 
@@ -203,7 +210,7 @@ class Encoding:
 
     def _computed(self, names: Sequence[str]) -> Iterator[list[_Image]]:
         """The images of these names with their features, in batches; threads read and compute ahead."""
-        size, cpu = BATCH[self.device.type], self.device.type == "cpu"
+        size, cpu = batch_of(self.device), self.device.type == "cpu"
         # The last bit of a feature depends on how many cores share a batch. Here each batch has one.
         compute = ThreadPoolExecutor(usable_cores() if cpu else 1, "encode", partial(torch.set_num_threads, 1))
         read = ThreadPoolExecutor(thread_name_prefix="decode")
@@ -274,9 +281,9 @@ class Encoding:
         if not pixels:
             return images
         # Batches of one size: the features of an image do not depend on the others that are encoded.
-        filled = pixels + pixels[:1] * (BATCH[self.device.type] - len(pixels))
+        filled = pixels + pixels[:1] * (batch_of(self.device) - len(pixels))
         pictures = scale(torch.stack(filled).to(self.device)).contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=pictures.is_cuda):
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=bfloat16_works(self.device)):
             features = self.encoder.embed(pictures)[: len(pixels)].float().cpu()
         if not bool(features.isfinite().all()):
             name = self.encoder.name

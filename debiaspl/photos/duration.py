@@ -6,7 +6,7 @@ import time
 import torch
 
 from debiaspl.encoders import Encoder
-from debiaspl.encoders.encoding import BATCH
+from debiaspl.encoders.encoding import batch_of
 from debiaspl.models import scale
 
 
@@ -14,7 +14,7 @@ from debiaspl.models import scale
 def seconds_an_image(encoder: Encoder, side: int) -> float:
     """The seconds in which the encoder computes the features of one image."""
     device = next(encoder.parameters()).device
-    pictures = torch.zeros((BATCH[device.type], 3, side, side), dtype=torch.uint8, device=device)
+    pictures = torch.zeros((batch_of(device), 3, side, side), dtype=torch.uint8, device=device)
     seconds = []
     for _ in range(2):  # the first is slower
         started = time.perf_counter()

@@ -41,7 +41,7 @@ def choose_start(photos: Photos, device: str) -> Recipe:
     means of most of them are tested on the others."""
     base = start_for(len(photos.labels), device)
     least = find("network", base.network.name).least_side
-    side, check = max(min(photos.side, LARGEST_SIDE[device]), least), _check(photos)
+    side, check = max(min(photos.side, LARGEST_SIDE.get(device, LARGEST_SIDE["cuda"])), least), _check(photos)
     given: dict[str, Any] = {**photos.protocol, "labeled_also_unlabeled": True}
     given |= {"folds": check.folds, "fold": 0} if check.folds else {}
     return replace(

@@ -69,14 +69,14 @@ def start_for(images: int, device: str) -> Recipe:
     An image must not be its own negative: a batch holds at most half of the images, and the memory, which has two views
     of each image, a quarter of them; there is no memory where it would not hold a batch.
     """
-    base, share = (SMALL if device == "cpu" else PRETRAIN), images / IMAGES[device]
+    base, share = (SMALL if device == "cpu" else PRETRAIN), images / IMAGES.get(device, IMAGES["cuda"])
     steps = base.steps * sqrt(min(share, 1) if device == "cpu" else share)
     batch = max(min(base.unlabeled_batch, images // 2), 2)
     memory: int = min(base.algorithm.settings["memory"], images // 2)
     settings = {**base.algorithm.settings, "memory": memory if memory >= 2 * batch else 0}
     return replace(
         base,
-        steps=max(100 * round(steps / 100), LEAST_STEPS[device]),
+        steps=max(100 * round(steps / 100), LEAST_STEPS.get(device, LEAST_STEPS["cuda"])),
         unlabeled_batch=batch,
         algorithm=Choice("moco", settings),
     )

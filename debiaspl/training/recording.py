@@ -20,7 +20,8 @@ class Inputs:
 
     def __init__(self, labeled: int, unlabeled: int, device: torch.device) -> None:
         # One tensor and one copy per step; float64 stores a position exactly.
-        self._all = torch.zeros(3 + labeled + unlabeled, dtype=torch.float64, device=device)
+        exact = torch.float32 if device.type == "mps" else torch.float64  # MPS has no float64
+        self._all = torch.zeros(3 + labeled + unlabeled, dtype=exact, device=device)
         self._labeled = labeled
         self._pictures: dict[str, tuple[Tensor, ...]] = {}
 
@@ -32,7 +33,7 @@ class Inputs:
         there = self._all[: len(message)]
         if there.is_cuda:
             message = message.pin_memory()
-        there.copy_(message, non_blocking=True)
+        there.copy_(message.to(there.dtype), non_blocking=True)
         for name, part in zip(("labeled", "unlabeled"), drawn, strict=False):
             if name not in self._pictures:
                 self._pictures[name] = tuple(map(torch.empty_like, part.pictures))

@@ -11,6 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms import Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
+from debiaspl.kernels import bfloat16_works
 from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads, synchronise_norms
 from debiaspl.training.build import (
     algorithm_of,
@@ -68,7 +69,7 @@ class Step:
         monitored: bool = True,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
-        self.group, self.monitored = group, monitored
+        self.group, self.monitored, self.fast = group, monitored, bfloat16_works(device)
         if task.has_labels and int(task.labeled.labels.min()) < 0:
             raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
         batches = recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch
@@ -109,12 +110,12 @@ class Step:
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
-        self.views = view_maker(recipe, task.unlabeled, torch.bfloat16 if device.type == "cuda" else None)
+        self.views = view_maker(recipe, task.unlabeled, torch.bfloat16 if self.fast else None)
         self.monitor = Monitor(true_counts(task.unlabeled))
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
-        recorded = record and device.type == "cuda"
+        recorded = record and self.fast
         self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
 
     def _with_hints(self, fresh: bool) -> Task:
@@ -267,10 +268,9 @@ class Step:
         return drawn
 
     def _precision(self) -> AbstractContextManager[Any]:
-        """bf16 on a GPU, float32 on a CPU."""
+        """bfloat16 on a GPU that can, else float32."""
         # Without a cache: a bias that was cast without gradients, for weak views, would have none afterwards.
-        enabled = self.device.type == "cuda"
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled, cache_enabled=False)
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.fast, cache_enabled=False)
 
     def finished(self) -> Network:
         """The averaged student, with its final classifier."""

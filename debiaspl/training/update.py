@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.debias import ranks
-from debiaspl.kernels import triton_works
+from debiaspl.kernels import bfloat16_works, triton_works
 from debiaspl.models import Average, Network, further_heads
 
 ALIGNED = 64
@@ -57,7 +57,7 @@ class Update:
     ) -> None:
         self.student, self.average, self.momentum = student, average, momentum
         self._synchronised = synchronised
-        half = next(student.parameters()).is_cuda
+        half = bfloat16_works(next(student.parameters()).device)
         self.groups: list[ParameterGroup] = []
         further = {id(one): average for head in further_heads(algorithm) for one, average in head.pairs()}
         for decays in (True, False):

@@ -3,8 +3,12 @@
 import pytest
 import torch
 
+from debiaspl import kernels
+from debiaspl.data import FewLabels, Task, load
+from debiaspl.training import step, update
 from debiaspl.training.device import find_device
 from debiaspl.training.errors import RunError
+from tests.training.tiny import EAGER
 
 
 @pytest.fixture
@@ -40,3 +44,48 @@ def test_another_device_is_refused_with_what_to_type(gpus, name, told, machine):
     machine(gpus)
     with pytest.raises(RunError, match=told):
         find_device(name)
+
+
+def test_mps_is_taken_where_it_is_named(monkeypatch, machine):
+    machine(0)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert find_device("mps") == torch.device("mps")
+    assert find_device(None) == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "works"),
+    [
+        ("cpu", (0, 0), False),
+        ("cuda", (7, 0), False),
+        ("cuda", (7, 5), False),
+        ("cuda", (8, 0), True),
+        ("cuda", (9, 0), True),
+    ],
+)
+def test_precision_is_what_the_gpu_can(monkeypatch, name, capability, works):
+    """V100 and T4 compute in float32, step by step, without Triton; A100 and later in bfloat16, recorded."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(kernels, "find_spec", lambda name: object())
+    assert kernels.bfloat16_works(torch.device(name)) == works
+    if name == "cuda":
+        assert kernels.triton_works.__wrapped__() == works
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_step_follows_the_precision(monkeypatch, works):
+    """Pretended on a CPU, which can autocast too."""
+    for module in (step, update):
+        monkeypatch.setattr(module, "bfloat16_works", lambda device: works)
+    task = Task.of(load("digits"), FewLabels(1), seed=0)
+    made = step.Step(EAGER, task, torch.device("cpu"), record=False)
+    wanted = torch.bfloat16 if works else torch.float32
+    with made._precision():
+        assert made.student(torch.zeros(2, 1, 8, 8)).dtype == wanted
+    assert {group.gradients.dtype for group in made.update.groups} == {wanted, torch.float32}
+    assert made.views.dtype == (torch.bfloat16 if works else None)
+    assert all(
+        value.dtype == torch.float32
+        for value in made.update.exact_state(made.student).values()
+        if value.is_floating_point()
+    )
