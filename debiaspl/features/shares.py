@@ -1,0 +1,158 @@
+"""Estimates the class shares of unlabeled rows, with an interval: what a folder holds, not what a model prefers.
+
+    shares = estimate(rows, labels, predicted, num_classes)
+    shares.estimate, shares.interval(), shares.weight
+
+Two classifiers that err differently are counted on the unlabeled rows: class-balanced logistic regression on the
+labels, and the model that was fitted to all rows. What the choice of the labeled rows tells is added: labels drawn at
+random have the shares of the folder, and rows that were chosen to cover it stand for their neighbours. Confusion on
+held-out labels does not correct the counts, because with 20 labels a class it made them worse.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from torch import Tensor
+
+from debiaspl.data.given import fold_of
+from debiaspl.features.logistic import MOST, logistic
+
+FOLDS = 5
+COUNTED = 20_000
+"""Most unlabeled rows that are counted; of more, evenly spaced ones."""
+CERTAIN = 2.0
+"""Shares count as uneven as far as their squared distance from even ones exceeds that of their error so many times."""
+FITS = 0.05
+"""Labels fit shares where chance alone would show a larger distance more often than this."""
+RANDOM, COVERAGE = "random", "coverage"
+"""How a row was chosen to be labeled: values of the column ``asked`` of a table of labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassShares:
+    """Class shares of unlabeled rows; tensors are float64, (C,)."""
+
+    estimate: Tensor
+    error: Tensor
+    """Standard errors."""
+    weight: float = 0.0
+    """How certain it is that they are uneven: 0 where even shares explain them, near 1 where nothing else does."""
+
+    @classmethod
+    def even(cls, num_classes: int) -> "ClassShares":
+        """Where nothing is known: each share may be anything."""
+        every = torch.full((num_classes,), 1 / num_classes, dtype=torch.float64)
+        return cls(every, torch.full_like(every, sqrt((1 - 1 / num_classes) / num_classes)))
+
+    def interval(self, errors: float = 1.96) -> tuple[Tensor, Tensor]:
+        """About 95 % of the true shares lie between these."""
+        return (self.estimate - errors * self.error).clamp_min(0), (self.estimate + errors * self.error).clamp_max(1)
+
+    def log(self) -> Tensor:
+        """What is added to the logits of a classifier for even classes: the logarithm times ``weight``, of mean 0."""
+        log = self.estimate.log()
+        return self.weight * (log - log.mean())
+
+
+@torch.no_grad()
+def estimate(
+    rows: Tensor, labels: Tensor, predicted: Tensor, num_classes: int, asked: Sequence[str] = (), seed: int = 0
+) -> ClassShares:
+    """Class shares of the rows without a label.
+
+    Args:
+        rows: (N, D), relative to their mean.
+        labels: int64, (N,); -1 for no label.
+        predicted: what a model that was fitted to these rows says of each, (N,).
+        num_classes: number of classes.
+        asked: how each row was chosen to be labeled: ``random``, ``coverage``, something else, or empty if unknown.
+        seed: seed of the folds that the error is computed with.
+    """
+    known, others = (labels >= 0).nonzero().flatten().cpu(), some_unlabeled(labels)
+    true, fold = labels.cpu()[known], fold_of(labels, FOLDS, seed)[known]
+    too_large = len(known) * rows.shape[1] * num_classes > MOST
+    if not len(others) or 2 * int((fold >= 0).sum()) < len(true) or too_large:
+        return ClassShares.even(num_classes)
+    length = typical_length(rows)
+    given, unlabeled = (rows[part.to(rows.device)].float().cpu() / length for part in (known, others))
+    counted, variance = _of_regression(given, true, fold, unlabeled, num_classes)
+    estimates = [counted, _share(predicted.cpu()[others], num_classes)]
+    how = [asked[row] for row in known.tolist()] if asked else [""] * len(known)
+    if 2 * how.count(COVERAGE) > len(how):
+        estimates.append(_share(true[_nearest(unlabeled, given)], num_classes))
+    mean = torch.stack(estimates).mean(0)
+    variance += (torch.stack(estimates) - mean).square().sum(0) / (len(estimates) * (len(estimates) - 1))
+    mean = smoothed(mean, len(others))
+    variance += mean * (1 - mean) / len(others)
+    drawn = true[torch.tensor([one == RANDOM for one in how])]
+    if not any(how) and _seem_drawn(true, mean, variance):
+        drawn = true
+    if len(drawn):
+        mean, variance = _with_labels(mean, variance, _share(drawn, num_classes), len(drawn))
+    uneven = float((mean - 1 / num_classes).square().sum())
+    weight = max(0.0, 1 - CERTAIN * float(variance.sum()) / uneven) if uneven else 0.0
+    return ClassShares(mean, variance.sqrt(), weight)
+
+
+def some_unlabeled(labels: Tensor) -> Tensor:
+    """Row numbers of those without a label; of too many, evenly spaced ones."""
+    rows = (labels < 0).nonzero().flatten().cpu()
+    return rows[:: max(-(-len(rows) // COUNTED), 1)]
+
+
+def typical_length(rows: Tensor) -> float:
+    return max(sqrt(sum(float(part.double().square().sum()) for part in torch.split(rows, 8192)) / len(rows)), 1e-12)
+
+
+def smoothed(share: Tensor, rows: int) -> Tensor:
+    """One row more of each class: no class has a share of 0."""
+    return (share * rows + 1) / (rows + len(share))
+
+
+def _share(label: Tensor, num_classes: int) -> Tensor:
+    return torch.bincount(label, minlength=num_classes).double() / len(label)
+
+
+def _of_regression(
+    given: Tensor, true: Tensor, fold: Tensor, unlabeled: Tensor, num_classes: int
+) -> tuple[Tensor, Tensor]:
+    """Shares that a regression on the labels counts, and their variance: the jackknife over parts of the labels."""
+    # Its weights lie in the space of the labeled rows, which has fewer dimensions.
+    basis, own = torch.linalg.qr(given.T)
+    own, unlabeled = own.T.contiguous(), unlabeled @ basis
+    whole = logistic(own, true, num_classes, balanced=True)
+    parts = [
+        logistic(own[fold != number], true[fold != number], num_classes, balanced=True, start=whole)
+        for number in range(FOLDS)
+    ]
+    shares, *made = (
+        _share((unlabeled @ weights.T + bias).argmax(-1), num_classes) for weights, bias in (whole, *parts)
+    )
+    spread = torch.stack(made)
+    return shares, (FOLDS - 1) / FOLDS * (spread - spread.mean(0)).square().sum(0)
+
+
+def _nearest(rows: Tensor, among: Tensor) -> Tensor:
+    among = torch.nn.functional.normalize(among, dim=-1)
+    return torch.cat([(part @ among.T).argmax(-1) for part in torch.split(rows, 8192)])
+
+
+def _seem_drawn(true: Tensor, share: Tensor, variance: Tensor) -> bool:
+    """Whether labels could be a random draw: not as even as those chosen by hand, and as many of each class as
+    estimated."""
+    from scipy.special import chdtr, chdtrc
+
+    size, total = len(share), len(true)
+    counts = torch.bincount(true, minlength=size).double()
+    by_hand = chdtr(size - 1, float((counts - total / size).square().sum()) * size / total) < FITS
+    apart = float(((counts - total * share).square() / (total * share + total**2 * variance)).sum())
+    return bool(not by_hand and chdtrc(size - 1, apart) > FITS)
+
+
+def _with_labels(share: Tensor, variance: Tensor, drawn: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Pooled with the shares of ``count`` labels that were drawn at random, by their precision."""
+    own = share * (1 - share) / count
+    weight = float(variance.sum() / (variance + own).sum())
+    return share + weight * (drawn - share), (1 - weight) ** 2 * variance + weight**2 * own
