@@ -20,6 +20,7 @@ from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.features import fit
+from debiaspl.features.blend import AIMS
 from debiaspl.features.fit import CHUNK
 from debiaspl.models import Network, predict_set
 
@@ -49,6 +50,9 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         from 64 columns on.
     flip : bool, default=False
         For images: whether a mirrored image shows the same class; True for most photos, not for digits.
+    optimise : {'photos', 'classes'}, default='photos'
+        For features: 'photos' is right for most rows, 'classes' counts every class the same. They differ where the
+        class shares of the rows without a label, which are estimated, are uneven.
     random_state : int, RandomState instance or None, default=None
         Seed of initial weights, order and views. The same number gives the same predictions, bit for bit.
     device : str, default=None
@@ -62,6 +66,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         A label for every row of fit: the given one, or the predicted one for rows without a label.
     prior_ : ndarray of shape (n_classes,)
         The bias: how often the model predicted each class during training, whatever the true classes are.
+    shares_ : ndarray of shape (n_classes,)
+        For features: the estimated class shares of the rows without a label; None with strength 0.
     model_ : torch.nn.Module
         The trained classifier: a linear one for raw features, or a network for images.
     n_features_in_ : int
@@ -101,6 +107,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         network: str = "auto",
         scaling: str = "auto",
         flip: bool = False,
+        optimise: str = "photos",
         random_state: Any = None,
         device: str | None = None,
     ) -> None:
@@ -111,6 +118,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.network = network
         self.scaling = scaling
         self.flip = flip
+        self.optimise = optimise
         self.random_state = random_state
         self.device = device
 
@@ -123,6 +131,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_consistent_length(rows, labels.codes)
         self.classes_ = labels.classes
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        if self.optimise not in AIMS:
+            raise ValueError(f"optimise is {self.optimise!r}, expected {' or '.join(AIMS)}.")
         if rows.ndim == 2:
             self._fit_features(rows, labels, seed)
         else:
@@ -183,11 +193,13 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             seed=seed,
             device=self._device(),
             unit=self._unit(),
+            optimise=self.optimise,
         )
         self._pictures: Pictures | None = None
         self._fitted = fitted
         self.model_: Network = fitted.network
         self.prior_ = np.asarray(fitted.prior)
+        self.shares_ = None if fitted.shares is None else fitted.shares.estimate.numpy()
         self.n_iter_: int = fitted.steps
 
     def _fit_images(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
+from debiaspl.features.blend import AIMS, PHOTOS, blend
+from debiaspl.features.shares import ClassShares
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import LinearNetwork, Scaling
 from debiaspl.training.classifier import as_classifier, class_means
@@ -96,7 +98,7 @@ class FeatureTable:
         the graph; remembered for one set of labels, as several methods are fitted to the same ones."""
         own = self.sample(labels)
         if self._spread is None or not torch.equal(self._spread[0], own):
-            confidence, label = (part[: len(own)] for part in _with_copies(self.graph, own, num_classes))
+            confidence, label = _with_copies(self.graph, own, num_classes)
             self._spread = own.clone(), Hints(label.to(self.device), confidence.to(self.device))
         return self._spread[1]
 
@@ -119,12 +121,13 @@ class FeatureTable:
         return with_finite_bias(as_classifier(head, weights, self.rows, self.graph.mean))
 
 
-def _with_copies(graph: Graph, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
+def _with_copies(graph: Graph, labels: Tensor, num_classes: int, masses: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Labels spread from a copy of each labeled row, after all others, which is .4 points better than from the rows
     themselves, plain and by class: results/photos/copies.json."""
     known = (labels >= 0).nonzero().flatten().to(graph.units.device)
     given = torch.cat((torch.full_like(labels, UNLABELED), labels[known.to(labels.device)]))
-    return graph.with_copies(known).most_likely(given, num_classes)
+    confidence, label = graph.with_copies(known).most_likely(given, num_classes, masses=masses)
+    return confidence[: len(labels)], label[: len(labels)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +142,10 @@ class Fitted:
     """What was computed."""
     facts: dict[str, float] = field(default_factory=dict)
     """``fitted_rows``, and ``neighbours_recall`` where a graph was made."""
+    shares: ClassShares | None = None
+    """The estimated shares of the rows without a label, which the network knows; None if it does not."""
+    aim: str = PHOTOS
+    """What the network's bias was chosen for; the other is ``shares.log()`` away."""
 
     @property
     def steps(self) -> int:
@@ -172,6 +179,8 @@ def fit(
     strength: float = 0.5,
     momentum: float = 0.99,
     device: torch.device | None = None,
+    optimise: str = PHOTOS,
+    asked: Sequence[str] = (),
 ) -> Fitted:
     """Fit a linear classifier. Every row is also used as an unlabeled one, as in FixMatch. The caller must ensure that
     rows are finite and that at least two classes have labels.
@@ -190,13 +199,18 @@ def fit(
         strength: how much of the bias is removed; 0 is FixMatch.
         momentum: momentum of the running estimate of the bias.
         device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
+        optimise: ``photos``, to be right for most rows, or ``classes``, where every class counts the same. They differ
+            only for a method with the Debiaser, and where the class shares of the rows are uneven.
+        asked: how each row was chosen to be labeled, if known: ``random`` or ``coverage``; "" for another way.
     """
+    if optimise not in AIMS:
+        raise ValueError(f"optimise is {optimise!r}, expected {' or '.join(AIMS)}.")
     table = features if isinstance(features, FeatureTable) else FeatureTable(features, unit, device)
     recipe = with_method(LINEAR.changed(first_classifier=first_classifier), method)
     values: dict[str, Any] = {"threshold": threshold, "strength": strength, "momentum": momentum}
     recipe = recipe.changed(**{name: value for name, value in values.items() if recipe.owner(name)})
     recipe = replace(recipe, seed=seed, steps=steps or enough_steps(len(table)))
-    return fit_recipe(recipe, table, labels, tuple(map(str, range(num_classes))))
+    return fit_recipe(recipe, table, labels, tuple(map(str, range(num_classes))), optimise=optimise, asked=asked)
 
 
 def fit_recipe(
@@ -207,9 +221,12 @@ def fit_recipe(
     ids: Sequence[str] = (),
     hints: Hints | None = None,
     begin: Mapping[str, Tensor] | None = None,
+    optimise: str = "",
+    asked: Sequence[str] = (),
 ) -> Fitted:
     """``fit`` for a recipe; labels and names are those of all rows. ``hints`` are another model's labels, and ``ids``
-    names, for algorithms that use them; ``begin`` are initial weights instead of those that the recipe names."""
+    names, for algorithms that use them; ``begin`` are initial weights instead of those that the recipe names. Without
+    ``optimise`` it is what the recipe says and no more."""
     table.sample(labels, recipe.fit_on)
     task, recipe = _task(recipe, table, labels, classes, ids, hints)
     if begin is None:
@@ -228,7 +245,30 @@ def fit_recipe(
     if "graph" in table.__dict__:
         facts["neighbours_recall"] = round(table.graph.near.recall, 4)
     shown = None if prior is None else prior.detach().float().cpu().clone()
-    return Fitted(network.eval().requires_grad_(False), shown, recipe, facts)
+    fitted = Fitted(network.eval().requires_grad_(False), shown, recipe, facts)
+    return _blended(fitted, table, labels, asked, optimise) if optimise and _for_even_classes(recipe) else fitted
+
+
+def _for_even_classes(recipe: Recipe) -> bool:
+    """Whether a fit takes all classes as equally frequent, which a second classifier can mend."""
+    settings = recipe.correction.settings
+    even = settings.get("strength") != 0 and settings.get("target", "uniform") == "uniform"
+    return recipe.correction.name == "debiaser" and even
+
+
+def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequence[str], optimise: str) -> Fitted:
+    """The fit, with a second classifier that knows the class shares of the rows."""
+    own, head = table.sample(labels), fitted.network.head
+    how = [asked[row] for row in table.chosen.tolist()] if asked else ()
+
+    def spread(masses: Tensor) -> tuple[Tensor, Tensor]:
+        return _with_copies(table.graph, own, head.out_features, masses)
+
+    best, shares = blend(table.rows, own, head, spread, how, fitted.recipe.seed)
+    if shares.weight:
+        head.weight.copy_(best.weight)
+        head.bias.copy_(best.bias if optimise == PHOTOS else best.bias - shares.log().float())
+    return replace(fitted, shares=shares, aim=optimise)
 
 
 def _task(

@@ -1,6 +1,6 @@
 """Estimates the class shares of unlabeled rows, with an interval: what a folder holds, not what a model prefers.
 
-    shares = estimate(rows, labels, predicted, num_classes)
+    shares = estimate(rows, labels, predict, num_classes)
     shares.estimate, shares.interval(), shares.weight
 
 Two classifiers that err differently are counted on the unlabeled rows: class-balanced logistic regression on the
@@ -9,7 +9,7 @@ random have the shares of the folder, and rows that were chosen to cover it stan
 held-out labels does not correct the counts, because with 20 labels a class it made them worse.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -58,14 +58,19 @@ class ClassShares:
 
 @torch.no_grad()
 def estimate(
-    rows: Tensor, labels: Tensor, predicted: Tensor, num_classes: int, asked: Sequence[str] = (), seed: int = 0
+    rows: Tensor,
+    labels: Tensor,
+    predict: Callable[[Tensor], Tensor],
+    num_classes: int,
+    asked: Sequence[str] = (),
+    seed: int = 0,
 ) -> ClassShares:
     """Class shares of the rows without a label.
 
     Args:
         rows: (N, D), relative to their mean.
         labels: int64, (N,); -1 for no label.
-        predicted: what a model that was fitted to these rows says of each, (N,).
+        predict: what a model that was fitted to these rows says of some of them.
         num_classes: number of classes.
         asked: how each row was chosen to be labeled: ``random``, ``coverage``, something else, or empty if unknown.
         seed: seed of the folds that the error is computed with.
@@ -78,10 +83,10 @@ def estimate(
     length = typical_length(rows)
     given, unlabeled = (rows[part.to(rows.device)].float().cpu() / length for part in (known, others))
     counted, variance = _of_regression(given, true, fold, unlabeled, num_classes)
-    estimates = [counted, _share(predicted.cpu()[others], num_classes)]
+    estimates = [counted, count_shares(predict(rows[others.to(rows.device)]), num_classes)]
     how = [asked[row] for row in known.tolist()] if asked else [""] * len(known)
     if 2 * how.count(COVERAGE) > len(how):
-        estimates.append(_share(true[_nearest(unlabeled, given)], num_classes))
+        estimates.append(count_shares(true[_nearest(unlabeled, given)], num_classes))
     mean = torch.stack(estimates).mean(0)
     variance += (torch.stack(estimates) - mean).square().sum(0) / (len(estimates) * (len(estimates) - 1))
     mean = smoothed(mean, len(others))
@@ -90,7 +95,7 @@ def estimate(
     if not any(how) and _seem_drawn(true, mean, variance):
         drawn = true
     if len(drawn):
-        mean, variance = _with_labels(mean, variance, _share(drawn, num_classes), len(drawn))
+        mean, variance = _with_labels(mean, variance, count_shares(drawn, num_classes), len(drawn))
     uneven = float((mean - 1 / num_classes).square().sum())
     weight = max(0.0, 1 - CERTAIN * float(variance.sum()) / uneven) if uneven else 0.0
     return ClassShares(mean, variance.sqrt(), weight)
@@ -111,7 +116,7 @@ def smoothed(share: Tensor, rows: int) -> Tensor:
     return (share * rows + 1) / (rows + len(share))
 
 
-def _share(label: Tensor, num_classes: int) -> Tensor:
+def count_shares(label: Tensor, num_classes: int) -> Tensor:
     return torch.bincount(label, minlength=num_classes).double() / len(label)
 
 
@@ -128,7 +133,7 @@ def _of_regression(
         for number in range(FOLDS)
     ]
     shares, *made = (
-        _share((unlabeled @ weights.T + bias).argmax(-1), num_classes) for weights, bias in (whole, *parts)
+        count_shares((unlabeled @ weights.T + bias).argmax(-1), num_classes) for weights, bias in (whole, *parts)
     )
     spread = torch.stack(made)
     return shares, (FOLDS - 1) / FOLDS * (spread - spread.mean(0)).square().sum(0)

@@ -88,12 +88,17 @@ class Graph:
         return _shares(scores)
 
     @torch.no_grad()
-    def most_likely(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> tuple[Tensor, Tensor]:
-        """The largest of ``spread`` and its class for every vector, (N,), without a matrix of all classes."""
+    def most_likely(
+        self, labels: Tensor, num_classes: int, alpha: float = 0.9, masses: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The largest of ``spread`` and its class for every vector, (N,), without a matrix of all classes. With
+        ``masses``, (C,), the labels of each class sum to these, not to one."""
         size = self.weights.shape[0]
         total, best = torch.zeros(size, dtype=torch.float64), torch.zeros(size)
         label = torch.zeros(size, dtype=torch.int64)
         for first, part in self._parts(labels, num_classes, alpha):
+            if masses is not None:
+                part = part * masses[first : first + part.shape[1]].to(part)
             total += part.clamp_min(0).sum(-1, dtype=torch.float64)
             value, column = part.max(-1)
             label = torch.where(value > best, first + column, label)

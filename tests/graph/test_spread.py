@@ -54,6 +54,11 @@ def test_many_classes_are_solved_in_parts_that_do_not_disturb_each_other(monkeyp
     labels[:20] = torch.arange(20)
     graph = Graph.of(drawn(), FEW)
     whole, likely = graph.spread(labels, 20), graph.most_likely(labels, 20)
+    masses = torch.rand(20, dtype=torch.float64)
+    weighed = whole * masses.float()
+    confidence, label = graph.most_likely(labels, 20, masses=masses)
+    assert torch.equal(label, weighed.argmax(-1))
+    torch.testing.assert_close(confidence, (weighed / weighed.sum(-1, keepdim=True)).max(-1).values)
     monkeypatch.setattr("debiaspl.graph.spread.COLUMNS", 3)
     torch.testing.assert_close(graph.spread(labels, 20), whole, rtol=0, atol=1e-5)
     for confidence, label in (likely, graph.most_likely(labels, 20)):
