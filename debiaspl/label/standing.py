@@ -1,6 +1,7 @@
 """What the labels so far are worth: computed behind the page, after every ten of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from debiaspl.deploy.next import RANDOM
@@ -55,9 +56,23 @@ def standing(
         return None
     rows = [*known, *others[:: -(-len(others) // MOST)]]
     own, labels = features[rows], torch.tensor([given[place] for place in rows])
-    table = FeatureTable(own, unit=True, device=torch.device("cpu"))
-    held = held_out(table, labels)
     at_random = torch.tensor([asked.get(files[place]) == RANDOM for place in rows])
-    found = estimate(table, labels, len(classes), at_random, held)
-    doubts = [Doubt(files[rows[one.row]], classes[one.other], one.twin) for one in suspects(own, held)]
+    with _one_thread():
+        table = FeatureTable(own, unit=True, device=torch.device("cpu"))
+        held = held_out(table, labels)
+        found = estimate(table, labels, len(classes), at_random, held)
+        doubts = [Doubt(files[rows[one.row]], classes[one.other], one.twin) for one in suspects(own, held)]
     return Standing(found, doubts[:SHOWN])
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Leaves a core to the page. Steps this small are not faster with two, and ten times slower if one is taken."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,5 +1,6 @@
 """A run that says which images to label next."""
 
+import signal
 import threading
 import time
 
@@ -16,7 +17,8 @@ from debiaspl.label.guide import EncoderGuide, RunGuide, Stopped
 from debiaspl.models import MODELS
 from debiaspl.photos.encoding import PhotoEncoding
 from debiaspl.training import train
-from tests.label.made import Client, Table, served, write_photos
+from tests.label.made import CLASSES, Client, Table, served, write_photos
+from tests.label.process import Labelling
 from tests.training.tiny import EAGER
 
 
@@ -91,6 +93,31 @@ def test_the_page_goes_from_random_to_coverage_and_the_table_says_so(tmp_path, e
     assert header == "file_name,label,asked"
     assert (rows[0].split(",")[2], rows[-1].split(",")[1:]) == ("random", ["china", "coverage"])
     assert list((tmp_path / "features").glob("*/*.safetensors"))
+
+
+@pytest.mark.slow
+def test_a_kill_loses_no_answer_and_no_finished_features(tmp_path, encoder, monkeypatch):
+    photos, features = write_photos(tmp_path / "photos", 60), tmp_path / "runs" / ".features"
+    monkeypatch.chdir(tmp_path)
+    given: list[str] = []
+    # At once, while images are encoded; and when they have been chosen from.
+    for encoded in (False, True):
+        with Labelling(photos, "--classes", ",".join(CLASSES), "--encoder", encoder) as labelling:
+            client = Client(labelling.url)
+            deadline = time.monotonic() + 60
+            while encoded and client.get("state")["notes"]:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            for number in range(12):
+                given.append(f"{client.first()['name']},{CLASSES[number % 3]}")
+                client.answer(number % 3)
+            labelling.end(signal.SIGKILL)
+        rows = (photos / "labels.csv").read_text().splitlines()[1:]
+        assert [row.rpartition(",")[0] for row in rows] == given
+    assert list(features.glob("*/*.safetensors"))
+    again = PhotoEncoding(list_images(photos), encoder, "cpu", features)
+    monkeypatch.setattr(type(again.encoder), "embed", None)  # nothing is left to be encoded
+    assert len(again.pool(range(60), lambda done, total: None)[0]) == 60
 
 
 def test_an_answer_does_not_wait_for_the_encoder(tmp_path, monkeypatch):
