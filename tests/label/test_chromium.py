@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.label.made import served, write_photos
+from debiaspl.label.guide import EncoderGuide
+from tests.label.made import CLASSES, served, write_photos
 from tests.label.process import Labelling
+from tests.label.test_standing import learned, waited
 from tests.report.chromium import Chromium, Page, needs_chromium
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -220,6 +222,32 @@ def test_a_file_that_breaks_while_it_waits_is_left_out_and_named(tmp_path, chrom
         assert seen == set(coming)
         assert text(page, "notes").startswith("2 classes have no label yet.24 files cannot be labeled")
         assert text(page, "card").startswith("Every image that can be read has a label")
+        page.close()
+
+
+def test_what_the_labels_are_worth_and_a_second_look(tmp_path, chromium, monkeypatch):
+    monkeypatch.setattr(EncoderGuide, "learn", learned)
+    with served(write_photos(tmp_path, 60), encoder="any", features=tmp_path / "features") as client:
+        page = opened(chromium, client.url)
+        assert page.evaluate("document.getElementById('doubts').hidden")
+        for number in range(20):
+            press(page, str(1 + (int(name(page)[:3]) + (number == 12)) % 3))
+        waited(client, 20)
+        page.evaluate("ask('state').then(show)")
+        page.wait_for("!document.getElementById('doubts').hidden")
+        assert "With 20 labels about" in text(page, "notes")
+        page.evaluate("document.getElementById('doubts').open = true")
+        page.wait_for("[...document.querySelectorAll('#doubts img')].some((one) => one.naturalWidth > 0)")
+        wrong = page.evaluate("state.standing.doubts[0].name")
+        page.evaluate("document.querySelector('#doubts button').click()")
+        page.wait_for("!busy")
+        assert name(page) == wrong
+        assert text(page, "caption").startswith(f"{wrong} was ")
+        press(page, str(1 + int(wrong[:3]) % 3))
+        assert name(page) != wrong
+        assert wrong not in page.evaluate("state.standing.doubts.map((one) => one.name)")
+        assert [row for row in rows(tmp_path / "labels.csv") if row == f"{wrong},{CLASSES[int(wrong[:3]) % 3]}"]
+        assert page.errors() == []
         page.close()
 
 

@@ -42,15 +42,15 @@ def test_nothing_is_said_without_two_classes_or_without_other_images(answers):
     assert standing(made(rows=60)[0], FILES, CLASSES, answers, {}) is None
 
 
+def learned(guide) -> bool:
+    """Made features of 60 images: the classes in turn."""
+    guide._keys, guide._pool, guide.looked = list(range(60)), Pool(made(rows=60)[0]), 60
+    return False
+
+
 @pytest.fixture
 def client(tmp_path, monkeypatch):
-    """A page whose images have made features: the classes in turn."""
-
-    def learn(guide):
-        guide._keys, guide._pool, guide.looked = list(range(60)), Pool(made(rows=60)[0]), 60
-        return False
-
-    monkeypatch.setattr(EncoderGuide, "learn", learn)
+    monkeypatch.setattr(EncoderGuide, "learn", learned)
     with served(write_photos(tmp_path, 60), encoder="any", features=tmp_path / "features") as one:
         one.table = tmp_path / "labels.csv"
         yield one
