@@ -1,4 +1,4 @@
-"""FixMatch (Sohn et al., 2020); with a Debiaser as correction it is DebiasPL (Wang et al., 2022)."""
+"""FixMatch (Sohn et al., 2020): strong views learn the confident label of the weak view; with a Debiaser: DebiasPL."""
 
 import torch
 import torch.nn.functional as F

@@ -15,34 +15,6 @@ from debiaspl.debias import CORRECTIONS
 GROUPS = ("ALGORITHMS", "HINTED", "STARTS")
 """Names in ``debiaspl.algorithms``."""
 
-
-ABOUT = {
-    "supervised": "labeled images only, the baseline",
-    "pseudolabel": "confident predictions become labels of the same image",
-    "mean-teacher": "predict what the average of past weights predicts",
-    "uda": "strong views predict the sharpened soft label of the weak view",
-    "mixmatch": "labels averaged over views, images mixed (MixUp)",
-    "remixmatch": "MixMatch with strong views, alignment and rotations",
-    "fixmatch": "strong views learn the confident label of the weak view; with the debiaser: DebiasPL",
-    "contrastmatch": "FixMatch plus a contrastive loss between views",
-    "flexmatch": "FixMatch with a lower threshold for classes learned less well",
-    "freematch": "FixMatch with thresholds that follow the model",
-    "softmatch": "FixMatch with a weight instead of a threshold",
-    "comatch": "FixMatch with labels smoothed over similar images",
-    "crest": "FixMatch in generations: confident labels of rare classes join the labels",
-    "crest+": "CReST with distribution alignment",
-    "adamatch": "FixMatch for labels and images that look different",
-    "abc": "FixMatch with a second, balanced classifier",
-    "acr": "two classifiers, adjusted to the classes of the unlabeled images",
-    "paws": "predict by similarity to the labeled images, two views alike",
-    "graph": "learn labels that spread over a graph of the features",
-    "taught": "FixMatch; another model's label where it is not sure itself",
-    "distill": "learn what a trained run predicts",
-    "moco": "find the other view of an image among earlier ones",
-    "simclr": "find the other view of an image in the batch",
-    "swav": "predict the cluster of the other view",
-}
-"""In a line. An algorithm that is not here has the first sentence of its docstring."""
 _TOLD: dict[str, Any] = {
     "num_classes": 2,
     "num_features": 2,
@@ -88,19 +60,20 @@ def _row(name: str, group: str, made: type[Algorithm]) -> AlgorithmRow:
     needs = "images" if not made.learns_labels else "labels, images" if made.makes_pseudo_labels else "labels"
     needs += ", other labels" if "hints" in settings else ", a trained run" if "teacher_run" in settings else ""
     views = f"{built.views.weak} + {built.views.strong}"
-    return AlgorithmRow(
-        name, group, ABOUT.get(name) or _about(made), _paper(made), needs, views, not built.needs_pictures
-    )
+    return AlgorithmRow(name, group, _about(made), _paper(made), needs, views, not built.needs_pictures)
+
+
+def _first_line(made: type[Algorithm]) -> str:
+    return (sys.modules[made.__module__].__doc__ or "").partition("\n")[0]
 
 
 def _about(made: type[Algorithm]) -> str:
-    """The first sentence of its docstring, or what stands before a colon."""
-    text = " ".join((inspect.getdoc(made) or "").split()).replace("``", "")
-    return re.split(r"(?<=[.:]) ", text, maxsplit=1)[0].rstrip(".:")
+    """The first sentence of its module, without the name and the paper before a colon."""
+    text = re.split(r"\d\d\d\d\): ", _first_line(made), maxsplit=1)[-1]
+    return re.sub(r" \([^()]*\d\d\d\d\)", "", text.partition(". ")[0]).rstrip(".")
 
 
 def _paper(made: type[Algorithm]) -> str:
-    """The first (authors, year) of its module's first line."""
-    first = (sys.modules[made.__module__].__doc__ or "").partition("\n")[0]
-    found = re.search(r"\((?:[^()]*: )?([^():]*\b(?:19|20)\d\d)\)", first)
+    """The first (authors, year) of its module."""
+    found = re.search(r"\((?:[^()]*: )?([^():]*\b(?:19|20)\d\d)\)", _first_line(made))
     return found[1] if found else ""
