@@ -1,5 +1,7 @@
-"""One check for all settings that are numbers."""
+"""What is said about a setting: one check for all that are numbers, and the name that was probably meant."""
 
+import difflib
+from collections.abc import Iterable
 from typing import TypeVar
 
 Number = TypeVar("Number", int, float)
@@ -13,3 +15,9 @@ def within(name: str, value: Number, interval: str) -> Number:
     if not (above and below):
         raise ValueError(f"{name} is {value!r}, expected a number in {interval}.")
     return value
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A sentence with the most similar name, behind a space; empty if none is similar."""
+    close = difflib.get_close_matches(name, names, n=1)
+    return f" Did you mean {close[0]}?" if close else ""

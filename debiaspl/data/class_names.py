@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from debiaspl.data.csv_text import CsvError, csv_rows
+from debiaspl.data.csv_text import CsvError, csv_rows, read_text
 from debiaspl.data.errors import DataError
 
 UNLABELED_NAME = "unlabeled"
@@ -50,14 +50,7 @@ def read_class_names(text: str) -> tuple[str, ...]:
 
 def class_names_in(file: Path) -> tuple[str, ...]:
     """The lines of a text file as they are, without quoting rules. Empty lines are left out."""
-    try:
-        text = file.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise DataError(
-            f"{file} cannot be read: {error.strerror}. Expected a text file, one class per line."
-        ) from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not UTF-8 (byte {error.start}). Save it as UTF-8, one class per line.") from error
+    text = read_text(file, "one class per line").removeprefix("\ufeff")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return check_class_names([line for line in lines if line.strip()], str(file))
 

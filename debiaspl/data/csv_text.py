@@ -1,9 +1,10 @@
-"""CSV text: rows with their original text, and the only writer of cells."""
+"""Text files and CSV: rows with their original text, and the only writer of cells."""
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from debiaspl.data.errors import DataError
 from debiaspl.files import guarded
@@ -22,6 +23,20 @@ class CsvRow:
     @property
     def is_blank(self) -> bool:
         return not any(cell.strip() for cell in self.cells)
+
+
+def read_text(file: Path, expected: str) -> str:
+    """The text of a file, including a byte order mark. ``expected`` says what it should be, for errors."""
+    try:
+        return file.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{file} is not UTF-8: byte {error.object[error.start]:#x} in line {line}. Expected {expected}. Save it as "
+            'UTF-8 (in a spreadsheet: "CSV UTF-8").'
+        ) from error
+    except OSError as error:
+        raise DataError(f"{file} cannot be read: {error.strerror}. Expected {expected}.") from error
 
 
 class CsvError(DataError):

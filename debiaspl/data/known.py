@@ -1,9 +1,9 @@
 """Known sets by name: where they are, and how to read them."""
 
-import difflib
 import os
 from pathlib import Path
 
+from debiaspl._checks import did_you_mean
 from debiaspl.data.errors import DataError
 from debiaspl.data.formats.cifar import CIFAR10, CIFAR100
 from debiaspl.data.formats.definition import KnownSet, TrainTest
@@ -42,8 +42,7 @@ def known_set(name: str) -> KnownSet:
 def unknown(name: str) -> DataError:
     """The error for a name that no set has."""
     names = sorted([*SETS, "digits"])
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {close[0]}?" if close else ""
+    hint = did_you_mean(name, names)
     return DataError(f"there is no image set named {name!r}.{hint} Known image sets are {', '.join(names)}.")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from debiaspl.data.csv_text import read_text
 from debiaspl.data.errors import DataError, shown
 
 IMAGE = "image"
@@ -18,10 +19,9 @@ Given = tuple[str, str, str]
 def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iterator[Given]:
     """The answers, one row per choice. The keys are those of the file and of the choice, if they are not the default
     ones."""
+    text = read_text(table, "an export of Label Studio").removeprefix("\ufeff")
     try:
-        tasks = json.loads(table.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise DataError(f"{table} cannot be read: {error.strerror}. Expected an export of Label Studio.") from error
+        tasks = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{table} is not JSON: {error}. Expected an export of Label Studio, or a .csv file.") from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):

@@ -8,7 +8,7 @@ from multiprocessing import parent_process
 from pathlib import Path
 
 from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
-from debiaspl.data.csv_text import CsvError, CsvRow
+from debiaspl.data.csv_text import CsvError, CsvRow, read_text
 from debiaspl.data.errors import DataError, counted, shown
 from debiaspl.data.file_names import EXTENSIONS, FileNames
 from debiaspl.data.label_studio import read_tasks
@@ -17,6 +17,7 @@ from debiaspl.files import unguarded
 
 _log = logging.getLogger("debiaspl")
 _TOLD: set[str] = set()
+CSV = "a csv file of labels"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelR
         tasks = list(read_tasks(table, columns.file, columns.label))
         rows = [LabelRow(place, name, class_name(label.strip())) for place, name, label in tasks]
         return rows, _assumed_unlabeled(label.strip() for _, _, label in tasks)
-    text = split_table(read_text(table), table, columns)
+    text = split_table(read_text(table, CSV), table, columns)
     rows = [found for row in text.rows if (found := text.understood(row)) is not None]
     return rows, text.assumed + _assumed_unlabeled(text.cells(row)[1] for row in text.rows)
 
@@ -85,20 +86,6 @@ def tell_once(line: str) -> None:
 def _assumed_unlabeled(labels: Iterable[str]) -> tuple[str, ...]:
     found = sorted({label for label in labels if means_no_label(label) and label != UNLABELED_NAME})
     return (f"{shown(found)} means no label",) if found else ()
-
-
-def read_text(table: Path) -> str:
-    """The text of a table, including a byte order mark."""
-    try:
-        return table.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{table} is not UTF-8: byte {error.object[error.start]:#x} in line {line}. "
-            'Save it as UTF-8 (in a spreadsheet: "CSV UTF-8").'
-        ) from error
-    except OSError as error:
-        raise DataError(f"{table} cannot be read: {error.strerror}. Expected a csv file of labels.") from error
 
 
 def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:

@@ -69,5 +69,5 @@ def digest_of_tensors(tensors: Mapping[str, Tensor], name: str = "", text: str =
     for key in sorted(tensors):
         tensor = tensors[key]
         digest.update(f"{key} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -1,6 +1,5 @@
 """The base class of pretrained encoders: images in, one vector each out."""
 
-import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl._checks import within
+from debiaspl.data.tensor_file import digest_of_tensors
 
 
 class Encoder(nn.Module, ABC):
@@ -63,8 +63,5 @@ class Encoder(nn.Module, ABC):
 
 def fingerprint(encoder: Encoder) -> str:
     """A digest that changes with the architecture, the image size and every weight."""
-    found = hashlib.sha256(json.dumps(encoder.architecture, sort_keys=True).encode())
-    for name, value in sorted(encoder.state_dict().items()):
-        found.update(name.encode())
-        found.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
+    weights = {name: value.cpu() for name, value in encoder.state_dict().items()}
+    return digest_of_tensors(weights, "encoder", json.dumps(encoder.architecture, sort_keys=True))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from debiaspl.data import DataError
+from debiaspl.data.csv_text import read_text
 
 PLACE = "{}"
 
@@ -76,12 +77,7 @@ def read_templates(name_or_file: str) -> tuple[str, ...]:
             f"there are no templates named {name_or_file!r}, and no such file. Expected one of "
             f"{', '.join(TEMPLATES)}, or a file with one template per line, such as: a photo of {PLACE}."
         )
-    try:
-        lines = place.read_bytes().decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{place} is not UTF-8 (byte {error.start}). Save it as UTF-8, one template per line."
-        ) from error
+    lines = read_text(place, "one template per line").removeprefix("\ufeff").splitlines()
     return check_templates([line.strip() for line in lines if line.strip()], str(place))
 
 

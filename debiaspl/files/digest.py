@@ -4,10 +4,10 @@ import hashlib
 from pathlib import Path
 
 
-def digest_of_file(path: Path, name: str = "sha256") -> str:
-    """The digest in hexadecimal. MD5 detects damaged downloads, for which no other is published, but not tampering."""
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 in hexadecimal."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.new(name, usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_if_there(path: Path) -> str:

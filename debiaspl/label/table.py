@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from debiaspl.data.class_names import composed
-from debiaspl.data.csv_text import CsvRow, csv_line, is_open
+from debiaspl.data.csv_text import CsvRow, csv_line, is_open, read_text
 from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import FileNames, leaves
-from debiaspl.data.label_table import LabelText, match_files, read_text, split_table, tell_assumed
+from debiaspl.data.label_table import CSV, LabelText, match_files, split_table, tell_assumed
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import try_lock, unguarded, write_whole
 
@@ -209,7 +209,7 @@ def _text(path: Path, columns: Columns) -> LabelText:
     """The table; a new one if there is none, or only the beginning of one."""
     if path.suffix.lower() == ".json":
         raise DataError(f"answers go into a CSV file, and {path} is JSON. Choose another table: --out.")
-    text = read_text(path) if path.exists() else ""
+    text = read_text(path, CSV) if path.exists() else ""
     begun = csv_line((*columns.names, ASKED))
     found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
     header = found.header

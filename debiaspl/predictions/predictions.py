@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl._checks import did_you_mean
 from debiaspl.predictions.classes import UNKNOWN, class_names, numbered, values_of
 from debiaspl.predictions.scores import Scores
 from debiaspl.predictions.table import Names, PredictionsError, Raw, is_number, listed, refuse_other_kinds, rows_named
@@ -81,10 +82,8 @@ def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
     """The column of this meaning; raises if a column was requested by name and is missing."""
     asked: str | None = getattr(names, what)
     if asked is not None and asked not in raw.fields:
-        close = difflib.get_close_matches(asked, raw.fields, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
         raise PredictionsError(
-            f"{raw.origin} has no column {asked!r} for the {what.replace('_', ' ')}.{hint} "
+            f"{raw.origin} has no column {asked!r} for the {what.replace('_', ' ')}.{did_you_mean(asked, raw.fields)} "
             f"It has {listed(raw.fields) or 'none'}."
         )
     name = names.of(what, raw.fields)

@@ -1,10 +1,10 @@
 """The paper's experiments and ours: a cell, a length and a method."""
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from debiaspl._checks import did_you_mean
 from debiaspl.recipes.cells import CELLS, VARIANTS, settings_for
 from debiaspl.recipes.start import start_of_cell
 from debiaspl.training import Recipe
@@ -23,8 +23,7 @@ def recipe(name: str, length: str | None = None, method: str | None = None, load
         load_files: whether the method may be a class in a file, ``mine.py:Mine``, which is then executed.
     """
     if name not in CELLS:
-        close = difflib.get_close_matches(name, CELLS, n=1)
-        hint = f" Did you mean {close[0]}?" if close else ""
+        hint = did_you_mean(name, CELLS)
         raise ValueError(f"there is no recipe named {name!r}.{hint} For a list: debiaspl list recipes.")
     cell = CELLS[name]
     if method is not None and not _learns_labels(method):

@@ -1,6 +1,5 @@
 """The parts that a recipe names, and how they are built from their settings and the data of the run."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -9,6 +8,7 @@ from typing import Any, TypeVar
 
 from torch import nn
 
+from debiaspl._checks import did_you_mean
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm
 from debiaspl.augment import CropColor, Hide, RandAugment
 from debiaspl.data import PROTOCOLS
@@ -74,8 +74,7 @@ def _hint(kind: str, name: str) -> str:
         return f" For your own file, name the class too: {name}:ClassName."
     if kind == "network" and name.endswith(".py"):
         return f" For your own file, name the function too: {name}:build."
-    close = difflib.get_close_matches(name, PARTS[kind], n=1)
-    hint = f" Did you mean {close[0]}?" if close else ""
+    hint = did_you_mean(name, PARTS[kind])
     if kind not in OWN:
         return f"{hint} There are {listed(PARTS[kind])}."
     there = f" For a list: debiaspl list {kind}s." if hint else f" There are {listed(PARTS[kind])}."

@@ -1,12 +1,11 @@
 """Recipes: everything that determines what a run computes, as frozen dataclasses."""
 
-import difflib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
-from debiaspl._checks import within
+from debiaspl._checks import did_you_mean, within
 from debiaspl.training.parts import (
     PARTS,
     build,
@@ -288,8 +287,7 @@ class Recipe:
             of = " and of ".join(f"{part}={names}" for part, names in named.items())
             here = " and ".join(f"{part}={parts[part].name}" for part in others)
             return f"{problem}: it is a setting of {of}, but here {here}.{hint}{LIST}"
-        close = difflib.get_close_matches(key, everything, n=1)
-        return f"{problem}.{f' Did you mean {close[0]}?' if close else hint}{LIST}"
+        return f"{problem}.{did_you_mean(key, everything) or hint}{LIST}"
 
 
 def _owner(parts: Mapping[str, Choice], key: str) -> str | None:

@@ -62,7 +62,7 @@ def test_a_file_of_names_takes_them_as_they_are(tmp_path):
     file.write_bytes('\ufeffowl, snowy\r\n\r\n"quoted"\n鳥\n'.encode())
     assert class_names_in(file) == read_class_names(str(file)) == ("owl, snowy", '"quoted"', "鳥")
     file.write_bytes(b"owl\nB\xe4r\n")
-    with pytest.raises(DataError, match=r"not UTF-8 \(byte 5\)"):
+    with pytest.raises(DataError, match=r"not UTF-8"):
         read_class_names(str(file))
     with pytest.raises(DataError, match="cannot be read: No such file"):
         class_names_in(tmp_path / "missing.txt")

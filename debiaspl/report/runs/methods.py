@@ -15,14 +15,12 @@ from debiaspl.report.over_seeds import paired_test, summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import method_of
-from debiaspl.training.recipe import with_defaults
+from debiaspl.training.recipe import DESCRIPTION, with_defaults
 from debiaspl.training.settings import as_text, parse_settings
 
-# What does not change what is computed, or changes it only as another seed would.
-WORDS = ("name", "about", "cost", "paper")
 MOST_SETTINGS = 2
 """A method is named by its settings if up to this many tell it apart."""
-APART = (*WORDS, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
+APART = (*DESCRIPTION, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
 
 
 @dataclass(frozen=True, eq=False)
