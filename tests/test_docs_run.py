@@ -54,6 +54,35 @@ def test_code_runs(page, tmp_path):
     assert ran.returncode == 0, ran.stderr
 
 
+TRACKER = """
+log = []
+
+
+class Run:
+    def log(self, metrics, step=None):
+        log.append((step, metrics))
+
+    def finish(self):
+        print(len(log), *sorted({key for _, metrics in log for key in metrics}))
+
+
+def init(project, config):
+    assert config["name"]
+    return Run()
+"""
+
+
+@pytest.mark.parametrize("tracker", ["wandb", "trackio"])
+def test_a_tracker_gets_the_log(tracker, tmp_path):
+    """With what both have in common, as neither needs to be here."""
+    (code,) = blocks(PAGES["docs/experiments.md"], "py")
+    (tmp_path / f"{tracker}.py").write_text(TRACKER)
+    if tracker == "trackio":
+        code = code.replace("import wandb  # or: ", "")
+    ran = forked.program(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{code}", folder=tmp_path)
+    assert ran.stdout.split() == ["11", "accuracy", "kept", "labeled", "unlabeled"], ran.stderr
+
+
 @pytest.mark.slow(seconds=30)
 def test_the_demo_of_the_readme_runs(tmp_path):
     """`make check` and `make test` are what runs this; `make demo` is followed to the command behind it."""
