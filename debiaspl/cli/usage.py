@@ -42,6 +42,7 @@ SETTINGS = {
     "batch_size": "labeled_batch and unlabeled_batch",
     "momentum_decay": "correction.momentum",
     "model": "network",
+    "class_weight": "correction=ldam-drw, begin=0, beta=0.9999999, max_margin=0 and scale=1: balanced class weights",
 }
 """What people type -> the setting."""
 LITE0 = {"efficientnet_lite0", "efficientnet-lite-0", "efficientnetlite0", "efficientnet", "lite0"}

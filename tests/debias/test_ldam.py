@@ -35,6 +35,17 @@ def test_logits_without_labels_teach():
         LDAM(COUNTS).margin(logits())
 
 
+def test_it_has_the_balanced_class_weights_of_scikit_learn():
+    """docs/corrections.md says with which settings."""
+    weight = pytest.importorskip("sklearn.utils.class_weight").compute_class_weight
+    truth = torch.arange(4).repeat_interleave(torch.tensor(COUNTS)).numpy()
+    expected = torch.from_numpy(weight("balanced", classes=torch.arange(4).numpy(), y=truth)).float()
+    correction, values = LDAMDRW(COUNTS, max_margin=0.0, scale=1.0, begin=0.0, beta=0.9999999), logits()
+    correction.look(torch.nn.Identity(), values, torch.tensor(0.0))
+    torch.testing.assert_close(correction.class_weights(), expected, atol=1e-4, rtol=1e-4)
+    assert torch.equal(correction.labeled_margin(values, LABELS), values)
+
+
 @pytest.mark.parametrize("beta", [0.0, 0.9, 0.9999])
 def test_classes_are_weighted_late_by_one_over_their_effective_numbers(beta):
     correction, values = LDAMDRW(COUNTS, beta=beta, begin=0.8), logits()
