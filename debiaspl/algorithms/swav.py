@@ -104,7 +104,7 @@ class SwAV(SelfSupervised):
         """The codes of both views; then the views are remembered."""
         everyone = [ranks.gathered(view) for view in views]
         with torch.autocast(prototypes.device.type, enabled=False):
-            if not self.queue:
+            if self.queue <= len(everyone[0]):  # a large batch needs none
                 return [self.codes(view @ prototypes) for view in everyone]
             used = (self.written >= self.queue) & (progress >= self.queue_from)
             codes = [

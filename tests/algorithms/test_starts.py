@@ -139,6 +139,13 @@ def test_the_queue_is_used_when_it_is_full_and_late_enough():
         seen.append(cosines)
 
 
+def test_a_batch_as_large_as_the_queue_needs_none():
+    algorithm, student = made(SwAV, queue=IMAGES, queue_from=0.0), Plain(0)
+    for _ in range(3):
+        algorithm.losses(Models(student, student), batch(2))
+    assert int(algorithm.written) == 0
+
+
 def test_prototypes_are_frozen_at_first():
     algorithm, student = made(SwAV, prototypes=7, frozen_until=0.1), Plain(0)
     for progress, moves in ((0.05, False), (0.1, True)):
