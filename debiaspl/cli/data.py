@@ -29,11 +29,11 @@ def get_command(
         known = known_set(name)
         try:
             with progress_bar("bytes") as watch:
-                got = get(known, root, watch)
+                place, fetched = get(known, root, watch)
         except KeyboardInterrupt:
             say("stopped; nothing was kept", err=True)
             raise typer.Exit(130) from None
-        say(f"{name} is in {got.place}" if got.fetched else f"{name} is already in {got.place}")
+        say(f"{name} is in {place}" if fetched else f"{name} is already in {place}")
 
 
 @data_app.command("pack", cls=PlainCommand)

@@ -5,10 +5,8 @@ import hashlib
 import http.client
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -24,26 +22,21 @@ Watch = Callable[[str, int, int | None], None]
 _CHUNK = 1 << 18
 
 
-class Got(NamedTuple):
-    """A set that is available."""
-
-    place: Path
-    fetched: bool
-    """False if it was there before."""
-
-
-def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None, timeout: float = 30.0) -> Got:
-    """Download a set into ``root``, or into the first data folder, unless it is there."""
+def get(
+    known: KnownSet, root: Path | None = None, watch: Watch | None = None, timeout: float = 30.0
+) -> tuple[Path, bool]:
+    """Download a set into ``root``, or into the first data folder, unless it is there. Returns where it is, and whether
+    it was downloaded."""
     place = find(known, data_folders()) if root is None else find(known, [], root)
     if place is not None:
-        return Got(place, False)
+        return place, False
     if not known.sources:
         raise DataError(known.elsewhere)
     folder = data_folders()[0] if root is None else root
     target = folder / known.target
     if target.exists():
         raise DataError(f"{target} exists, but does not contain the set {known.name}. Move it away.")
-    with _disk_errors(folder):
+    try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=folder) as waiting:
             # The folder gets its name when the last file is in it: part of a set must not look like the set.
@@ -58,7 +51,13 @@ def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None, t
                 if not content.is_dir():
                     raise DataError(f"{archive.name} contains no folder {known.inside}. Has it changed?")
             put_in_place(content, target)
-    return Got(target, True)
+    except OSError as error:
+        full = error.errno == errno.ENOSPC
+        free = f" {shutil.disk_usage(folder).free / 1e6:,.0f} MB are free." if full else ""
+        raise DataError(
+            f"could not write to {folder}: {error.strerror or error}.{free} Use another folder: --root."
+        ) from error
+    return target, True
 
 
 def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: float = 30.0) -> None:
@@ -86,14 +85,3 @@ def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: flo
             f"{source.url} sent {done:,} of {'?' if total is None else f'{total:,}'} bytes with the md5 "
             f"{digest.hexdigest()}, expected {source.md5}. {again}"
         )
-
-
-@contextmanager
-def _disk_errors(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        advice = "Choose another folder with --root."
-        if error.errno == errno.ENOSPC:
-            advice = f"{shutil.disk_usage(folder).free / 1e6:,.0f} MB are free: free some space, or use another --root."
-        raise DataError(f"could not write to {folder}: {error.strerror or error}. {advice}") from error

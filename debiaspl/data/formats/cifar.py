@@ -86,7 +86,7 @@ def _text(name: bytes | str) -> str:
 
 
 CIFAR10_LAYOUT = CifarLayout(
-    name="cifar10",
+    "cifar10",
     train={f"data_batch_{number}": 10_000 for number in range(1, 6)},
     test={"test_batch": 10_000},
     meta="batches.meta",
@@ -95,25 +95,14 @@ CIFAR10_LAYOUT = CifarLayout(
     classes_key=b"label_names",
 )
 CIFAR100_LAYOUT = CifarLayout(
-    name="cifar100",
-    train={"train": 50_000},
-    test={"test": 10_000},
-    meta="meta",
-    classes=100,
-    labels_key=b"fine_labels",
-    classes_key=b"fine_label_names",
+    "cifar100", {"train": 50_000}, {"test": 10_000}, "meta", 100, b"fine_labels", b"fine_label_names"
 )
 
 
 def _known(layout: CifarLayout, folder: str, archive: str, md5: str) -> KnownSet:
+    source = Source(f"https://www.cs.toronto.edu/~kriz/{archive}", md5)
     return KnownSet(
-        name=layout.name,
-        read=partial(read, layout),
-        places=(folder,),
-        signs=layout.files,
-        sources=(Source(f"https://www.cs.toronto.edu/~kriz/{archive}", md5),),
-        target=folder,
-        inside=folder,
+        layout.name, partial(read, layout), (folder,), layout.files, (source,), target=folder, inside=folder
     )
 
 
