@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -11,14 +10,6 @@ from debiaspl._checks import within
 from debiaspl.augment.weak import Weak
 from debiaspl.debias import ranks
 from debiaspl.models import scale
-
-
-class ViewMaker(Protocol):
-    """Makes one view of each input, with the generator, in the form that the network takes."""
-
-    def weak(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]: ...
-
-    def strong(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -84,3 +75,7 @@ class VectorViews:
 
     def strong(self, drawn: Sequence[Tensor], generator: torch.Generator) -> list[Tensor]:
         return [self.hide(vectors, generator) for vectors in drawn]
+
+
+ViewMaker = ImageViews | VectorViews
+"""Makes one view of each input, with the generator, in the form that the network takes."""

@@ -108,16 +108,6 @@ class Names:
         lower = {name.lower(): name for name in columns}
         return next((lower[name] for name in USUAL[meaning] if name in lower), None)
 
-    @property
-    def named(self) -> list[str]:
-        """The matrices that a user has named."""
-        return [matrix for matrix in MATRICES if getattr(self, matrix) is not None]
-
-    def prefixes(self, matrix: str) -> tuple[str, ...]:
-        """Prefixes of the columns of a matrix in a table."""
-        given: str | None = getattr(self, matrix)
-        return PREFIXES[matrix] if given is None else (given,)
-
 
 @dataclass(frozen=True, eq=False)
 class Raw:
@@ -166,12 +156,13 @@ class Layout:
         classes: tuple[str, ...] | None = next(
             (tuple(first[key]) for key in lists.values() if isinstance(first[key], dict)), None
         )
-        for matrix in MATRICES:
-            for prefix in names.prefixes(matrix):
+        given: dict[str, str | None] = {matrix: getattr(names, matrix) for matrix in MATRICES}
+        for matrix, own in given.items():
+            for prefix in PREFIXES[matrix] if own is None else (own,):
                 members = [name for name in first if name.startswith(prefix) and name not in single]
                 if len(members) > 1 and matrix not in (*groups, *lists):
                     groups[matrix], classes = members, tuple(name[len(prefix) :] for name in members)
-        if not (groups or lists or names.named):
+        if not (groups or lists or any(given.values())):
             taken = {name for members in groups.values() for name in members} | single
             others = [name for name in first if name not in taken]
             label = names.of("label", first)

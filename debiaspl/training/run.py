@@ -52,7 +52,11 @@ class Run:
             if not resume:
                 what = f"a run of recipe {run.recipe().name!r}"
                 raise RunError(exists_already(folder, what, resume=True, other=OTHER_OUT))
-            run._check_same(recipe)
+            if differing := _differences(run.recipe(), recipe):
+                raise RunError(
+                    f"{folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "
+                    "settings, or choose another --out."
+                )
         elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
             raise RunError(f"{folder} is not empty and contains no run of debiaspl. Choose another --out.")
         return run
@@ -149,14 +153,6 @@ class Run:
         if predictions is not None:
             write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)
-
-    def _check_same(self, recipe: Recipe) -> None:
-        differing = _differences(self.recipe(), recipe)
-        if differing:
-            raise RunError(
-                f"{self.folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "
-                "settings, or choose another --out."
-            )
 
 
 def _differences(begun: Recipe, asked: Recipe) -> list[str]:
