@@ -37,7 +37,7 @@ def reads_heic() -> bool:
 
 
 def is_image_name(name: str) -> bool:
-    extension = PurePath(name).suffix.lower()
+    extension = os.path.splitext(name)[1].lower()
     return extension in EXTENSIONS or (extension in HEIC and reads_heic())
 
 
@@ -142,7 +142,8 @@ class FileNames:
 def leaves(name: str) -> bool:
     """Whether a path is absolute or leads out of its folder, by the rules of Windows too."""
     bare = name.strip()
-    return bool(PurePath(bare).anchor) or bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/")
+    anchored = bare.startswith(("/", "\\")) or bool(os.path.splitdrive(bare)[0])
+    return anchored or (".." in bare and ".." in bare.replace("\\", "/").split("/"))
 
 
 def _uploaded_name(file: str) -> str:

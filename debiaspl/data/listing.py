@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -189,7 +189,7 @@ def _kind(entry: os.DirEntry[str]) -> str:
         if entry.is_dir():
             return _FOLDER
         if entry.is_file():
-            extension = PurePath(entry.name).suffix
+            extension = os.path.splitext(entry.name)[1]
             if extension.lower() in HEIC and not reads_heic():
                 return NO_HEIC
             return _IMAGE if is_image_name(entry.name) else f"not an image: {extension or 'no extension'}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FIRST = 500
 """Images that are encoded before the first choice."""
 MOST = 20_000
-"""Images that a run reads: of a larger folder, this many at even distances."""
+"""Images that are compared at a time. Of a larger folder, others in random order come after them, until all were."""
 EVERY = 10
 """Labels after which the rest is chosen again, and the accuracy is estimated."""
 LOT = 5
@@ -42,12 +42,14 @@ class Guide:
     count: int
     """Images that are chosen at a time."""
 
-    def __init__(self, files: Sequence[str], table: Answers, classes: Sequence[str], total: int) -> None:
-        self._files, self._table, self._classes = files, table, classes
+    def __init__(self, files: Sequence[str], table: Answers, classes: Sequence[str]) -> None:
+        self._files, self._table, self._classes, total = files, table, classes, len(files)
+        self._order = random.Random(0).sample(range(total), total)
+        self._start = self._end = 0
         self._keys: list[int] = []
         self._pool: Pool | None = None
         self.looked, self.total = 0, total
-        self.first = total
+        self.first = min(MOST, total)
         """Images that are read before the first choice."""
         self.unreadable: dict[int, str] = {}
         """Image -> reason."""
@@ -58,7 +60,26 @@ class Guide:
 
     def learn(self) -> bool:
         """Read images; returns whether there are more to read. Raises Stopped soon after ``stopped`` was set."""
+        if self._end - self._start >= MOST:
+            self._start, size = self._end, MOST
+        else:
+            size = min(max(self.first, 2 * self._end), MOST)
+        self._end = min(self._start + size, self.total)
+        now = self._order[self._start : self._end]
+        answers, further = self._table.answers, set(now)
+        now += [key for key, file in enumerate(self._files) if file in answers and key not in further]
+        self._read(now)
+        self._watch(self._end - self._start, self._end - self._start)
+        return self._end < self.total
+
+    def _read(self, keys: Sequence[int]) -> None:
+        """Make a pool of these images."""
         raise NotImplementedError
+
+    def _watch(self, done: int, total: int) -> None:
+        self.looked = min(self._start + done, self._end)
+        if self.stopped:
+            raise Stopped
 
     def choose(self, answered: set[int]) -> list[tuple[int, str]]:
         """Images to show next, and how they were chosen; none if all that were read are answered."""
@@ -96,32 +117,28 @@ class Guide:
 
 
 class EncoderGuide(Guide):
-    """Images that cover most of those that are encoded. Each time, twice as many are encoded as before."""
+    """Images that cover most of those that are encoded. At first, each time twice as many are encoded as before."""
 
     count = 1_000
 
     def __init__(self, listing: Listing, name: str, folder: Path, table: Answers, classes: Sequence[str]) -> None:
         """``folder`` is where features are kept."""
-        super().__init__(listing.files, table, classes, len(listing.files))
+        super().__init__(listing.files, table, classes)
         self._listing, self._name, self._folder = listing, name, folder
         self.first = min(FIRST, self.total)
-        self._order = random.Random(0).sample(range(self.total), self.total)
         self._encoding: PhotoEncoding | None = None
 
-    def learn(self) -> bool:
+    def _read(self, keys: Sequence[int]) -> None:
         if self._encoding is None:
             from debiaspl.photos.encoding import PhotoEncoding
             from debiaspl.training.device import find_device
 
             self._encoding = PhotoEncoding(self._listing, self._name, find_device(None).type, self._folder)
-        rows = self._order[: max(FIRST, 2 * self.looked)]
-        self._keys, self._pool, self.unreadable = self._encoding.pool(rows, self._watch)
-        return len(rows) < self.total
+        self._keys, self._pool, unreadable = self._encoding.pool(keys, self._watch)
+        self.unreadable |= unreadable
 
     def _watch(self, done: int, total: int) -> None:
-        self.looked = done
-        if self.stopped:
-            raise Stopped
+        super()._watch(done, total)
         self.estimate()
 
 
@@ -139,23 +156,19 @@ class RunGuide(Guide):
         classes: Sequence[str],
         learned: Learned = UNKNOWN,
     ) -> None:
-        super().__init__(files, table, classes, min(MOST, len(files)))
+        super().__init__(files, table, classes)
         self._model, self._root, self._learned = model, root, learned
-        self._places = [place * len(files) // self.total for place in range(self.total)]
 
-    def learn(self) -> bool:
+    def _read(self, keys: Sequence[int]) -> None:
         import torch
 
-        keys, features, probabilities = list[int](), [], []
-        images = self._model.photos(self._root, [self._files[place] for place in self._places])
+        read, features, probabilities = list[int](), [], []
+        images = self._model.photos(self._root, [self._files[key] for key in keys])
         for seen in self._model.see(images, workers=1):
             features.append(seen.features.cpu())
             probabilities.append(seen.probabilities.cpu())
-            keys += [self._places[position] for position in seen.positions.tolist()]
-            self.unreadable |= {self._places[position]: why for position, why in seen.skipped.items()}
-            self.looked += len(seen.positions) + len(seen.skipped)
-            if self.stopped:
-                raise Stopped
-        self._keys = keys
+            read += [keys[position] for position in seen.positions.tolist()]
+            self.unreadable |= {keys[position]: why for position, why in seen.skipped.items()}
+            self._watch(len(read), len(keys))
+        self._keys = read
         self._pool = Pool(torch.cat(features), torch.cat(probabilities), self._model.classes, self._learned)
-        return False

@@ -164,3 +164,24 @@ def without(wanted: list[int], client: Client) -> list[int]:
     state = client.get("state")
     shown = {one["image"] for one in state["upcoming"][:2]} | {int(state["last"]["name"][:3])}
     return [number for number in wanted if number not in shown]
+
+
+@pytest.mark.parametrize("by", ["run", "encoder"])
+def test_of_a_large_folder_some_are_compared_at_a_time_until_all_were(by, tmp_path, encoder, model, monkeypatch):
+    monkeypatch.setattr(guide_module, "MOST", 6)
+    monkeypatch.setattr(guide_module, "FIRST", 4)
+    root, answers = write_photos(tmp_path / "photos", 20), Table({"003.jpg": "a", "009.jpg": None})
+    if by == "run":
+        guide = RunGuide(model, root, list_images(root).files, answers, model.classes)
+    else:
+        guide = EncoderGuide(list_images(root), encoder, tmp_path / "features", answers, ("a", "b"))
+    seen = []
+    while True:
+        more = guide.learn()
+        chosen = {key for key, _ in guide.choose({3, 9})}
+        assert len(chosen) <= 6
+        seen.append(chosen)
+        if not more:
+            break
+    assert set.union(*seen) == set(range(20)) - {3, 9}
+    assert guide.note == ""
