@@ -2,9 +2,8 @@
 
     python -m benchmarks.next_labels eurosat=EuroSAT/2750 flowers=flowers20 --work runs/first --out next_labels.json
 
-The folders are those of benchmarks/first_labels.py. *next*, *least confidence* and *coverage, then random* begin with
-one label a class (on average) chosen by coverage, *random* with as many random ones. Rounds end at 85 %, or at 400
-labels.
+The folders are those of benchmarks/first_labels.py. *next* and *least confidence* begin with one label a class
+(on average) chosen by coverage, *random* with as many random ones. Rounds end at 85 %, or at 400 labels.
 """
 
 from pathlib import Path
@@ -19,7 +18,7 @@ from debiaspl.deploy.next import Learned, Pool
 from debiaspl.features import choose
 
 ENOUGH, MOST, EACH = 85.0, 400, 10
-HOW = ("random", "coverage, then random", "least confidence", "next")
+HOW = ("random", "least confidence", "next")
 
 
 def rounds(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, Any]]:
