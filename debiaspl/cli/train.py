@@ -27,7 +27,7 @@ def train_command(
     network: options.Network = None,
     method: options.Method = None,
     fit_on: Annotated[
-        int | None, option("With an encoder: most photos in a fit; it predicts the others.", "200,000", min=2)
+        int | None, option("With an encoder: most photos in the graph that labels spread over.", "200,000", min=2)
     ] = None,
     recipe: Annotated[
         str | None, option("Train this recipe instead of photos; see: debiaspl list recipes.", "use PHOTOS")

@@ -18,10 +18,12 @@ class StoredImages(Protocol):
     """Images that stay on disk until they are needed; indexed by positions, like a tensor."""
 
     dtype: torch.dtype
-    device: torch.device
 
     @property
-    def shape(self) -> tuple[int, int, int, int]: ...
+    def device(self) -> torch.device: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
 
     def select(self, positions: Tensor) -> Self: ...
 

@@ -15,7 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
+from debiaspl.data.images import StoredImages
 from debiaspl.features.blend import AIMS, PHOTOS, blend
+from debiaspl.features.scaled import ScaledRows
 from debiaspl.features.shares import ClassShares
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import LinearNetwork, Scaling
@@ -49,8 +51,8 @@ Begin = Callable[[Tensor], dict[str, Tensor]]
 
 
 class FeatureTable:
-    """Features of all rows, and what every fit of them shares: their scaling and, of the rows that classifiers are
-    fitted to, the scaled features, the graph, and labels spread over it."""
+    """Features of all rows, and what every fit of them shares: their scaling and, of the rows of the graph, the scaled
+    features, the graph, and labels spread over it. Training sees all rows."""
 
     def __init__(self, features: Tensor, unit: bool | None = None, device: torch.device | None = None) -> None:
         """``features`` are finite floats, (N, D); they may be mapped into memory, as they are read in parts. With
@@ -61,7 +63,7 @@ class FeatureTable:
         self.fit_on = 0
         self._spread: tuple[Tensor, Hints] | None = None
         self.chosen = torch.empty(0, dtype=torch.int64)
-        """Numbers of the rows that classifiers are fitted to."""
+        """Numbers of the rows of the graph."""
         self.rows = torch.empty(0)
         """Their scaled features."""
 
@@ -69,8 +71,8 @@ class FeatureTable:
         return len(self.features)
 
     def sample(self, labels: Tensor, fit_on: int | None = None) -> Tensor:
-        """The labels of the rows that classifiers are fitted to: of more than ``fit_on`` (by default as before), all
-        with a label and random others."""
+        """The labels of the rows of the graph: of more than ``fit_on`` (by default as before), all with a label and
+        random others."""
         known, fit_on = (labels >= 0).cpu(), fit_on or self.fit_on or LINEAR.fit_on
         if self.fit_on != fit_on or int(known[self.chosen].sum()) < int(known.sum()):
             if len(self) > fit_on:
@@ -94,8 +96,8 @@ class FeatureTable:
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int) -> Hints:
-        """The most likely class of the rows that classifiers are fitted to, by labels of all rows, which spread over
-        the graph; remembered for one set of labels, as several methods are fitted to the same ones."""
+        """The most likely class of the rows of the graph, by labels of all rows, which spread over it; remembered for
+        one set of labels, as several methods are fitted to the same ones."""
         own = self.sample(labels)
         if self._spread is None or not torch.equal(self._spread[0], own):
             confidence, label = _with_copies(self.graph, own, num_classes)
@@ -141,7 +143,7 @@ class Fitted:
     recipe: Recipe = field(repr=False)
     """What was computed."""
     facts: dict[str, float] = field(default_factory=dict)
-    """``fitted_rows``, and ``neighbours_recall`` where a graph was made."""
+    """``graph_rows`` and ``neighbours_recall``, where a graph was made."""
     shares: ClassShares | None = None
     """The estimated shares of the rows without a label, which the network knows; None if it does not."""
     aim: str = PHOTOS
@@ -241,9 +243,9 @@ def fit_recipe(
     network.load_state_dict(step.finished().state_dict())
     network.scaling = table.scaling
     prior = getattr(step.algorithm.correction, "prior", None)
-    facts: dict[str, float] = {"fitted_rows": len(table.rows)}
+    facts: dict[str, float] = {}
     if "graph" in table.__dict__:
-        facts["neighbours_recall"] = round(table.graph.near.recall, 4)
+        facts = {"graph_rows": len(table.rows), "neighbours_recall": round(table.graph.near.recall, 4)}
     shown = None if prior is None else prior.detach().float().cpu().clone()
     fitted = Fitted(network.eval().requires_grad_(False), shown, recipe, facts)
     return _blended(fitted, table, labels, asked, optimise) if optimise and _for_even_classes(recipe) else fitted
@@ -275,15 +277,16 @@ def _task(
     recipe: Recipe, table: FeatureTable, labels: Tensor, classes: Sequence[str], ids: Sequence[str], hints: Hints | None
 ) -> tuple[Task, Recipe]:
     """The rows as a task, and the recipe with batches that are not larger than the sets they are drawn from."""
-    own, chosen = table.sample(labels), table.chosen
-    known = (own >= 0).nonzero().flatten()
-    if hints is not None:
-        hints = Hints(*(part[chosen.to(part.device)] for part in hints))
-    elif recipe.algorithm.name == "graph":
+    own, names = table.sample(labels), tuple(ids)
+    images: Tensor | StoredImages = table.rows
+    if recipe.algorithm.name == "graph" and hints is None:
         hints = table.spread(labels, len(classes))
-    names = tuple(ids[row] for row in chosen.tolist()) if ids else ()
-    every = ImageSet(table.rows, own, tuple(classes), names)
+        names = tuple(ids[row] for row in table.chosen.tolist()) if ids else ()
+    elif len(table.rows) < len(table):
+        own, images = labels, ScaledRows(table.features, table.scaling, torch.arange(len(table)))
+    every, known = ImageSet(images, own, tuple(classes), names), (own >= 0).nonzero().flatten()
     labeled = every.select(known)
+    labeled = replace(labeled, images=labeled.images[torch.arange(len(known))])
     task = Task(labeled, every.without_labels(), labeled, hints=hints)
     batches = min(recipe.labeled_batch, len(known)), min(recipe.unlabeled_batch, len(own))
     return task, replace(recipe, labeled_batch=batches[0], unlabeled_batch=batches[1])

@@ -96,8 +96,8 @@ class Recipe:
     neighbours of the features; ``probe``, a logistic regression of the labels; ``text``, from the class names, with the
     text part of a CLIP or SigLIP; or ``coop``, the same after words that are learned from the labels (CLIP)."""
     fit_on: int = 200_000
-    """Most images in the graph and, with a frozen encoder, in the fit: all with a label and random others. The rest is
-    predicted."""
+    """Most images in the graph, from which labels spread: all with a label and, with a frozen encoder, random others;
+    training sees every image."""
     algorithm: Choice = Choice("fixmatch")
     """The algorithm, which computes the losses of a batch."""
     correction: Choice = Choice("debiaser")

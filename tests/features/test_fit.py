@@ -15,6 +15,7 @@ from debiaspl.features import FeatureTable, Fitted, fit
 from debiaspl.features.fit import LINEAR, enough_steps, fit_recipe
 from debiaspl.models import Scaling
 from debiaspl.training.loop import fit as fit_task
+from debiaspl.training.method import with_method
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 from tests.estimator.test_many_classes import LargestTensor
@@ -181,13 +182,14 @@ def test_methods_share_a_table_and_what_is_remembered_changes_nothing():
         fit(features, labels, 3, method="contrastmatch", steps=8)
 
 
-def test_a_large_table_is_fitted_to_all_labels_and_some_other_rows():
+def test_a_large_table_has_a_graph_of_all_labels_and_some_other_rows():
     features, labels, truth = clusters()
     table, some = FeatureTable(features, device=torch.device("cpu")), len(features) // 3
     recipe = replace(LINEAR, steps=50, fit_on=some)
     fitted = fit_recipe(recipe, table, labels, tuple("abc"))
     assert len(table.rows) == len(table.chosen) == table.spread(labels, 3).label.shape[0] == some
     assert (labels[table.chosen] >= 0).sum() == (labels >= 0).sum()
+    assert len(table) == len(features)
     confidence, label = fitted.predict(table.features)
     assert confidence.shape == labels.shape
     assert float((label == truth).float().mean()) > 0.8
@@ -215,3 +217,15 @@ def test_features_may_be_mapped_and_no_tensor_has_all_rows_of_a_large_table(tmp_
     assert largest.numbers <= 300 * 320  # similarities, beside 300 rows of 64 numbers
     assert largest.numbers < mapped.numel() < 2000 * 65
     assert float((label == truth).float().mean()) > 0.9
+
+
+def test_a_large_table_is_trained_on_all_rows():
+    """The rows that are scaled when they are needed are those of a table in memory."""
+    features, labels, _ = clusters()
+    for method in ("supervised", "debiaspl"):
+        whole, large = (FeatureTable(features, device=torch.device("cpu")) for _ in range(2))
+        recipe = replace(with_method(LINEAR, method), steps=20, first_classifier="random")
+        one = fit_recipe(recipe, whole, labels, tuple("abc"))
+        other = fit_recipe(replace(recipe, fit_on=30), large, labels, tuple("abc"))
+        torch.testing.assert_close(one.network.head.weight, other.network.head.weight, atol=1e-4, rtol=1e-4)
+        assert (len(whole.rows), len(large.rows)) == (len(features), 30)

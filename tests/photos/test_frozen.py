@@ -62,7 +62,7 @@ def test_there_is_one_run_folder(trained, place):
     assert check["candidates"][-1]["confusion"] == results["confusion"]
     assert (sum(check["predicted"]), results["labels"], results["unlabeled"]) == (30, [3, 3], 24)
     assert len(results["prior"]) == 2
-    assert (results["fitted_rows"], results["neighbours_recall"]) == (30, 1.0)
+    assert (results["graph_rows"], results["neighbours_recall"]) == (30, 1.0)
     for command in (("report", out), ("audit", out), ("next", out, place / "photos")):
         assert debiaspl(*command, "--out", place / f"{command[0]}.out").exit_code == 0, command
 
@@ -248,11 +248,11 @@ def test_what_has_no_effect_is_refused(setting, place, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_fit_of_some_photos_predicts_all(place, tmp_path):
+def test_a_graph_of_some_photos(place, tmp_path):
     ran = train(place, tmp_path / "run", "--fit-on", 12, "--set", "steps=20")
     assert ran.exit_code == 0, ran.output
     results = results_of(tmp_path / "run")
-    assert (results["fitted_rows"], results["recipe"]["fit_on"], results["labels"]) == (12, 12, [3, 3])
+    assert (results["graph_rows"], results["recipe"]["fit_on"], results["labels"]) == (12, 12, [3, 3])
     assert len((tmp_path / "run" / "predictions.csv").read_text().splitlines()) == 31
 
 
