@@ -22,6 +22,7 @@ from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 CHOICES = {
     "first_classifier": ("random", "means", "graph", "probe", "text", "coop"),
     "teacher": ("auto", "student", "average"),
+    "optimizer": ("sgd", "adamw"),
 }
 DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
@@ -35,7 +36,8 @@ RANGES = {
     **dict.fromkeys(("unlabeled_batch", "accumulate"), f"[1, {2**20}]"),
     "fit_on": f"[2, {2**40}]",
     **dict.fromkeys(("steps", "log_every", "checkpoint_every"), f"[1, {2**40}]"),
-    **dict.fromkeys(("learning_rate", "weight_decay"), "[0, inf)"),
+    **dict.fromkeys(("learning_rate", "weight_decay", "clip"), "[0, inf)"),
+    "layer_decay": "(0, 1]",
     **dict.fromkeys(("sgd_momentum", "average_decay", "validation", "warm_up"), "[0, 1)"),
 }
 
@@ -122,10 +124,16 @@ class Recipe:
     (1 + cos(pi k / K)) / 2, which ends at 0 too."""
     warm_up: float = 0.0
     """Share of the steps over which the learning rate first rises linearly from 0."""
+    optimizer: str = "sgd"
+    """``sgd`` with Nesterov momentum, or ``adamw``, for transformers."""
     sgd_momentum: float = 0.9
     """Nesterov momentum of the optimiser."""
     weight_decay: float = 5e-4
     """Weight decay, not on norms and biases."""
+    layer_decay: float = 1.0
+    """Factor of the learning rate from each block of a network to the one below it; 1: all the same."""
+    clip: float = 0.0
+    """Longest gradient; longer ones are shortened. 0: any length."""
     average_decay: float = 0.999
     """Decay of the moving average of the weights, which is evaluated."""
     average_statistics: bool = False

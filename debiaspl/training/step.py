@@ -100,8 +100,9 @@ class Step:
         together = recipe.synchronise_norm and ranks.count() > 1
         if together:
             synchronise_norms(self.student)
-        rates = recipe.sgd_momentum, recipe.weight_decay
-        self.update = Update(self.student, self.algorithm, self.average, *rates, together)
+        rates = recipe.sgd_momentum, recipe.weight_decay, together
+        more = recipe.optimizer == "adamw", recipe.layer_decay, recipe.clip
+        self.update = Update(self.student, self.algorithm, self.average, *rates, *more)
         self.losses = exchanged(Losses(self.models, self.algorithm))
         # The two streams have different seeds, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)

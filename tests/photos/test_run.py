@@ -90,7 +90,7 @@ def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
     assert ran.exit_code == 0, ran.output
     assert "A small network, at 24 x 24 pixels, 3 steps in 2 runs. 2 labels are held out to check with." in ran.output
     steps = [parts[-1] for parts in said if parts[0] == "photos step 3/3"]
-    assert steps == ["0:00 left of run 1 of 2 (supervised)", "0:00 left of run 2 of 2 (debiaspl)"]
+    assert steps == ["0:00 left, run 1 of 2 (supervised)", "0:00 left, run 2 of 2 (debiaspl)"]
     results = json.loads((out / "results.json").read_text())
     assert (results["labels"], results["test"], results["unlabeled"]) == ([4, 4], 2, 22)
     with (out / "predictions.csv").open(newline="") as file:

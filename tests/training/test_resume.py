@@ -18,7 +18,7 @@ from debiaspl.training import Interrupted, Run, RunError, checkpoint, train
 from debiaspl.training.log import Log
 from tests.data.photos import write_folder
 from tests.processes import started
-from tests.training.tiny import EAGER, TINY, changed, outcome
+from tests.training.tiny import EAGER, TINY, changed, check_resume, outcome
 from tests.training.torchrun import logged, wait_for
 
 SLOW = changed(EAGER, "steps=400", "checkpoint_every=20", "log_every=15")
@@ -66,6 +66,11 @@ def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, com
     train(SLOW, folder, resume=True)
     train(SLOW, tmp_path / "undisturbed")
     assert outcome(folder) == outcome(tmp_path / "undisturbed")
+
+
+def test_a_run_of_adamw_resumes_to_the_same_bits(tmp_path):
+    adamw = changed(EAGER, "optimizer=adamw", "learning_rate=0.01", "layer_decay=0.7", "clip=0.5", "warm_up=0.2")
+    check_resume(adamw, tmp_path, 6)
 
 
 def test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again(tmp_path, capsys):

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from debiaspl.models import MODELS, Average
+from debiaspl.training.layers import blocks_above
 from debiaspl.training.update import Update
 from tests.reference import paper
 
@@ -70,6 +71,75 @@ def test_it_is_sgd_and_an_average(statistics):
         else:
             expected = history[-1][name]
         torch.testing.assert_close(value, expected, rtol=1e-5, atol=1e-6, msg=name)
+
+
+class Blocks(nn.Module):
+    """A small transformer: a token, and layers of the same type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = nn.Parameter(torch.randn(1, 1, 8))
+        layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.layers = nn.ModuleList(deepcopy(layer) for _ in range(3))
+        self.norm, self.head = nn.LayerNorm(8), nn.Linear(8, 7)
+
+    def embed(self, images: torch.Tensor) -> torch.Tensor:
+        tokens = images.flatten(1).reshape(len(images), -1, 8) + self.token
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return self.norm(tokens).mean(1)
+
+
+@pytest.fixture
+def doubles():
+    """The gradient of an attention's key bias is 0 but for rounding, which AdamW enlarges."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize(("layer_decay", "clip"), [(1.0, 0.0), (0.5, 0.0), (1.0, 0.05), (0.5, 1e6)])
+def test_it_is_adamw_with_layers_and_bounded_gradients(layer_decay, clip, doubles):
+    torch.manual_seed(0)
+    student = Blocks()
+    average, twin, beside = Average(student, 0.9), deepcopy(student), nn.Module()
+    depth = {name: 0 if name.startswith(("norm", "head")) else 4 for name, _ in twin.named_parameters()}
+    depth |= {name: 3 - int(name.split(".")[1]) for name in depth if name.startswith("layers.")}
+    groups = [
+        {
+            "params": [parameter],
+            "scale": layer_decay ** depth[name],
+            "weight_decay": 0.1 if parameter.ndim == 2 else 0.0,
+        }
+        for name, parameter in twin.named_parameters()
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1.0)
+    update = Update(student, beside, average, 0.9, 0.1, adamw=True, layer_decay=layer_decay, clip=clip)
+    for number in range(4):
+        images, rate = torch.randn(6, 1, 8, 8), 0.01 / (number + 1)
+        update(student.head(student.embed(images)).square().mean(), rate)
+        for group in optimizer.param_groups:
+            group["lr"] = rate * group["scale"]
+        optimizer.zero_grad()
+        twin.head(twin.embed(images)).square().mean().backward()
+        if clip:
+            nn.utils.clip_grad_norm_(twin.parameters(), clip)
+        optimizer.step()
+    for name, value in twin.state_dict().items():
+        torch.testing.assert_close(student.state_dict()[name], value, rtol=1e-4, atol=1e-6, msg=name)
+    assert not torch.equal(average.model.token, student.token)
+    momenta = {name: value.clone() for name, value in update.momenta().items()}
+    assert float(momenta["count"]) == 4
+    assert any(name.endswith(".squares") for name in momenta)
+
+
+def test_layers_are_counted_from_the_end_of_any_network():
+    flat = nn.Sequential(nn.Flatten(), nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    assert set(blocks_above(flat).values()) == {0}
+    found = blocks_above(MODELS["wrn"](10, depth=10, width=1))
+    assert found["head.weight"] == found["norm.weight"] == 0
+    assert [found[f"blocks.{number}.norm1.weight"] for number in range(3)] == [3, 2, 1]
+    assert found["stem.weight"] == 4
 
 
 def averaged(values: list[torch.Tensor], decay: float) -> torch.Tensor:
