@@ -10,10 +10,8 @@ from torch import Tensor, nn
 
 from debiaspl._checks import within
 from debiaspl.debias.correction import at_least_float32
-from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.average import as_buffers
-
-EPS = 1e-5
+from debiaspl.models.heads import NormActivateRows
 
 
 def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequential:
@@ -24,27 +22,13 @@ def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequ
         last = place == len(widths) - 2
         layers.append(nn.Linear(incoming, outgoing, bias=last or not norm))
         if not last:
-            layers.append(_NormActivateRows(outgoing) if norm else nn.LeakyReLU(slope) if slope else nn.ReLU())
+            layers.append(NormActivateRows(outgoing) if norm else nn.LeakyReLU(slope) if slope else nn.ReLU())
     return nn.Sequential(*layers)
 
 
 def unit(vectors: Tensor) -> Tensor:
     """Rows scaled to length 1, to be compared by cosine similarity."""
     return F.normalize(at_least_float32(vectors), dim=-1)
-
-
-class _NormActivateRows(nn.Module):
-    """Batch norm and ReLU of rows, (N, C)."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.norm = NormActivate(width, momentum=0.1, eps=EPS, slope=0.0)
-        self.norm.synchronised = True
-
-    def forward(self, rows: Tensor) -> Tensor:
-        images = rows[:, :, None, None].contiguous(memory_format=torch.channels_last)
-        active: Tensor = self.norm(images)[1].flatten(1)
-        return active
 
 
 class AveragedHead(nn.Module):

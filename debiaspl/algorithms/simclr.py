@@ -17,6 +17,7 @@ class SimCLR(SelfSupervised):
     Negatives come only from the batch, so it should be large: 512 images or more.
 
     Args:
+        layers: layers of the projector; SimCLRv2 has 3, and is fine-tuned from the first: --set head=hidden.
         width: width of the space in which views are compared, by cosine similarity.
         temperature: temperature of the similarities; lower values focus on the nearest images.
     """
@@ -28,6 +29,7 @@ class SimCLR(SelfSupervised):
         correction: Correction | None = None,
         num_features: int = 512,
         width: int = 128,
+        layers: int = 2,
         temperature: float = 0.5,
     ) -> None:
         super().__init__(correction)
@@ -36,7 +38,7 @@ class SimCLR(SelfSupervised):
             f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
             "unlabeled_batch."
         )
-        self.projector = perceptron((num_features, num_features, width), norm=True)
+        self.projector = perceptron((*[num_features] * within("layers", layers, "[2, inf)"), width), norm=True)
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         features = models.student.embed(torch.cat(batch.strong))

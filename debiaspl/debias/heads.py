@@ -1,8 +1,5 @@
 """Classifiers of normalised features: cosines (LDAM, RIDE), and several heads (Causal Norm, RIDE)."""
 
-from collections.abc import Callable
-from functools import partial
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -64,17 +61,3 @@ class NormalisedHead(nn.Linear):
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, heads={self.heads}, scale={self.scale}, slack={self.slack}"
-
-
-HEADS: dict[str, Callable[[int, int], nn.Linear]] = {
-    "linear": nn.Linear,
-    "cosine": NormalisedHead,
-    "causal": partial(NormalisedHead, heads=2, scale=16.0, slack=1 / 32),
-}
-"""Classifiers of a network by name: linear, LDAM's and that of Causal Norm."""
-
-
-def make_head(name: str, num_features: int, num_classes: int) -> nn.Linear:
-    if name not in HEADS:
-        raise ValueError(f"head is {name!r}, expected one of {', '.join(HEADS)}.")
-    return HEADS[name](num_features, num_classes)

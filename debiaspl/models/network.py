@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from torch import Tensor, nn
 
 from debiaspl._checks import within
-from debiaspl.debias.heads import make_head
+from debiaspl.models.heads import make_head
 from debiaspl.models.scaling import Scaling
 
 
@@ -71,7 +71,7 @@ class SmallNet(Network):
         channels: channels of the images.
         width: channels of the first convolution; the last has four times as many.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
+        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     def __init__(

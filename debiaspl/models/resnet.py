@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.debias.heads import make_head
+from debiaspl.models.heads import make_head
 from debiaspl.models.network import Network, initialise
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -22,7 +22,7 @@ class ResNet(Network):
         channels: channels of the images.
         depth: 18 or 50 layers.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
+        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     gain: Tensor

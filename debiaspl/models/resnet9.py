@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
-from debiaspl.debias.heads import make_head
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.kernels.pool import max_pool
+from debiaspl.models.heads import make_head
 from debiaspl.models.network import Network, initialise
 from debiaspl.models.wrn import EPS, SLOPE
 
@@ -20,7 +20,7 @@ class ResNet9(Network):
         channels: channels of the images.
         widths: channels of the stem and of the three stages.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
+        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     least_side = 8  # halved three times, one pixel is left

@@ -31,6 +31,8 @@ SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
 ALGORITHM = "algorithm."
 """Prefix of tensors that an algorithm trained beside the network, such as a projector, in a run's weights."""
+FIRST, PROJECTOR = f"{HEAD}first.", f"{ALGORITHM}projector."
+"""A classifier's layer before the last, and the projector whose first layer it is."""
 WEIGHTS = "model.safetensors"
 """Weights of a run, in its folder."""
 _DAMAGED = (SafetensorError, OSError, EOFError, RuntimeError, LookupError, TypeError, AttributeError, ValueError)
@@ -144,6 +146,7 @@ def _of_run(
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
     names = sorted(weights.keys() ^ expected.keys())
     shapes = sorted(name for name in weights.keys() & expected.keys() if weights[name].shape != expected[name].shape)
+    weights |= _projector(tensors, own, path)
     if names or shapes:
         raise ValueError(
             f"{path.parent} does not fit this network: it has trained {network}. {len(names)} tensors have other names "
@@ -151,6 +154,17 @@ def _of_run(
             "with its settings: --set network=..."
         )
     return weights
+
+
+def _projector(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """The first layer of the projector, for a classifier that continues it (head=hidden)."""
+    wanted = {name: f"{PROJECTOR}{name.removeprefix(FIRST)}" for name in own if name.startswith(FIRST)}
+    if any(source not in tensors or tensors[source].shape != own[name].shape for name, source in wanted.items()):
+        raise ValueError(
+            f"head is hidden, which continues the projector of simclr, but {path.parent} has none of this width. Use a "
+            "run of --method simclr, or head=linear."
+        )
+    return {name: tensors[source] for name, source in wanted.items()}
 
 
 def _tensors(path: Path) -> dict[str, Tensor]:

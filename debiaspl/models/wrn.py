@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from debiaspl._checks import within
-from debiaspl.debias.heads import make_head
 from debiaspl.kernels.norm import NormActivate
+from debiaspl.models.heads import make_head
 from debiaspl.models.network import Network, initialise
 
 SLOPE = 0.1
@@ -64,7 +64,7 @@ class WideResNet(PreActivation):
         depth: number of layers, 6 n + 4 for three stages of n blocks.
         width: factor on the channels of the original ResNet.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
+        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class ResNet18(PreActivation):
         widths: channels of the four stages; each but the first halves the image.
         blocks: residual blocks in each stage.
         norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM) or causal (Causal Norm).
+        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
 from debiaspl.data import Hints, ImageSet, LazyImages, Task
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.models import LinearNetwork, Network, first_heads
+from debiaspl.models.heads import HiddenHead
 from debiaspl.training.errors import RunError
 from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.recipe import Recipe
@@ -135,14 +136,14 @@ def check_labels(recipe: Recipe, task: Task) -> None:
 
 
 def check_head(recipe: Recipe, head: nn.Linear) -> None:
-    """Raise if a linear classifier, made otherwise, would take the place of a normalised one, or there are too few."""
+    """Raise if a linear classifier, made otherwise, would take the place of another, or if there are too few."""
     algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
     if algorithm.needs_experts and getattr(head, "heads", 1) < 2:
         raise ValueError(
             f"{name} trains several experts, but the network is {recipe.network.name}, which has one classifier. Use "
             "--set network=experts, or --set network=resnet-experts for photos."
         )
-    if not isinstance(head, NormalisedHead):
+    if not isinstance(head, NormalisedHead | HiddenHead):
         return
     reason = ""
     if recipe.first_classifier != "random":
@@ -152,9 +153,7 @@ def check_head(recipe: Recipe, head: nn.Linear) -> None:
     elif algorithm.classifier is not Algorithm.classifier:
         reason = f"{name} trains a further classifier"
     if reason:
-        raise ValueError(
-            f"the network has a classifier of normalised features, but {reason}, which is linear. Use head=linear."
-        )
+        raise ValueError(f"the network has no linear classifier, but {reason}, which is linear. Use head=linear.")
 
 
 def check_parts(labeled: int, unlabeled: int, ranks: int, accumulate: int) -> None:

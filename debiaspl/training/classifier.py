@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import ImageSet, Task
 from debiaspl.models import Network, predict_set
+from debiaspl.models.heads import HiddenHead
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 
@@ -90,9 +91,11 @@ def as_classifier(like: nn.Linear, directions: Tensor, features: Tensor, mean: T
 
 @torch.no_grad()
 def mean_features(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:
+    """The mean of what the classifier's weights are multiplied with."""
     total, count = torch.zeros((), device=images.labels.device), 0
     for seen in predict_set(model, images, BATCH, group.number, group.count):
-        total, count = total + seen.features.double().sum(0), count + len(seen.features)
+        inputs = model.head.first(seen.features) if isinstance(model.head, HiddenHead) else seen.features
+        total, count = total + inputs.double().sum(0), count + len(inputs)
     (total, count), *others = group.everyone((total.cpu(), count))
     for more, further in others:
         total, count = total + more, count + further

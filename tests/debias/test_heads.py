@@ -5,7 +5,8 @@ import torch
 
 from debiaspl import load_model
 from debiaspl.debias import CausalNorm, PosthocLogitAdjustment
-from debiaspl.debias.heads import HEADS, NormalisedHead, make_head
+from debiaspl.debias.heads import NormalisedHead
+from debiaspl.models.heads import HEADS, make_head
 from debiaspl.training import train
 from tests.reference import corrections
 from tests.training.tiny import EAGER, changed, check_resume
@@ -66,4 +67,4 @@ def test_wrong_heads_are_refused():
         make_head("round", 6, 4)
     with pytest.raises(ValueError, match="heads"):
         NormalisedHead(7, 4, heads=2)
-    assert set(HEADS) == {"linear", *SHAPES}
+    assert set(HEADS) == {"linear", *SHAPES, "hidden"}

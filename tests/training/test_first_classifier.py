@@ -9,11 +9,12 @@ from safetensors.torch import load_file
 
 from debiaspl import load_model
 from debiaspl.data import FewLabels, LongTail, Task, load
+from debiaspl.models.heads import HiddenHead
 from debiaspl.training import Recipe, train
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
 from tests.ranks import on_ranks
-from tests.training.tiny import TINY, changed, outcome, train_until
+from tests.training.tiny import TINY, changed, check_resume, outcome, train_until
 
 CPU = torch.device("cpu")
 START = changed(
@@ -149,3 +150,29 @@ def test_a_start_is_still_a_model(start):
     assert len(load_model(start).predict(load("digits").test.images[:3])) == 3
     weights = load_file(start / "model.safetensors")
     assert any(name.startswith("algorithm.contrast.projector.") for name in weights)
+
+
+def test_simclrv2_is_fine_tuned_from_the_first_layer_of_its_projector(start, tmp_path):
+    settings = "algorithm=simclr", "correction=none", "layers=3", "steps=6", "algorithm.width=16", "network.width=8"
+    train(changed(TINY, *settings), tmp_path / "simclr")
+    learned = load_file(tmp_path / "simclr" / "model.safetensors")
+    assert {name.split(".")[2] for name in learned if name.startswith("algorithm.projector.")} == set("01234")
+    recipe = changed(TINY, "network.width=8", f"start={tmp_path / 'simclr'}", "head=hidden", "correction=causal-norm")
+    step = Step(recipe, digits(), CPU)
+    own = step.student.state_dict()
+    pairs = {name: f"algorithm.projector.{name.removeprefix('head.first.')}" for name in own if "head.first." in name}
+    assert len(pairs) == 5  # weights, and four of the norm
+    assert all(torch.equal(own[name], learned[source]) for name, source in pairs.items())
+    images = torch.randn(6, 1, 8, 8)
+    features = step.student.eval().embed(images)
+    rows = (features @ own["head.first.0.weight"].T - own["head.first.1.norm.running_mean"]) / (
+        own["head.first.1.norm.running_var"] + 1e-5
+    ).sqrt()
+    inner = (rows * own["head.first.1.norm.weight"] + own["head.first.1.norm.bias"]).relu()
+    torch.testing.assert_close(step.student(images), inner @ own["head.weight"].T + own["head.bias"])
+    check_resume(recipe, tmp_path, 6)
+    assert isinstance(load_model(tmp_path / "run").network.head, HiddenHead)
+    with pytest.raises(ValueError, match="projector"):
+        Step(changed(recipe, f"start={start}"), digits(), CPU)
+    with pytest.raises(ValueError, match="head=linear"):
+        Step(changed(recipe, "first_classifier=means"), digits(), CPU)
