@@ -73,14 +73,22 @@ def test_numbers_of_the_page_are_those_of_the_run(tmp_path):
     assert values["commands"]["label"].endswith(f"--run {run}")
 
 
+def test_more_labels_are_asked_for_classes_with_mistakes_alone(tmp_path):
+    run = photo_run(tmp_path / "run", candidates=None)
+    results = json.loads((run / "results.json").read_text()) | {"confusion": [[20, 0, 0], [0, 10, 0], [1, 0, 9]]}
+    (run / "results.json").write_text(json.dumps(results))
+    assert photo_values(read_run(run), CLASSES)["next"] == ["rose"]
+
+
 def test_further_labels_go_where_the_others_are(tmp_path):
     run = photo_run(tmp_path / "flowers")
     config = json.loads((run / "config.json").read_text())
     given = {"table": "my labels.csv", "file_column": "photo", "label_column": ""}
     config["recipe"]["protocol"] = {"name": "given", "settings": given}
     (run / "config.json").write_text(json.dumps(config))
-    command = photo_values(read_run(run), CLASSES)["commands"]["label"]
-    assert command.endswith(f"--run {run} --out 'my labels.csv' --column file=photo")
+    commands = photo_values(read_run(run), CLASSES)["commands"]
+    assert commands["predict"].endswith(" PHOTOS --out predicted.csv"), "a folder needs a table"
+    assert commands["label"].endswith(f"--run {run} --out 'my labels.csv' --column file=photo")
 
 
 def test_copies_with_two_labels_come_before_other_doubts(tmp_path):

@@ -193,7 +193,7 @@ def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
         return []
     recall = np.where(cells.of_true > 0, cells.right / np.maximum(cells.of_true, 1), 0.0)
     order = np.lexsort((np.asarray(labels) if len(labels) == len(classes) else cells.of_true, recall))
-    return [short_name(classes[number]) for number in order[:2]]
+    return [short_name(classes[number]) for number in order[:2] if recall[number] < 1]
 
 
 def _commands(run: RunRecord) -> dict[str, str]:
@@ -207,7 +207,7 @@ def _commands(run: RunRecord) -> dict[str, str]:
     return {
         "label": shlex.join(["debiaspl", "label", photos, "--run", folder, *more]),
         "next": shlex.join(["debiaspl", "next", folder, photos, "--out", "next.csv"]),
-        "predict": f"{shlex.join(['debiaspl', 'predict', folder])} PHOTOS",
+        "predict": f"{shlex.join(['debiaspl', 'predict', folder])} PHOTOS --out predicted.csv",
     }
 
 
