@@ -14,7 +14,9 @@ import torch.nn.functional as F
 
 from benchmarks.photos import looked_at, origin, rated
 from debiaspl.encoders import features_of
-from debiaspl.features import FeatureTable, fit
+from debiaspl.features import FeatureTable, fit_recipe
+from debiaspl.features.fit import LINEAR, enough_steps
+from debiaspl.training.method import with_method
 
 GAMMA, BALANCED, LARGEST = 50.0, {10: 200, 20: 75}, {10: 500, 20: 230}
 """By the number of classes: photos of a class in a balanced folder, and of the largest one in a long tail."""
@@ -41,14 +43,15 @@ def sketched(pixels: torch.Tensor) -> np.ndarray:
 
 
 class Drawn:
-    """A folder of photos: their features and classes."""
+    """A folder of photos: their features and classes. With ``optimise`` a model has a second classifier for uneven
+    shares, as in ``debiaspl train``; without, only the choice of the labels counts."""
 
-    def __init__(self, path: Path, tail: bool, draw: int) -> None:
+    def __init__(self, path: Path, tail: bool, draw: int, optimise: str = "") -> None:
         torch.set_num_threads(1)
         truth, features, sketches = torch.load(path, weights_only=False)
         self.rows = folder(truth, tail, draw)
         self.truth, self.features, self.sketches = truth[self.rows], features[self.rows], sketches[self.rows]
-        self.classes, self.seed = int(truth.max()) + 1, draw
+        self.classes, self.seed, self._optimise = int(truth.max()) + 1, draw, optimise
         self.table = FeatureTable(self.features, device=torch.device("cpu"))
 
     def given(self, chosen: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -65,7 +68,10 @@ class Drawn:
         if len(known) == 1:
             found[:, known] = 1
         else:
-            fitted = fit(self.table, labels, len(known), seed=self.seed)
+            recipe = with_method(LINEAR.changed(first_classifier="graph", seed=self.seed), "debiaspl")
+            recipe = recipe.changed(steps=enough_steps(len(given)))
+            names = tuple(map(str, known))
+            fitted = fit_recipe(recipe, self.table, labels, names, optimise=self._optimise)
             found[:, known] = fitted.probabilities(self.features).numpy()
         return found
 

@@ -20,6 +20,7 @@ import torch
 from benchmarks.drawn import Drawn, encoded, parsed, record
 from debiaspl._chance import exact_interval
 from debiaspl.deploy.next import RANDOM, Pool
+from debiaspl.features.blend import PHOTOS
 from debiaspl.features.estimate import LEVEL, estimate, held_out
 from debiaspl.features.suspects import suspects
 from debiaspl.label.guide import EVERY, Guide
@@ -33,7 +34,7 @@ def asked_by_the_page(photos: Drawn, count: int) -> dict[int, str]:
     """Photos in their order, and how each was chosen."""
     files = tuple(map(str, range(len(photos.truth))))
     table = SimpleNamespace(answers={}, asked={})
-    guide = Guide(files, table, tuple(map(str, range(photos.classes))), len(files))
+    guide = Guide(files, table, tuple(map(str, range(photos.classes))))
     guide.count, guide._keys, guide._pool = EVERY, list(range(len(files))), Pool(photos.features)
     asked: dict[int, str] = {}
     while len(asked) < count:
@@ -43,7 +44,7 @@ def asked_by_the_page(photos: Drawn, count: int) -> dict[int, str]:
 
 
 def estimated(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, Any]]:
-    photos, found = Drawn(path, tail, draw), []
+    photos, found = Drawn(path, tail, draw, PHOTOS), []
     more = draw < MORE_DRAWS
     asked = asked_by_the_page(photos, MANY if more else max(SIZES))
     rows = list(asked)
