@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl.data.images import check_pixels
 from debiaspl.debias import ranks
 
 LARGEST_SIDE = 16_383
@@ -13,12 +14,8 @@ LARGEST_SIDE = 16_383
 
 
 def check_images(images: Tensor) -> None:
-    shape, dtype = tuple(images.shape), images.dtype
-    if dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
-        raise ValueError(
-            f"images have shape {shape} and dtype {dtype}, expected uint8 (N, C, H, W) with C = 1 or 3. "
-            "For values in 0..1 use (images * 255).round().to(torch.uint8); for (N, H, W, C) use permute(0, 3, 1, 2)."
-        )
+    check_pixels(images)
+    shape = tuple(images.shape)
     if not (1 <= shape[2] <= LARGEST_SIDE and 1 <= shape[3] <= LARGEST_SIDE):
         raise ValueError(
             f"images are {shape[2]} x {shape[3]} pixels, expected 1 to {LARGEST_SIDE} on each side. Resize them first."

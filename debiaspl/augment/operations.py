@@ -44,22 +44,8 @@ OPERATIONS = (
 )
 CODES = {name: code for code, name in enumerate(OPERATIONS)}
 
-UNITS = {
-    "brightness": "the factor of ImageEnhance.Brightness",
-    "color": "the factor of ImageEnhance.Color",
-    "contrast": "the factor of ImageEnhance.Contrast",
-    "posterize": "the bits that ImageOps.posterize keeps",
-    "rotate": "the degrees of Image.rotate, counter-clockwise",
-    "sharpness": "the factor of ImageEnhance.Sharpness",
-    "shear_x": "the shift in x per pixel of y",
-    "shear_y": "the shift in y per pixel of x",
-    "solarize": "the level from which ImageOps.solarize inverts",
-    "translate_x": "pixels, to the left",
-    "translate_y": "pixels, upwards",
-}
 
-
-def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float | None = None) -> Tensor:
+def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float = 0.0) -> Tensor:
     """Apply one operation to every image, with one value each: the result is bit for bit that of Pillow.
 
     Values are in Pillow's units: the factor of `ImageEnhance` (brightness, color, contrast, sharpness), the bits of
@@ -71,7 +57,18 @@ def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float
     check_images(images)
     if name == "identity":
         return images.clone()
-    values = _values(name, images, value)
+    values, side = torch.as_tensor(value, dtype=torch.float64, device=images.device), max(images.shape[2:])
+    good = values.isfinite()
+    if name == "posterize":
+        good &= (values == values.round()) & (values >= 1) & (values <= 8)
+    if name.startswith("shear"):
+        good &= values.abs() <= LARGEST_SIDE / side
+    if values.shape not in ((), images.shape[:1]) or not bool(good.all()):
+        raise ValueError(
+            f"{name} has the values {value!r:.60}, expected one finite number in Pillow's units, or one for each of "
+            f"{len(images)} images: 1 to 8 bits for posterize, slopes up to {LARGEST_SIDE / side:g} for shears."
+        )
+    values = values.expand(len(images))
     family = next(family for family in FAMILIES if name in family.build)
     return family.finish(images, family.build[name](images, values), values)
 
@@ -80,38 +77,3 @@ def check_names(names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in CODES]
     if unknown:
         raise ValueError(f"unknown operation {', '.join(map(repr, unknown))}. Expected one of {', '.join(OPERATIONS)}.")
-
-
-def _values(name: str, images: Tensor, value: Tensor | Sequence[float] | float | None) -> Tensor:
-    count = images.shape[0]
-    if name not in UNITS:
-        return torch.zeros(count, dtype=torch.float64, device=images.device)
-    if value is None:
-        raise ValueError(f"{name} has no value, expected {UNITS[name]}: one number, or one for each of {count} images.")
-    values = torch.as_tensor(value, dtype=torch.float64, device=images.device)
-    if values.dim() == 0:
-        values = values.expand(count)
-    if values.shape != (count,):
-        raise ValueError(
-            f"values have shape {tuple(values.shape)}, expected ({count},): one number per image, or a single number."
-        )
-    _check_range(name, values, max(images.shape[2:]))
-    return values
-
-
-def _check_range(name: str, values: Tensor, side: int) -> None:
-    if not bool(values.isfinite().all()):
-        raise ValueError(f"{name} has a value that is not finite, expected {UNITS[name]}.")
-    if name == "posterize" and not bool(((values == values.round()) & (values >= 1) & (values <= 8)).all()):
-        raise ValueError(f"posterize has the values {_some(values)}, expected 1, 2, ... or 8: {UNITS[name]}.")
-    limit = LARGEST_SIDE / side
-    if name.startswith("shear") and bool((values.abs() > limit).any()):
-        raise ValueError(
-            f"{name} has the values {_some(values)}, expected {-limit:g} to {limit:g} for images of {side} pixels: "
-            f"{UNITS[name]}. A slope of 1 is 45 degrees."
-        )
-
-
-def _some(values: Tensor) -> str:
-    shown = [f"{value:g}" for value in values[:5].tolist()]
-    return ", ".join(shown) + (", ..." if len(values) > 5 else "")

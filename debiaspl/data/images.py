@@ -82,7 +82,7 @@ class ImageSet:
         1; a class number for each, -1 for none. Without ``classes``, class names are the numbers. ``labels`` is None if
         no image has one."""
         pixels = _pixels(_tensor("images", images))
-        _check_pixels(pixels)
+        check_pixels(pixels)
         numbers = torch.full((len(pixels),), UNLABELED) if labels is None else _tensor("labels", labels)
         if numbers.is_floating_point() or numbers.dtype == torch.bool:
             raise ValueError(f"labels have dtype {numbers.dtype}, expected class numbers from 0 on, -1 for no label.")
@@ -165,7 +165,7 @@ class ImageSet:
     def _check_images(self) -> None:
         shape = tuple(self.images.shape)
         if not self.is_encoded:
-            _check_pixels(self.images)
+            check_pixels(self.images)
         if 0 in shape[1:] or (shape[0] == 0 and self.classes):
             raise ValueError(f"images have shape {shape}, expected at least one image of at least one pixel.")
 
@@ -230,7 +230,7 @@ def _tensor(name: str, values: Any) -> Tensor:
         ) from error
 
 
-def _check_pixels(images: Tensor | StoredImages) -> None:
+def check_pixels(images: Tensor | StoredImages) -> None:
     shape = tuple(images.shape)
     if images.dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
         raise ValueError(

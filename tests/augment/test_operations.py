@@ -126,7 +126,7 @@ def test_values_may_be_a_number_a_list_or_a_tensor() -> None:
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_layout_in_memory_does_not_matter(name: str) -> None:
     images = photos(5, 12, 10)
-    value = 4.0 if name in VALUES else None
+    value = 4.0 if name in VALUES else 0.0
     strange = images.to(memory_format=torch.channels_last)
     assert torch.equal(operation(name, strange, value), operation(name, images, value))
     assert operation(name, images[:0], value).shape == (0, 3, 12, 10)
@@ -139,11 +139,10 @@ def test_layout_in_memory_does_not_matter(name: str) -> None:
         ("rotate", photos(2).float(), 1, r"dtype torch.float32, expected uint8 \(N, C, H, W\)"),
         ("rotate", photos(2).permute(0, 2, 3, 1), 1, r"permute\(0, 3, 1, 2\)"),
         ("rotate", photos(2)[:, :, :0], 1, "0 x 32 pixels"),
-        ("rotate", photos(2), None, "no value"),
-        ("rotate", photos(2), [1, 2, 3], r"values have shape \(3,\)"),
-        ("rotate", photos(2), math.nan, "not finite"),
-        ("posterize", photos(2), [4, 0], "values 4, 0"),
-        ("shear_x", photos(2), 1e6, "-511.969 to 511.969"),
+        ("rotate", photos(2), [1, 2, 3], r"values \[1, 2, 3\]"),
+        ("rotate", photos(2), math.nan, "finite"),
+        ("posterize", photos(2), [4, 0], r"values \[4, 0\]"),
+        ("shear_x", photos(2), 1e6, "511.969"),
     ],
 )
 def test_errors_teach(name: str, images: Tensor, value: object, message: str) -> None:
