@@ -14,6 +14,8 @@ from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 
 CHUNK = 8192
+MOST_MEMBERS = 2**24
+"""Numbers of one-hot labels in memory at the same time."""
 TEMPERATURE = 0.1
 """Temperature of the cosines of nearest class means."""
 
@@ -69,12 +71,14 @@ def labeled_features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor
 @torch.no_grad()
 def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) -> nn.Linear:
     """Nearest mean of the features of each class, as a classifier of the same shape as ``like``."""
-    centred = features - mean
-    # A matrix product, not index_add, which adds in no fixed order on a GPU.
-    members = F.one_hot(label, like.out_features).to(centred.dtype)
-    directions = F.normalize(members.T @ F.normalize(centred, dim=-1), dim=-1)
-    head = as_classifier(like, directions, features, mean)
-    head.bias[members.sum(0) == 0] = -torch.inf
+    sums = torch.zeros((like.out_features, features.shape[1]), device=features.device)
+    rows = min(CHUNK, max(MOST_MEMBERS // like.out_features, 1))
+    for part, own in zip(torch.split(features, rows), torch.split(label, rows), strict=True):
+        # A matrix product, not index_add, which adds in no fixed order on a GPU.
+        members = F.one_hot(own, like.out_features).to(sums.dtype)
+        sums += members.T @ F.normalize(part - mean, dim=-1)
+    head = as_classifier(like, F.normalize(sums, dim=-1), features, mean)
+    head.bias[torch.bincount(label, minlength=like.out_features) == 0] = -torch.inf
     return head
 
 

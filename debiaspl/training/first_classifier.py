@@ -47,8 +47,9 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
     elif kind == PROBE:
         head = probe(network.head, labeled, labels)
     else:
-        features, given, graph, spread = _spread(labeled, labels, encoder, task, recipe.fit_on)
-        label = torch.where(given >= 0, given, spread.argmax(-1).to(given.device))
+        features, given, graph = _graph(labeled, labels, encoder, task, recipe.fit_on)
+        likely = graph.most_likely(given, task.labeled.num_classes)[1]
+        label = torch.where(given >= 0, given, likely.to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
         head = as_classifier(network.head, weights, features, graph.mean)
     return with_finite_bias(head)
@@ -80,30 +81,30 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
     encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled, recipe.fit_on)
     labeled, labels = labeled_features(encoder, task.labeled)
-    _, _, graph, spread = _spread(labeled, labels, encoder, task, recipe.fit_on)
+    _, given, graph = _graph(labeled, labels, encoder, task, recipe.fit_on)
+    classes = task.labeled.num_classes
     # Uniform for a file that cannot be read.
-    probabilities = torch.full((len(task.unlabeled), spread.shape[1]), 1 / spread.shape[1])
+    confidence, label = torch.full((len(task.unlabeled),), 1 / classes), torch.zeros(len(task.unlabeled)).long()
     if len(chosen) == len(task.unlabeled):
-        places = torch.cat([seen.positions for seen in predict_set(encoder, chosen, BATCH)])
-        probabilities[places.cpu()] = spread[len(labeled) :]
+        places = torch.cat([seen.positions for seen in predict_set(encoder, chosen, BATCH)]).cpu()
+        sure, likely = graph.most_likely(given, classes)
+        confidence[places], label[places] = sure[len(labeled) :], likely[len(labeled) :]
     else:  # the graph has only some of them, and all get the labels of their neighbours in it
+        spread = graph.spread(given, classes)
         for seen in predict_set(encoder, task.unlabeled, BATCH):
-            probabilities[seen.positions.cpu()] = graph.carried(spread, seen.features.float())
-    confidence, label = probabilities.max(-1)
+            places = seen.positions.cpu()
+            confidence[places], label[places] = graph.carried(spread, seen.features.float()).max(-1)
     where = task.unlabeled.labels.device
     return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
 
 
-def _spread(
-    labeled: Tensor, labels: Tensor, network: Network, task: Task, fit_on: int
-) -> tuple[Tensor, Tensor, Graph, Tensor]:
-    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; the graph;
-    and the propagated probabilities."""
+def _graph(labeled: Tensor, labels: Tensor, network: Network, task: Task, fit_on: int) -> tuple[Tensor, Tensor, Graph]:
+    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; and the
+    graph."""
     unlabeled, _ = labeled_features(network, _some(task.unlabeled, fit_on))
     features = torch.cat((labeled, unlabeled))
     given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
-    graph = Graph.of(features)
-    return features, given, graph, graph.spread(given, task.labeled.num_classes)
+    return features, given, Graph.of(features)
 
 
 def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tensor]:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from debiaspl._confusion import LARGEST_SQUARE, Cells
 from debiaspl.data import ImageSet, Task
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page
-from debiaspl.training import train
+from debiaspl.training import classifier, train
 from tests.estimator.test_many_classes import LargestTensor
 from tests.training.tiny import TINY
 
@@ -34,6 +35,18 @@ def test_a_run_of_many_classes_ends_and_is_reported(tmp_path, monkeypatch):
     assert cells.images == CLASSES
     assert int(cells.right.sum()) == round(results["accuracy"] * CLASSES)
     assert len(runs_page([read_run(tmp_path / "run")], RECIPES)) < CLASSES**2
+
+
+def test_class_means_of_many_classes(monkeypatch):
+    monkeypatch.setattr(classifier, "MOST_MEMBERS", 2**16)
+    features, label = torch.randn(CLASSES, 8), torch.arange(CLASSES) // 2
+    with LargestTensor() as largest:
+        head = classifier.class_means(torch.nn.Linear(8, CLASSES), features, label, torch.zeros(8))
+    assert largest.numbers <= 2**16
+    units = F.normalize(features, dim=-1)
+    means = F.normalize(units[::2] + units[1::2], dim=-1)
+    torch.testing.assert_close(F.normalize(head.weight[: CLASSES // 2], dim=-1), means, atol=1e-5, rtol=0)
+    assert (head.bias == -torch.inf).sum() == CLASSES // 2
 
 
 @pytest.mark.parametrize("classes", [3, LARGEST_SQUARE + 1])

@@ -137,6 +137,9 @@ def test_a_part_with_another_setting_is_refused_when_made(part, name, settings):
     ("values", "word"),
     [
         ({"data": 5}, "data"),
+        ({"start": 5}, "start"),
+        ({"unlabeled_batch": 10**12}, "unlabeled_batch"),
+        ({"image_size": 10**9}, "image_size"),
         ({"seed": True}, "seed"),
         ({"seed": "3"}, "seed"),
         ({"steps": 10.5}, "steps"),
