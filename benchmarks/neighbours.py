@@ -2,8 +2,8 @@
 
 OMP_NUM_THREADS=1 python -m benchmarks.neighbours --beside 18ffc63 --out results/graph/neighbours.json
 
-Made vectors: 100 clusters, and normal numbers without clusters. Recall is the share of the 50 nearest that are found, of
-400 vectors that are compared with all others.
+Made vectors: 100 clusters, and normal numbers without clusters. Recall is the share of the 50 nearest that are found,
+of 400 vectors that are compared with all others.
 """
 
 import argparse
@@ -43,9 +43,8 @@ def made(kind: str, rows: int, width: int) -> torch.Tensor:
     """Unit vectors."""
     random = torch.Generator().manual_seed(0)
     centres = torch.randn(CLUSTERS, width, generator=random) * (kind == "clusters")
-    vectors = torch.cat(
-        [centres[part % CLUSTERS] + torch.randn(len(part), width, generator=random) for part in torch.arange(rows).split(10_000)]
-    )  # fmt: skip
+    parts = torch.arange(rows).split(10_000)
+    vectors = torch.cat([centres[part % CLUSTERS] + torch.randn(len(part), width, generator=random) for part in parts])
     return directions(vectors, vectors.mean(0))
 
 
@@ -72,10 +71,8 @@ def main() -> None:
             row = {"vectors": kind, "numbers": int(width), "rows": len(units), "commit": who[:7]}
             rows.append(row | {"seconds": round(seconds, 1), "recall": round(recall, 3)})
             print(rows[-1], flush=True)
-            about = {
-                "command": "OMP_NUM_THREADS=1 python -m benchmarks.neighbours --beside 18ffc63 --out neighbours.json"
-            }
-            about |= {"commit": commit, "device": platform.machine(), "torch": torch.__version__}
+            command = "OMP_NUM_THREADS=1 python -m benchmarks.neighbours --beside 18ffc63 --out neighbours.json"
+            about = {"command": command, "commit": commit, "device": platform.machine(), "torch": torch.__version__}
             options.out.write_text(json.dumps({**about, "neighbours": COUNT, "rows": rows}, indent=1) + "\n")
 
 
