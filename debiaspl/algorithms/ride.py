@@ -36,6 +36,7 @@ class RIDE(Algorithm):
     """
 
     needs_experts = True
+    needs_pictures = "it trains several experts, and a frozen encoder has one classifier."
     own_correction = "ldam-drw"
     own_settings = MappingProxyType({"unlabeled_weight": 0.0})
     temperatures: Tensor

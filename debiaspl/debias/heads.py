@@ -57,7 +57,7 @@ class NormalisedHead(nn.Linear):
 
     def _cut(self, rows: Tensor) -> Tensor:
         """Rows, (N, D), as the rows of each head, (K, N, D / K)."""
-        return at_least_float32(rows).reshape(len(rows), self.heads, -1).movedim(1, 0)
+        return at_least_float32(rows).reshape(rows.shape[0], self.heads, -1).movedim(1, 0)
 
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, heads={self.heads}, scale={self.scale}, slack={self.slack}"

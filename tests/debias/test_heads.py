@@ -68,3 +68,11 @@ def test_wrong_heads_are_refused():
     with pytest.raises(ValueError, match="heads"):
         NormalisedHead(7, 4, heads=2)
     assert set(HEADS) == {"linear", *SHAPES, "hidden"}
+
+
+def test_it_is_exported_for_batches_of_any_size():
+    head = make_head("causal", 6, 4).eval()
+    batch = {0: torch.export.Dim("batch")}
+    exported = torch.export.export(head, (torch.randn(3, 6),), dynamic_shapes=(batch,)).module()
+    rows = torch.randn(5, 6)
+    torch.testing.assert_close(exported(rows), head(rows))
