@@ -11,7 +11,7 @@ from debiaspl.cli.terminal import note_new_run, plain_errors, print_table, progr
 
 
 def zeroshot_command(
-    classes: Annotated[str, option("Class names in plain English: 'river,forest', or a file, one a line.")],
+    classes: Annotated[str, option("Class names in plain English: 'river,forest', a file, one a line, or imagenet.")],
     photos: Annotated[
         Path | None,
         typer.Argument(
@@ -63,13 +63,13 @@ def zeroshot_command(
     """
     with plain_errors():
         options.refuse_both(resume, overwrite)
-        from debiaspl.data.class_names import read_class_names
         from debiaspl.data.table_form import Columns
         from debiaspl.encoders.feature_folder import FEATURES
         from debiaspl.encoders.templates import read_templates
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
         from debiaspl.training.device import find_device
+        from debiaspl.zeroshot.conse import named_classes
         from debiaspl.zeroshot.experiment import Experiment
         from debiaspl.zeroshot.photos import open_photos
         from debiaspl.zeroshot.predictions import PER_CLASS
@@ -82,7 +82,7 @@ def zeroshot_command(
         if per_class is not None and (confidence is not None or table is not None):
             other = "--labels" if confidence is None else "--confidence"
             raise ValueError(f"--per-class and {other} are both given, expected one of them. Leave one out.")
-        names = read_class_names(classes)
+        names = named_classes(classes)
         chosen = None if templates is None else read_templates(templates)
         learner = Student(student, tuple(settings or ()))
         photos, features = options.photos_or_features(photos, features)

