@@ -69,9 +69,9 @@ class Drawn:
             found[:, known] = 1
         else:
             recipe = with_method(LINEAR.changed(first_classifier="graph", seed=self.seed), "debiaspl")
-            recipe = recipe.changed(steps=enough_steps(len(given)))
+            recipe = recipe.changed(steps=enough_steps(len(given)), optimise=self._optimise)
             names = tuple(map(str, known))
-            fitted = fit_recipe(recipe, self.table, labels, names, optimise=self._optimise)
+            fitted = fit_recipe(recipe, self.table, labels, names)
             found[:, known] = fitted.probabilities(self.features).numpy()
         return found
 

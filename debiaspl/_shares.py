@@ -8,6 +8,7 @@ ALMOST_NONE = 0.1
 """Share of the expected labels below which a class is reported to have almost none."""
 LEAST_COUNT = 10
 """Smallest count for which a ratio is reported."""
+UNLIKE = 3
 TRUE, EVEN = "true shares", "even shares"
 
 
@@ -21,6 +22,15 @@ def distance(shares: Sequence[float], reference: Sequence[float] | None = None) 
     expected = [1.0] * len(shares) if reference is None else reference
     total, whole = sum(shares), sum(expected)
     return sum(abs(one / total - other / whole) for one, other in zip(shares, expected, strict=True)) / 2
+
+
+def unlike(labels: Sequence[float], predicted: Sequence[float]) -> bool:
+    """Whether labels are spread over the classes so unlike the predictions that they do not measure the accuracy on all
+    images: of one class they hold ``UNLIKE`` times as much as of another."""
+    if not labels or not all(labels) or not sum(predicted):
+        return False
+    shares = [max(said, 1) / given for given, said in zip(labels, predicted, strict=True)]
+    return max(shares) >= UNLIKE * min(shares)
 
 
 def almost_none(counts: Sequence[float], reference: Sequence[float] | None = None) -> int:

@@ -30,6 +30,7 @@ from debiaspl.cli.options import (
 from debiaspl.cli.parts import part_of
 from debiaspl.cli.terminal import plain_errors, progress_bar, say
 
+SHARES = {"run": "the run's", "even": "even"}
 MOST_NAMED = 10
 """How many files without a prediction are named on the terminal."""
 
@@ -58,6 +59,14 @@ def predict_command(
         str | None, option("For label-studio: where it finds the photos.", "its local files", metavar="URL")
     ] = None,
     page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
+    shares: Annotated[
+        str | None,
+        option(
+            "Class shares of the photos: those of the run, of this folder (estimated anew), or even ones.",
+            "run; even after --optimise classes",
+            metavar="run|folder|even",
+        ),
+    ] = None,
     features: Features = None,
     network: RunNetwork = None,
     part: PartOf = None,
@@ -79,6 +88,7 @@ def predict_command(
         check_inputs(run, photos)
         if out is not None and not out.suffix and not photos.is_file():
             others = {"--skipped": skipped, "--image-prefix": image_prefix, "--page": page, "--overwrite": overwrite}
+            others["--shares"] = shares
             if named := [name for name, value in others.items() if value]:
                 raise ValueError(f"{' and '.join(named)} are for one table, and {out} is a folder. Leave them out.")
             own, on_ray = part_of(part), is_on_ray(on)
@@ -87,11 +97,13 @@ def predict_command(
         if part is not None or on is not None or rank() is not None:
             raise ValueError("--part and --on need a folder to write to, without an extension: --out predicted.")
         if out is None and photos.is_file():
-            given = {"--probabilities": probabilities, "--image-prefix": image_prefix, "--skipped": skipped}
+            given: dict[str, Any] = {"--probabilities": probabilities, "--image-prefix": image_prefix}
+            given |= {"--skipped": skipped, "--shares folder": shares == "folder"}
             useless = [name for name, value in (given | {"--page": page}).items() if value]
             if useless:
                 raise ValueError(f"{' and '.join(useless)} are for a table. Add --out predicted.csv.")
-            say(_one_photo(load_model(run, find_device(device), network), photos))
+            model = load_model(run, find_device(device), network)
+            say(_one_photo(model if shares is None else model.using(shares), photos))
             return
         if out is None:
             raise ValueError(
@@ -102,6 +114,7 @@ def predict_command(
             raise ValueError(f"--image-prefix is for Label Studio, and {out} is not: expected --out tasks.json.")
         _refuse_existing(overwrite, {"--out": out, "--skipped": skipped, "--page": page})
         model = load_model(run, find_device(device), network)
+        model = model if shares is None else model.using(shares)
         rows: list[Any] = []
         watch = rows.extend if page is not None else lambda made: None
         try:
@@ -116,6 +129,12 @@ def predict_command(
         classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
         say(f"{_counted(found.images, 'image')}: {shown(classes, limit=12)}")
         say(f"Their labels are in {out}")
+        if different := found.different:
+            say(
+                f"warning: these photos have other class shares than those of the run: {printable(different)}. "
+                "--shares folder estimates them anew, --shares even counts every class the same.",
+                err=True,
+            )
         if page is not None:
             from debiaspl.files import write_text
             from debiaspl.report.photo_pages import sheet_page
@@ -284,6 +303,10 @@ def export_command(
     check: Annotated[
         Path | None, option("Also check the file on this folder of photos.", "noise alone", metavar="PHOTOS")
     ] = None,
+    shares: Annotated[
+        str | None,
+        option("Class shares: run or even.", "run; even after --optimise classes", metavar="run|even"),
+    ] = None,
     overwrite: OverwriteFiles = False,
     network: RunNetwork = None,
 ) -> None:
@@ -309,6 +332,11 @@ def export_command(
             return
         photos = [] if check is None else some_photos(check)
         model = load_model(run, network=network)
+        if shares == "folder":
+            raise ValueError("--shares folder is for predict, which sees the folder. Expected run or even.")
+        model = model if shares is None else model.using(shares)
+        if model.shares is not None:
+            say(f"Probabilities are for {SHARES[model.shares.used]} class shares.")
         for path in files:
             export = export_onnx if path.suffix == ".onnx" else export_torch
             checked = export(model, path, overwrite, photos)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from debiaspl._printable import printable
 from debiaspl._torchrun import rank
 from debiaspl.cli import options
 from debiaspl.cli.options import MACHINE, flag, option
@@ -26,6 +27,10 @@ def train_command(
     encoder: options.Encoder = None,
     network: options.Network = None,
     method: options.Method = None,
+    optimise: Annotated[
+        str | None,
+        option("With an encoder: most photos right, or every class the same.", "photos", metavar="photos|classes"),
+    ] = None,
     fit_on: Annotated[
         int | None, option("With an encoder: most photos in the graph that labels spread over.", "200,000", min=2)
     ] = None,
@@ -72,6 +77,8 @@ def train_command(
         how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
         if fit_on is not None:
             settings = [*(settings or []), f"fit_on={fit_on}"]
+        if optimise is not None:
+            settings = [*(settings or []), f"optimise={optimise}"]
         if recipe is not None:
             given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
             given |= {"--column": column, "--allow-names": allow_names, "--features": features}
@@ -149,9 +156,8 @@ def _train_photos(
 ) -> None:
     """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
     the folder, and the names of its columns."""
-    from debiaspl.features.crosscheck import HEADER
     from debiaspl.photos.api import plan, report_of_photos, train
-    from debiaspl.photos.describe import caption, handed_out, verdict
+    from debiaspl.photos.describe import about_shares, caption, handed_out, verdict
     from debiaspl.photos.survey import survey
     from debiaspl.training import Run
     from debiaspl.training.device import find_device
@@ -173,9 +179,10 @@ def _train_photos(
         note_new_run(how.resume, place)
         say(f"Resuming {place}." if begun else planned.words())
         outcome = train(planned, how.resume, how.workers, how.go_on, how.eager, how.tensorboard)
-    print_table(HEADER, [one.cells for one in outcome.candidates])
-    for line in (caption(outcome), verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
-        say(line)
+    print_table(outcome.chosen.header, [one.cells for one in outcome.candidates])
+    shares = about_shares(outcome.results, photos.classes)
+    for line in (caption(outcome), *shares, verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
+        say(printable(line))
     _say_skipped(outcome.results)
     say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
 

@@ -131,9 +131,7 @@ def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
 
 def _print_used(used: Any) -> None:
     """Whose predictions are used; with given labels, how many each model predicts right."""
-    from debiaspl.features.crosscheck import HEADER
-
     if used.rows:
-        print_table(HEADER, [row.cells for row in used.rows])
+        print_table(used.rows[0].header, [row.cells for row in used.rows])
         say("Each label was predicted by a student that did not learn from it.")
     say(f"Used: {used.chosen}, because {used.why}.")

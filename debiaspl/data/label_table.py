@@ -15,6 +15,8 @@ from debiaspl.data.label_studio import read_tasks
 from debiaspl.data.table_form import USUAL, Columns, Form, form_of, refuse_form
 from debiaspl.files import unguarded
 
+ASKED = "asked"
+"""The column of new tables that says how the image was chosen: coverage, uncertainty or random; empty if unknown."""
 _log = logging.getLogger("debiaspl")
 _TOLD: set[str] = set()
 CSV = "a csv file of labels"
@@ -69,6 +71,18 @@ def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelR
     text = split_table(read_text(table, CSV), table, columns)
     rows = [found for row in text.rows if (found := text.understood(row)) is not None]
     return rows, text.assumed + _assumed_unlabeled(text.cells(row)[1] for row in text.rows)
+
+
+def asked_for(table: Path, columns: Columns = USUAL) -> dict[str, str]:
+    """How images were chosen to be labeled, as the column ``asked`` of the table says, by their names; empty without
+    it."""
+    if table.suffix.lower() == ".json":
+        return {}
+    text = split_table(read_text(table, CSV), table, columns)
+    place = text.names.index(ASKED) if ASKED in text.names else text.places[0]
+    if place in text.places:
+        return {}
+    return {text.cells(row)[0]: unguarded(row.cells[place].strip()) for row in text.rows if len(row.cells) > place}
 
 
 def tell_assumed(table: Path, assumed: Iterable[str]) -> None:

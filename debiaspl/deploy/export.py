@@ -75,11 +75,15 @@ class Deployed(nn.Module):
     def __init__(self, model: SavedModel) -> None:
         super().__init__()
         self.network, self.size = model.network, model.size
+        shares = model.shares
+        shift = torch.zeros(len(model.classes)) if shares is None else shares.shift().float()
+        self.register_buffer("shift", shift.to(model.device))
+        self.temperature = 1.0 if shares is None else shares.temperature
         self.tall_first = pillow_is_tall_first()
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         pictures = cover(images.permute(0, 3, 1, 2), self.size, self.tall_first)
-        logits = self.network(scale(pictures)).float()
+        logits = (self.network(scale(pictures)).float() + self.shift) / self.temperature
         return logits.softmax(-1), logits
 
 
@@ -95,7 +99,8 @@ def exported(model: SavedModel) -> torch.export.ExportedProgram:
 
 def facts(model: SavedModel) -> dict[str, str]:
     """What a user of the file must know."""
-    return {
+    shares = {} if model.shares is None else {"shares": model.shares.used}
+    return shares | {
         "classes": json.dumps(model.classes),
         "about": ABOUT,
         "trained_at": json.dumps({"height": model.size[0], "width": model.size[1], "channels": model.channels}),

@@ -9,12 +9,14 @@ from urllib.parse import quote
 import torch
 from torch import Tensor
 
-from debiaspl.data import UNLABELED, DataError
+from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.data.errors import shown
 from debiaspl.data.listing import Listing, list_images
 from debiaspl.deploy.saved import SavedModel
+from debiaspl.deploy.shares import FOLDER
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
 from debiaspl.files import refuse_existing, write_whole
+from debiaspl.models import Seen
 
 Progress = Callable[[int, int], None]
 Watch = Callable[[list[Prediction]], None]
@@ -30,6 +32,8 @@ class Predicted:
     """Images without a prediction -> reason."""
     others: tuple[tuple[str, str], ...] = ()
     """Files that are not images, with the reason."""
+    different: str = ""
+    """A class whose share differs from that in the run, if shares do so significantly."""
 
     @property
     def images(self) -> int:
@@ -94,7 +98,7 @@ def predict_listing(
 
     def rows() -> Iterator[list[Prediction]]:
         done = 0
-        for seen in model.see(model.photos(found.root, found.files), features=features):
+        for seen in _for_shares(model, model.photos(found.root, found.files), features):
             files = [found.files[position] for position in seen.positions.tolist()]
             made = _rows(files, seen.probabilities, settings)
             made = [row for row in made if _can_hold(format_name, row.file_name, bad)]
@@ -109,7 +113,22 @@ def predict_listing(
             raise DataError(f"none of the {len(found.files)} images in {found.root} can be read: {reasons}.")
 
     write_whole(out, lambda file: TABLES[format_name](file, settings, rows()))
-    return Predicted(dict(counts.most_common()), bad, found.skipped)
+    shares = model.shares
+    usual = shares is not None and shares.used == shares.usual
+    different = shares.differs(counts, model.classes) if shares is not None and usual else ""
+    return Predicted(dict(counts.most_common()), bad, found.skipped, different)
+
+
+def _for_shares(model: SavedModel, images: ImageSet, features: Path | None) -> Iterator[Seen]:
+    """What the model sees, batch by batch; with the shares of this folder, all probabilities are kept until they are
+    known."""
+    if model.shares is None or model.shares.used != FOLDER:
+        yield from model.see(images, features=features)
+        return
+    seen = [one._replace(features=one.features[:, :0]) for one in model.see_usual(images, features=features)]
+    shares = model.shares.of_folder(torch.cat([one.probabilities for one in seen]).cpu())
+    for one in seen:
+        yield one._replace(probabilities=shares.adjusted(one.probabilities.cpu()))
 
 
 def _images(photos: Path) -> Listing:

@@ -1,7 +1,7 @@
 """Load the model of a run folder, and use it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.deploy.hub import downloaded, hub_name
+from debiaspl.deploy.shares import SavedShares
 from debiaspl.encoders import EncoderNetwork, features_of
 from debiaspl.encoders.trained import find_weights, load_trained
 from debiaspl.models import Network, Seen, predict_set
@@ -39,6 +40,18 @@ class SavedModel:
     """1 or 3."""
     size: tuple[int, int]
     """Height and width of the training images."""
+    shares: SavedShares | None = None
+    """Class shares of the photos of its run, if it knows them."""
+
+    def using(self, shares: str) -> "SavedModel":
+        """This model for other class shares: those of the ``run``, those of the ``folder`` that is predicted, which
+        ``predict_folder`` estimates, or ``even`` ones."""
+        if self.shares is None:
+            raise ValueError(
+                f"--shares is {shares}, but the model knows no class shares. They are those of a run on photos with a "
+                "frozen encoder and the method debiaspl."
+            )
+        return replace(self, shares=self.shares.using(shares))
 
     @property
     def device(self) -> torch.device:
@@ -56,6 +69,13 @@ class SavedModel:
     def see(self, images: ImageSet, workers: int | None = None, features: Path | None = None) -> Iterator[Seen]:
         """Features and probabilities of a whole set, batch by batch. ``features`` is a folder in which the features of
         the run's encoder are kept: what it has is not computed again."""
+        for seen in self.see_usual(images, workers, features):
+            if self.shares is not None:
+                seen = seen._replace(probabilities=self.shares.adjusted(seen.probabilities))
+            yield seen
+
+    def see_usual(self, images: ImageSet, workers: int | None = None, features: Path | None = None) -> Iterator[Seen]:
+        """The same with the network's own probabilities."""
         if features is not None:
             return self._see_encoded(images, features)
         size = max(1, min(MOST_IMAGES, MOST_BYTES // (self.channels * self.size[0] * self.size[1])))
@@ -136,4 +156,12 @@ def load_model(run: Path | str, device: torch.device | str = "cpu", network: Own
         network_of_run, facts = load_trained(chosen_folder(Path(run)), own)
     except DataError as error:
         raise RunError(str(error)) from error
-    return SavedModel(network_of_run.to(device), facts.classes, facts.channels, facts.size)
+    shares = None
+    if facts.shares is not None:
+        try:
+            shares = SavedShares.of(facts.shares, len(facts.classes))
+        except ValueError as error:
+            raise RunError(
+                f"the model in {run} cannot be used: {error}. Restore it from a copy, or train again."
+            ) from error
+    return SavedModel(network_of_run.to(device), facts.classes, facts.channels, facts.size, shares)

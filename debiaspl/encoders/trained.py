@@ -32,6 +32,8 @@ class NetworkFacts:
     """1 or 3."""
     size: tuple[int, int]
     """Height and width of its training images."""
+    shares: Any
+    """What it says of class shares, unchecked; None without them."""
     text: str
     """The JSON that all of this was read from."""
 
@@ -57,7 +59,7 @@ class NetworkFacts:
             raise DataError(_damaged_facts(source, f"{type(error).__name__}: {error}")) from error
         if not good:
             raise DataError(_damaged_facts(source, text[:200]))
-        return cls(network, tuple(classes), facts["channels"], (size[0], size[1]), text)
+        return cls(network, tuple(classes), facts["channels"], (size[0], size[1]), facts.get("shares"), text)
 
     def build(self, source: str, own: OwnBuilder | None = None) -> Network:
         """A network of this kind with random weights, in eval mode and without gradients. ``own`` builds that of a

@@ -20,7 +20,6 @@ from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.features import fit
-from debiaspl.features.blend import AIMS
 from debiaspl.features.fit import CHUNK
 from debiaspl.models import Network, predict_set
 
@@ -131,8 +130,6 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_consistent_length(rows, labels.codes)
         self.classes_ = labels.classes
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if self.optimise not in AIMS:
-            raise ValueError(f"optimise is {self.optimise!r}, expected {' or '.join(AIMS)}.")
         if rows.ndim == 2:
             self._fit_features(rows, labels, seed)
         else:

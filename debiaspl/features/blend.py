@@ -18,8 +18,7 @@ from debiaspl.features.shares import ClassShares, count_shares, estimate, smooth
 
 CHUNK = 8192
 PHOTOS, CLASSES = "photos", "classes"
-AIMS = (PHOTOS, CLASSES)
-"""What is best for most photos, and what is best where every class counts the same."""
+"""What is optimised: most photos right, or every class the same."""
 SUREST = 0.6
 """The second classifier learns from this part of each class."""
 Spread = Callable[[Tensor], tuple[Tensor, Tensor]]

@@ -1,8 +1,10 @@
 """Checks classifiers on labels that they did not learn from, and chooses between them by a paired test."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -10,13 +12,15 @@ from debiaspl._chance import mcnemar, wilson
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.given import fold_of
-from debiaspl.features.fit import Begin, FeatureTable, fit_recipe
+from debiaspl.features.blend import CLASSES, PHOTOS
+from debiaspl.features.calibration import Calibrated, calibrate
+from debiaspl.features.fit import Begin, FeatureTable, Fitted, fit_recipe
 from debiaspl.training.first_classifier import NAMED
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"
-HEADER = ("model", "right", "of", "accuracy", "95 % interval", "worst class")
-"""Of a table of candidates."""
+MEASURES = {PHOTOS: "accuracy", CLASSES: "mean over classes"}
+"""By what models are judged, by what is optimised."""
 SIGNIFICANT = 0.05
 """Two models differ significantly where chance alone would show as much less often than this."""
 
@@ -32,6 +36,10 @@ class Candidate:
     """Which of them it predicts right."""
     mistakes: tuple[tuple[str, int, int], ...] = ()
     """The others: file, true class and predicted class; the most confident first."""
+    optimise: str = PHOTOS
+    """By what it is judged: the share of the labels that is right, or the mean of these shares over classes."""
+    calibrated: Calibrated | None = None
+    """Of its confidence, if that was changed."""
     folder: str = ""
     """Its folder below that of the run; empty for the run itself."""
 
@@ -54,12 +62,30 @@ class Candidate:
         return min(recall for recall in self.recall if recall is not None)
 
     @property
+    def measured(self) -> tuple[float, float, float]:
+        """What it is judged by, 0 to 1, with its 95 % interval."""
+        if self.optimise == PHOTOS:
+            return self.right / self.checked, *wilson(self.right, self.checked)
+        counts = self.confusion.of_true[self.confusion.of_true > 0]
+        recall = np.array([share for share in self.recall if share is not None])
+        # A label more of each kind: of few labels that are all right, the next may be wrong.
+        certain = (recall * counts + 1) / (counts + 2)
+        error = 1.96 * float(np.sqrt((certain * (1 - certain) / counts).sum())) / len(counts)
+        mean = float(recall.mean())
+        return mean, max(mean - error, 0.0), min(mean + error, 1.0)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """Of a table of candidates."""
+        return "model", "right", "of", MEASURES[self.optimise], "95 % interval", "worst class"
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """Its row of a table."""
         if not self.checked:
             return self.name, "0", "0", "-", "-", "-"
-        low, high = (f"{100 * end:.0f}" for end in wilson(self.right, self.checked))
-        shares = f"{100 * self.right / self.checked:.0f} %", f"{low} to {high} %", f"{100 * self.worst_recall:.0f} %"
+        share, low, high = (f"{100 * part:.0f}" for part in self.measured)
+        shares = f"{share} %", f"{low} to {high} %", f"{100 * self.worst_recall:.0f} %"
         return self.name, f"{self.right:,}", f"{self.checked:,}", *shares
 
 
@@ -93,12 +119,19 @@ def choose(candidates: Sequence[Candidate], checked: bool = True) -> Candidate:
     (results/photos), unless another one is significantly better on these labels."""
     preferred = candidates[-1]
     better = [one for one in candidates[:-1] if _beats(one, preferred)] if checked else []
-    return max(better, key=lambda one: one.right, default=preferred)
+    return max(better, key=lambda one: one.measured[0], default=preferred)
 
 
 def _beats(one: Candidate, other: Candidate) -> bool:
     found = paired(one, other)
-    return found.more > found.less and found.significant
+    if one.optimise == PHOTOS:
+        return found.more > found.less and found.significant
+    # Every class counts the same, so a label counts as much as its class has few.
+    share = 1 / np.maximum(one.confusion.of_true, 1)
+    gain = [share[true] for name, true, _ in other.mistakes if name in one.right_files]
+    loss = [share[true] for name, true, _ in one.mistakes if name in other.right_files]
+    error = math.sqrt(sum(np.square(gain + loss)))
+    return sum(gain) > sum(loss) and math.erfc((sum(gain) - sum(loss)) / error / math.sqrt(2)) < SIGNIFICANT
 
 
 def crosscheck(
@@ -110,24 +143,51 @@ def crosscheck(
     folds: int,
     begin: Begin | None = None,
     hints: Hints | None = None,
+    asked: Sequence[str] = (),
 ) -> list[Candidate]:
     """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
     always learned from, and so is not checked. ``hints`` as in ``fit_recipe``, and ``begin`` makes what
-    those that start from class names begin with, from the labels of a fold."""
+    those that start from class names begin with, from the labels of a fold. ``asked`` is as in ``fit``."""
     table.sample(labels, next(iter(recipes.values())).fit_on)
     fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
     sure = {name: torch.zeros(len(labels)) for name in recipes}
+    blended: dict[str, list[tuple[Tensor, Fitted]]] = {name: [] for name in recipes}
     for number in range(folds):
         held_out = fold == number
         known = labels.masked_fill(held_out, UNLABELED)
         named = None if begin is None else begin(known)
         for name, recipe in recipes.items():
             own = named if recipe.first_classifier in NAMED else None
-            fitted = fit_recipe(recipe, table, known, classes, ids, hints, own)
+            fitted = fit_recipe(recipe, table, known, classes, ids, hints, own, asked)
             sure[name][held_out], predicted[name][held_out] = fitted.predict(table.features[held_out])
+            if fitted.shares is not None and fitted.shares.weight:
+                blended[name].append((held_out.nonzero().flatten(), fitted))
     checked = (fold >= 0).nonzero().flatten()
-    return [compared(name, predicted[name], labels, checked, len(classes), ids, sure[name]) for name in recipes]
+    return [
+        replace(
+            compared(name, predicted[name], labels, checked, len(classes), ids, sure[name]),
+            optimise=recipe.optimise or PHOTOS,
+            calibrated=_calibrated(blended[name], table, labels, len(classes)),
+        )
+        for name, recipe in recipes.items()
+    ]
+
+
+def _calibrated(
+    parts: Sequence[tuple[Tensor, Fitted]], table: FeatureTable, labels: Tensor, num_classes: int
+) -> Calibrated | None:
+    """Of the models that know uneven shares, on the labels that were held out from them. What is optimised decides how
+    much a label of each class counts: as its share of the photos, or as that of any other class."""
+    if not parts:
+        return None
+    label = torch.cat([labels[rows] for rows, _ in parts]).cpu()
+    scores = torch.cat([fitted.logits(table.features[rows]) for rows, fitted in parts])
+    share = 1 / torch.bincount(label, minlength=num_classes).clamp_min(1).double()
+    if parts[0][1].recipe.optimise == PHOTOS:
+        known = [fitted.shares.estimate for _, fitted in parts if fitted.shares is not None]
+        share = share * torch.stack(known).mean(0)
+    return calibrate(scores, label, share[label])
 
 
 def compared(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.data.images import StoredImages
-from debiaspl.features.blend import AIMS, PHOTOS, blend
+from debiaspl.features.blend import PHOTOS, blend
 from debiaspl.features.scaled import ScaledRows
 from debiaspl.features.shares import ClassShares
 from debiaspl.graph import Graph, ridge_weights
@@ -142,24 +142,32 @@ class Fitted:
     """(C,): how often the model predicted each class during training, the bias that was removed; None without one."""
     recipe: Recipe = field(repr=False)
     """What was computed."""
+    temperature: float = 1.0
+    """By which logits are divided, so that confidence means what it says."""
     facts: dict[str, float] = field(default_factory=dict)
     """``graph_rows`` and ``neighbours_recall``, where a graph was made."""
     shares: ClassShares | None = None
-    """The estimated shares of the rows without a label, which the network knows; None if it does not."""
-    aim: str = PHOTOS
-    """What the network's bias was chosen for; the other is ``shares.log()`` away."""
+    """The estimated shares of the rows without a label; None if they were not asked for. With ``optimise`` photos,
+    ``shares.log()`` is in the bias of the network."""
 
     @property
     def steps(self) -> int:
         return self.recipe.steps
 
-    @torch.no_grad()
     def probabilities(self, features: Tensor) -> Tensor:
         """Class probabilities, (N, C), of raw features, (N, D)."""
-        probabilities = torch.empty((len(features), self.network.head.out_features))
-        for out, part in zip(torch.split(probabilities, CHUNK), torch.split(features, CHUNK), strict=True):
-            out.copy_(self.network(part).softmax(-1))
-        return probabilities
+        return self._seen(features, lambda logits: (logits / self.temperature).softmax(-1))
+
+    def logits(self, features: Tensor) -> Tensor:
+        """What the network says of raw features, (N, C), before any temperature."""
+        return self._seen(features, lambda logits: logits)
+
+    @torch.no_grad()
+    def _seen(self, features: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+        values = torch.empty((len(features), self.network.head.out_features))
+        for out, part in zip(torch.split(values, CHUNK), torch.split(features, CHUNK), strict=True):
+            out.copy_(change(self.network(part)))
+        return values
 
     def predict(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Confidence and class of raw features, in parts, as there may be many rows and classes."""
@@ -205,14 +213,12 @@ def fit(
             only for a method with the Debiaser, and where the class shares of the rows are uneven.
         asked: how each row was chosen to be labeled, if known: ``random`` or ``coverage``; "" for another way.
     """
-    if optimise not in AIMS:
-        raise ValueError(f"optimise is {optimise!r}, expected {' or '.join(AIMS)}.")
     table = features if isinstance(features, FeatureTable) else FeatureTable(features, unit, device)
     recipe = with_method(LINEAR.changed(first_classifier=first_classifier), method)
     values: dict[str, Any] = {"threshold": threshold, "strength": strength, "momentum": momentum}
     recipe = recipe.changed(**{name: value for name, value in values.items() if recipe.owner(name)})
-    recipe = replace(recipe, seed=seed, steps=steps or enough_steps(len(table)))
-    return fit_recipe(recipe, table, labels, tuple(map(str, range(num_classes))), optimise=optimise, asked=asked)
+    recipe = replace(recipe, seed=seed, steps=steps or enough_steps(len(table)), optimise=optimise)
+    return fit_recipe(recipe, table, labels, tuple(map(str, range(num_classes))), asked=asked)
 
 
 def fit_recipe(
@@ -223,12 +229,11 @@ def fit_recipe(
     ids: Sequence[str] = (),
     hints: Hints | None = None,
     begin: Mapping[str, Tensor] | None = None,
-    optimise: str = "",
     asked: Sequence[str] = (),
 ) -> Fitted:
     """``fit`` for a recipe; labels and names are those of all rows. ``hints`` are another model's labels, and ``ids``
-    names, for algorithms that use them; ``begin`` are initial weights instead of those that the recipe names. Without
-    ``optimise`` it is what the recipe says and no more."""
+    names, for algorithms that use them; ``begin`` are initial weights instead of those that the recipe names.
+    ``asked`` as in ``fit``."""
     table.sample(labels, recipe.fit_on)
     task, recipe = _task(recipe, table, labels, classes, ids, hints)
     if begin is None:
@@ -247,8 +252,8 @@ def fit_recipe(
     if "graph" in table.__dict__:
         facts = {"graph_rows": len(table.rows), "neighbours_recall": round(table.graph.near.recall, 4)}
     shown = None if prior is None else prior.detach().float().cpu().clone()
-    fitted = Fitted(network.eval().requires_grad_(False), shown, recipe, facts)
-    return _blended(fitted, table, labels, asked, optimise) if optimise and _for_even_classes(recipe) else fitted
+    fitted = Fitted(network.eval().requires_grad_(False), shown, recipe, facts=facts)
+    return _blended(fitted, table, labels, asked) if recipe.optimise and _for_even_classes(recipe) else fitted
 
 
 def _for_even_classes(recipe: Recipe) -> bool:
@@ -258,7 +263,7 @@ def _for_even_classes(recipe: Recipe) -> bool:
     return recipe.correction.name == "debiaser" and even
 
 
-def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequence[str], optimise: str) -> Fitted:
+def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequence[str]) -> Fitted:
     """The fit, with a second classifier that knows the class shares of the rows."""
     own, head = table.sample(labels), fitted.network.head
     how = [asked[row] for row in table.chosen.tolist()] if asked else ()
@@ -269,8 +274,8 @@ def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequenc
     best, shares = blend(table.rows, own, head, spread, how, fitted.recipe.seed)
     if shares.weight:
         head.weight.copy_(best.weight)
-        head.bias.copy_(best.bias if optimise == PHOTOS else best.bias - shares.log().float())
-    return replace(fitted, shares=shares, aim=optimise)
+        head.bias.copy_(best.bias if fitted.recipe.optimise == PHOTOS else best.bias - shares.log().float())
+    return replace(fitted, shares=shares)
 
 
 def _task(

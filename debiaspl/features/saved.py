@@ -1,5 +1,6 @@
 """Writes a fit as a run folder: a model for images, with the encoder that made its features."""
 
+import json
 from typing import Any
 
 from debiaspl.data import ImageSet
@@ -24,5 +25,10 @@ def save_fit(
     results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | fitted.facts | ending.more
     if ending.skipped:
         results["skipped"] = sorted(ending.skipped)
-    run.finish(network.state_dict(), about(recipe, images), ending.predictions, results)
+    facts = about(recipe, images)
+    if (shares := results.get("shares")) is not None:
+        known = {name: shares[name] for name in ("estimate", "error", "weight", "counts", "optimise")}
+        known["temperature"] = fitted.temperature
+        facts = {name: json.dumps({**json.loads(text), "shares": known}) for name, text in facts.items()}
+    run.finish(network.state_dict(), facts, ending.predictions, results)
     return results

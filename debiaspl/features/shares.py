@@ -96,9 +96,14 @@ def estimate(
         drawn = true
     if len(drawn):
         mean, variance = _with_labels(mean, variance, count_shares(drawn, num_classes), len(drawn))
-    uneven = float((mean - 1 / num_classes).square().sum())
+    return certain(mean, variance)
+
+
+def certain(share: Tensor, variance: Tensor) -> ClassShares:
+    """These shares, and how certain it is that they are uneven."""
+    uneven = float((share - 1 / len(share)).square().sum())
     weight = max(0.0, 1 - CERTAIN * float(variance.sum()) / uneven) if uneven else 0.0
-    return ClassShares(mean, variance.sqrt(), weight)
+    return ClassShares(share, variance.sqrt(), weight)
 
 
 def some_unlabeled(labels: Tensor) -> Tensor:

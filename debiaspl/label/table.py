@@ -13,12 +13,9 @@ from debiaspl.data.class_names import composed
 from debiaspl.data.csv_text import CsvRow, csv_line, is_open, read_text
 from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import FileNames, leaves
-from debiaspl.data.label_table import CSV, LabelText, match_files, split_table, tell_assumed
+from debiaspl.data.label_table import ASKED, CSV, LabelText, match_files, split_table, tell_assumed
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import try_lock, unguarded, write_whole
-
-ASKED = "asked"
-"""The column of new tables that says how the image was chosen: coverage, uncertainty or random; empty if unknown."""
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,11 @@ def plan(
     loaded = None if named is None else named[1]
     recipe, start = choose_with_start(photos, device, named, settings, out, resume, method)
     place = out or Path("runs") / recipe.name
+    if recipe.optimise and not is_frozen(recipe):
+        raise ValueError(
+            f"optimise is {recipe.optimise}, which is for a frozen encoder. For a network that learns its features: "
+            "--set correction.target=estimated."
+        )
     if is_frozen(recipe):
         return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded)
     check = check_for(photos, seed=recipe.seed)
@@ -140,6 +145,7 @@ def train_photos(
     allow_names: bool = False,
     method: str | None = None,
     overwrite: bool = False,
+    optimise: str | None = None,
 ) -> SavedModel:
     """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
@@ -161,12 +167,15 @@ def train_photos(
         method: ``debiaspl``, ``fixmatch``, ``supervised``, ALGORITHM or ALGORITHM+CORRECTION; by default chosen from
             the photos and the machine.
         overwrite: replace the run in ``out``; it is ``NAME.old`` until the new one is complete.
+        optimise: with a frozen encoder, ``photos`` (the default) or ``classes``: whether most photos are right, or
+            every class counts the same.
     """
     if resume and overwrite:
         raise ValueError("resume=True continues a run and overwrite=True replaces it. Expected one.")
     photos = survey(Path(folder), None if labels is None else Path(labels), Columns(*columns), folders == "use")
     Allowed(allow_names, folders, python=True).check(photos)
     machine = find_device(device).type
+    settings = settings if optimise is None else [*settings, f"optimise={optimise}"]
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
         train(planned, resume)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from debiaspl.data import UNLABELED
 from debiaspl.encoders import Encoder
+from debiaspl.features.blend import PHOTOS
 from debiaspl.features.crosscheck import SUPERVISED
 from debiaspl.features.fit import LINEAR
 from debiaspl.models import TrainedNetwork
@@ -71,6 +72,7 @@ def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe
         first_classifier="graph",
         algorithm=LINEAR.algorithm,
         correction=LINEAR.correction,
+        optimise=PHOTOS,
     )
     return on_encoder(own, len(photos.labels), name, encoder.architecture)
 

@@ -1,12 +1,17 @@
 """What training on photos has shown, as a table and in plain sentences."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from debiaspl._printable import printable
+from debiaspl._shares import distance, unlike
+from debiaspl.data.errors import shown
 from debiaspl.features.crosscheck import paired
 from debiaspl.photos.check import Outcome
 
-UNEVEN = 3
-"""A folder is called long-tailed if one class has this many times the photos of another."""
+FAR = 0.05
+"""Shares that differ by less than this part of the photos are not called different."""
 
 
 def caption(outcome: Outcome) -> str:
@@ -22,14 +27,39 @@ def caption(outcome: Outcome) -> str:
 
 
 def _balanced(outcome: Outcome) -> str:
-    """A note that balanced labels do not measure the accuracy on a long-tailed folder."""
+    """A note that labels with other class shares than the photos do not measure the accuracy on these."""
     labels, predicted = outcome.results.get("labels", []), outcome.results.get("check", {}).get("predicted", [])
-    if not predicted or len(set(labels)) > 1 or max(predicted) < UNEVEN * max(min(predicted), 1):
+    shares = outcome.results.get("shares", {}).get("estimate", predicted)
+    if not unlike(labels, [share * sum(predicted) / sum(shares) for share in shares]):
         return ""
+    known = [pair for pair in zip(shares, outcome.chosen.recall, strict=True) if pair[1] is not None]
+    right = sum(share * recall for share, recall in known if recall is not None) / sum(share for share, _ in known)
     return (
-        " The labels are balanced over the classes, but the folder seems not to be: this is a mean over classes, and "
-        "says little about the accuracy on all photos."
+        " The labels have other class shares than the photos seem to have. Weighed by these, about "
+        f"{100 * right:.0f} % of all photos are right."
     )
+
+
+def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
+    """The estimated class shares of the photos without a label, and, in a line, where the labels have others."""
+    shares = results.get("shares")
+    if not shares or not results.get("unlabeled"):
+        return []
+    names = [printable(name) for name in classes]
+    parts = list(zip(names, *(shares[key] for key in ("estimate", "low", "high", "labels")), strict=True))
+    order = sorted(parts, key=lambda part: -part[1])
+    told = [f"{name} {_percent(share)} ({_percent(low)} to {_percent(high)})" for name, share, low, high, _ in order]
+    lines = [f"Estimated shares of the photos without a label, with 95 % intervals, in %: {shown(told, limit=12)}."]
+    apart = [part for part in parts if not part[2] <= part[4] <= part[3]]
+    if apart and distance(shares["labels"], shares["estimate"]) >= FAR:
+        name, share, _, _, given = max(apart, key=lambda part: abs(part[1] - part[4]))
+        what = f"{name} is {_percent(given)} % of your labels, but about {_percent(share)} % of the other photos"
+        lines.append(f"They differ from those of your labels: {what}.")
+    return lines
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share > 0.02 else f"{100 * share:.1f}"
 
 
 def verdict(outcome: Outcome, unlabeled: int = 0) -> str:

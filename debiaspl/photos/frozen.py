@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from debiaspl._confusion import Cells
-from debiaspl.data import GivenLabels
+from debiaspl.data import GivenLabels, ImageSet
+from debiaspl.data.label_table import asked_for
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.feature_folder import FEATURES
+from debiaspl.features.blend import PHOTOS
 from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.fit import Fitted, fit_recipe
 from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen, unmeasured
 from debiaspl.features.saved import save_fit
+from debiaspl.features.shares import count_shares
 from debiaspl.features.suspects import twins
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
@@ -50,15 +54,19 @@ def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[
     recipes = methods_to_compare(recipe, frozen=True)
     begin = class_name_weights(recipe, encoded, images.classes)
     everything = table, images.labels, images.classes, images.ids
+    asked = _asked(recipe, images)
 
     def fit(name: str) -> Fitted:
         own = begin(images.labels) if begin and recipes[name].first_classifier in NAMED else None
-        return fit_recipe(recipes[name], *everything, begin=own)
+        return fit_recipe(recipes[name], *everything, begin=own, asked=asked)
 
     if check.folds:
-        candidates = crosscheck(recipes, *everything, check.folds, begin)
+        candidates = crosscheck(recipes, *everything, check.folds, begin, None, asked)
         chosen = choose(candidates)
-        return candidates, chosen, fit(chosen.name)
+        fitted = fit(chosen.name)
+        if chosen.calibrated is not None and fitted.shares is not None and fitted.shares.weight:
+            fitted = replace(fitted, temperature=chosen.calibrated.temperature)
+        return candidates, chosen, fitted
     fits = {name: fit(name) for name in recipes}
     known = (images.labels >= 0).nonzero().flatten()
     predicted = {name: fitted.predict(table.features)[1] for name, fitted in fits.items()}
@@ -66,6 +74,14 @@ def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[
         compared(name, label, images.labels, known, images.num_classes, images.ids) for name, label in predicted.items()
     ]
     return candidates, candidates[-1], fits[candidates[-1].name]
+
+
+def _asked(recipe: Recipe, images: ImageSet) -> list[str]:
+    """How each photo was chosen to be labeled, as far as the table of labels says."""
+    protocol = GivenLabels(**recipe.protocol.settings)
+    table = Path(protocol.table) if protocol.table else Path(recipe.data) / "labels.csv"
+    found = asked_for(table, protocol.columns) if table.is_file() else {}
+    return [found.get(name, "") for name in images.ids] if found else []
 
 
 def _ending(
@@ -101,7 +117,26 @@ def _ending(
     }
     if fitted.prior is not None:
         more["prior"] = fitted.prior.tolist()
+    if fitted.shares is not None:
+        more["shares"] = _shares(fitted, images.labels, found.label)
+    if fitted.temperature != 1 and chosen.calibrated is not None:
+        more["calibration"] = chosen.calibrated.to_json()
     return Ending(chosen.confusion, how, found.to_csv(), frozenset(encoded.skipped), more)
+
+
+def _shares(fitted: Fitted, labels: Tensor, predicted: Tensor) -> dict[str, Any]:
+    """The estimated class shares of the unlabeled photos, beside those of the labels and of the predictions."""
+    shares, size = fitted.shares, fitted.network.head.out_features
+    assert shares is not None
+    low, high = shares.interval()
+    parts = {"estimate": shares.estimate, "error": shares.error, "low": low, "high": high}
+    return {
+        "optimise": fitted.recipe.optimise,
+        "weight": shares.weight,
+        **{name: part.tolist() for name, part in parts.items()},
+        "labels": count_shares(labels[labels >= 0], size).tolist(),
+        "counts": torch.bincount(predicted[labels < 0], minlength=size).tolist(),
+    }
 
 
 def outcome_of(results: dict[str, Any]) -> Outcome:
@@ -109,7 +144,12 @@ def outcome_of(results: dict[str, Any]) -> Outcome:
     told = results["check"]
     size = len(results["recall"])
     candidates = tuple(
-        Candidate(one["name"], Cells.from_json(one["confusion"], size), frozenset(one["right"]))
+        Candidate(
+            one["name"],
+            Cells.from_json(one["confusion"], size),
+            frozenset(one["right"]),
+            optimise=results["recipe"].get("optimise") or PHOTOS,
+        )
         for one in told["candidates"]
     )
     chosen = next(one for one, said in zip(candidates, told["candidates"], strict=True) if said["chosen"])

@@ -14,6 +14,7 @@ from debiaspl.data.listing import list_folder
 from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.saved import SavedModel
+from debiaspl.features.blend import PHOTOS
 
 HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")
 MOST_PAIRS = 5
@@ -36,6 +37,8 @@ class FolderEvaluation:
     """Photos of the table that do not exist."""
     bad: dict[str, str]
     """Photos that could not be read -> why."""
+    optimise: str = PHOTOS
+    """What the model was chosen for, which is said first."""
 
     @property
     def images(self) -> int:
@@ -95,9 +98,13 @@ class FolderEvaluation:
         numbers = self.to_json()
         low, high = numbers["interval"]
         worst = numbers["classes"][numbers["worst_class"]]
-        lines = [
+        measures = [
             f"accuracy {100 * numbers['accuracy']:.1f} % ({self.right:,} of {self.images:,}; 95 % interval "
-            f"{100 * low:.1f} to {100 * high:.1f} %), macro recall {100 * numbers['macro_recall']:.1f} %",
+            f"{100 * low:.1f} to {100 * high:.1f} %)",
+            f"macro recall {100 * numbers['macro_recall']:.1f} %",
+        ]
+        lines = [
+            ", ".join(measures if self.optimise == PHOTOS else reversed(measures)),
             f"worst class: {numbers['worst_class']}, {worst['right']:,} of {worst['images']:,}",
         ]
         pairs = [f"{true} mistaken for {taken} ({count:,})" for true, taken, count in self.pairs()[:MOST_PAIRS]]
@@ -140,7 +147,8 @@ def evaluate_folder(
     cells = Cells.of(known[read], predicted[read], len(model.classes))
     without_label = len(listing.files) - len(truth)
     left_out = None if seen_before is None else len(seen_before)
-    return FolderEvaluation(model.classes, cells, without_label, left_out, len(listing.absent), bad)
+    optimise = PHOTOS if model.shares is None else model.shares.optimise
+    return FolderEvaluation(model.classes, cells, without_label, left_out, len(listing.absent), bad, optimise)
 
 
 def _nothing(photos: Path, known: int) -> str:

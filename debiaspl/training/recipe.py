@@ -23,6 +23,7 @@ CHOICES = {
     "first_classifier": ("random", "means", "graph", "probe", "text", "coop"),
     "teacher": ("auto", "student", "average"),
     "optimizer": ("sgd", "adamw"),
+    "optimise": ("", "photos", "classes"),
 }
 DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
@@ -100,6 +101,9 @@ class Recipe:
     fit_on: int = 200_000
     """Most images in the graph, from which labels spread: all with a label and, with a frozen encoder, random others;
     training sees every image."""
+    optimise: str = ""
+    """With a frozen encoder and the Debiaser: ``photos`` is right for most images, ``classes`` counts every class the
+    same. Both estimate the class shares of the unlabeled images. Empty: the paper, for which all are equal."""
     algorithm: Choice = Choice("fixmatch")
     """The algorithm, which computes the losses of a batch."""
     correction: Choice = Choice("debiaser")
@@ -172,7 +176,9 @@ class Recipe:
             raise ValueError(f"arc is {self.arc}, expected a number in [0, 1/2], or 1 for the half wave.")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}.")
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}, expected one of {', '.join(filter(None, choices))}."
+                )
         for part in PARTS:
             choice = getattr(self, part)
             # A recipe may come from an untrusted config.json: reading it must not execute a file that it names.

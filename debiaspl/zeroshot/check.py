@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from debiaspl._chance import LEVEL, at_least, wilson
-from debiaspl.features.crosscheck import HEADER, Candidate, choose, compared
+from debiaspl.features.crosscheck import Candidate, choose, compared
 from debiaspl.zeroshot.predictions import Predictions, lost_classes, markdown
 
 ENOUGH_TO_TEST = 20
@@ -35,8 +35,10 @@ class HandedOut:
         return {"handed out": self.chosen, "why": self.why} | checked
 
     def to_markdown(self) -> str:
-        table = markdown(HEADER, [row.cells for row in self.rows])
-        shown = f"On labels that they did not learn from:\n\n{table}\n" if self.rows else ""
+        shown = ""
+        if self.rows:
+            table = markdown(self.rows[0].header, [row.cells for row in self.rows])
+            shown = f"On labels that they did not learn from:\n\n{table}\n"
         return f"{shown}Used: {self.chosen}, because {self.why}.\n"
 
 

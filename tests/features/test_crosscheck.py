@@ -1,5 +1,7 @@
 """Models are checked on labels that they did not learn from, and another than the preferred one must be better."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -24,6 +26,23 @@ def test_another_model_is_chosen_only_if_it_is_significantly_better(other, chose
     models = candidate("supervised", names(10)), candidate("other", names(other)), candidate("ours", names(20))
     assert choose(models).name == chosen
     assert choose(models, checked=False).name == "ours"
+
+
+def test_where_every_class_counts_the_same_a_rare_one_decides():
+    """The other model has three frequent ones wrong more, and six rare ones right more."""
+
+    def of(name, right, mistakes, matrix, optimise):
+        return Candidate(name, Cells.of_dense(matrix), frozenset(right), tuple(mistakes), optimise)
+
+    frequent, rare = [f"a{number}" for number in range(40)], [f"b{number}" for number in range(6)]
+    for optimise, expected in (("classes", "other"), ("photos", "ours")):
+        ours = of("ours", frequent, [(file, 1, 0) for file in rare], [[40, 0], [6, 0]], optimise)
+        wrong = [(file, 0, 1) for file in frequent[:3]]
+        other = of("other", [*frequent[3:], *rare], wrong, [[37, 3], [0, 6]], optimise)
+        assert choose([other, ours]).name == expected
+        assert ours.measured[0] == pytest.approx({"photos": 40 / 46, "classes": 0.5}[optimise])
+        assert ours.measured[1] < ours.measured[0] < ours.measured[2]
+    assert ours.header != replace(ours, optimise="classes").header
 
 
 def test_pairs_are_counted_label_by_label():

@@ -7,7 +7,7 @@ import pytest
 from debiaspl._confusion import Cells
 from debiaspl.features.crosscheck import Candidate, choose
 from debiaspl.photos.check import Check, Outcome
-from debiaspl.photos.describe import caption, handed_out, verdict
+from debiaspl.photos.describe import about_shares, caption, handed_out, verdict
 from debiaspl.photos.duration import in_words
 
 
@@ -71,11 +71,20 @@ def test_the_table_shows_how_few_they_are():
 
 def test_equal_labels_of_a_folder_that_is_not_balanced_are_named():
     found = outcome(photos(0, 4), photos(0, 4))
-    assert "seems not to" not in caption(found)
-    found.results["labels"], found.results["check"]["predicted"] = [5, 5], [300, 40]
-    assert "but the folder seems not to" in caption(found)
-    found.results["labels"] = [9, 1]
-    assert "seems not to" not in caption(found)
+    assert "shares" not in caption(found)
+    found.results["check"]["predicted"] = [300, 40]
+    for labels, unlike in (([5, 5], True), ([6, 5], True), ([9, 1], False)):
+        found.results["labels"] = labels
+        assert ("shares" in caption(found)) == unlike
+
+
+def test_shares_are_shown_beside_those_of_the_labels():
+    values = {"estimate": [0.8, 0.2], "low": [0.7, 0.1], "high": [0.9, 0.3], "labels": [0.5, 0.5]}
+    shares, apart = about_shares({"shares": values, "unlabeled": 100}, ("gull", "owl"))
+    assert "gull 80 (70 to 90)" in shares
+    assert "gull is 50 % of your labels, but about 80 %" in apart
+    assert len(about_shares({"shares": {**values, "labels": [0.75, 0.25]}, "unlabeled": 100}, ("gull", "owl"))) == 1
+    assert about_shares({"unlabeled": 100}, ("gull", "owl")) == []
 
 
 def test_times_in_words():

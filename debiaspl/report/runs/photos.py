@@ -11,6 +11,7 @@ import numpy as np
 
 from debiaspl._chance import wilson
 from debiaspl._confusion import Cells
+from debiaspl._shares import unlike
 from debiaspl.data import DataError
 from debiaspl.data.csv_text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
@@ -30,8 +31,6 @@ IN_WORDS = {
 }
 SHOWN = 24
 """Photos of each kind that are shown."""
-UNEVEN = 3
-"""Photos are called unevenly spread if one class has this many times those of another."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +151,12 @@ def _why(models: list[Model], used: Model, checked: bool) -> str:
 
 
 def _note(labels: list[int], predicted: list[int]) -> str:
-    """Equally many labels of each class do not measure the accuracy on photos that are unevenly spread."""
-    if not labels or len(set(labels)) > 1 or max(predicted) < UNEVEN * max(min(predicted), 1):
+    """Labels that are spread over the classes unlike the photos do not measure the accuracy on these."""
+    if not unlike(labels, predicted):
         return ""
     return (
-        "You labeled as many photos of each class, but the photos seem to be unevenly spread over the classes: on all "
-        "photos, the share that is right can be another."
+        "The photos seem to be unevenly spread over the classes, and your labels in another way: on all photos, the "
+        "share that is right can be another."
     )
 
 
