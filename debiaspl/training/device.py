@@ -10,10 +10,12 @@ def find_device(name: str | None) -> torch.device:
     there."""
     if name == "mps" and torch.backends.mps.is_available():
         return torch.device(name)
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if name not in (None, "cpu", *(["cuda"] if gpus else [])):
-        hint = "PyTorch finds no usable GPU. Does nvidia-smi show one, and is this PyTorch built for it?"
-        if gpus:
-            hint = f"cuda is the first of {gpus} GPUs; for another one, put CUDA_VISIBLE_DEVICES=NUMBER in front."
-        raise RunError(f"the device is {name!r}, expected cpu{' or cuda' if gpus else ''}. {hint}")
-    return torch.device(name or ("cuda" if gpus else "cpu"))
+    available = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in (None, "cpu", available):
+        hint = (
+            "PyTorch finds no usable GPU: does nvidia-smi show one, and is this PyTorch built for it? Use --device cpu."
+        )
+        if available == "cuda":
+            hint = "cuda is the first GPU; for another one, put CUDA_VISIBLE_DEVICES=NUMBER in front."
+        raise RunError(f"the device is {name!r}, expected cpu or cuda. {hint}")
+    return torch.device(name or available)

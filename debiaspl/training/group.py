@@ -134,7 +134,7 @@ class Ranks(Group):
 def joined(device: torch.device, seconds: float) -> Iterator[Group]:
     """The group in which this process was started; ``seconds`` is how long its ranks wait for one another."""
     if rank() is None:
-        yield ALONE
+        yield Group()
         return
     if device.type == "cuda":
         _take_gpu()

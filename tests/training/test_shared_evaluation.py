@@ -18,7 +18,6 @@ from debiaspl.training import RunError, train
 from debiaspl.training.classifier import mean_features
 from debiaspl.training.evaluate import evaluate, predict_all
 from debiaspl.training.group import ALONE, Group, Ranks
-from debiaspl.training.meeting import Stores
 from debiaspl.training.parts import PARTS
 from tests.ranks import on_ranks
 from tests.training.tiny import TINY, changed
@@ -48,7 +47,7 @@ def group_of(words: Path) -> Group:
     """That of the ranks which ``on_ranks`` has started."""
     if ranks.count() == 1:
         return ALONE
-    return Ranks(Stores(distributed.FileStore(str(words), ranks.count()), None), seconds=0.5)
+    return Ranks(distributed.FileStore(str(words), ranks.count()), seconds=0.5)
 
 
 def untrained() -> Network:

@@ -201,10 +201,10 @@ def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, 
     with pytest.raises(ValueError, match="stepz"):
         replace(experiment, student=replace(experiment.student, settings=("stepz=1",))).run(whole, overwrite=True)
     assert outcome(whole) == expected
-    (whole / "table.md").touch()
+    (whole / "repeat.json").touch()
     experiment.run(whole, overwrite=True)
     assert outcome(whole) == expected
-    assert not (whole / "table.md").exists()
+    assert not (whole / "repeat.json").exists()
     (tmp_path / "hidden" / ".git").mkdir(parents=True)
     experiment.run(tmp_path / "hidden", overwrite=True)  # free but for a hidden folder, which is not ours to remove
     experiment.run(tmp_path / "hidden", overwrite=True)
