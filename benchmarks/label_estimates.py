@@ -51,7 +51,7 @@ def estimated(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, An
     at_random = torch.tensor([asked.get(row) == RANDOM for row in range(len(photos.truth))])
     for size in SIZES:
         labels = torch.from_numpy(photos.given(rows[:size]))
-        held = held_out(photos.table, labels)
+        held = held_out(photos.table, labels, at_random)
         said = estimate(photos.table, labels, photos.classes, at_random, held)
         checked = held.right[at_random[held.rows]]
         low, high = exact_interval(int(checked.sum()), len(checked), LEVEL)
@@ -64,18 +64,20 @@ def estimated(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, An
             values |= {"gain": then - accuracy, "said_gain": said.gain}
         found.append(row | {key: round(value, 4) for key, value in values.items()})
     if more:
-        found.append({"data": name, "tail": tail, "draw": draw, "labels": MANY} | second_look(photos, rows, draw))
+        found.append(
+            {"data": name, "tail": tail, "draw": draw, "labels": MANY} | second_look(photos, rows, at_random, draw)
+        )
     return found
 
 
-def second_look(photos: Drawn, rows: list[int], draw: int) -> dict[str, int]:
+def second_look(photos: Drawn, rows: list[int], at_random: torch.Tensor, draw: int) -> dict[str, int]:
     """How many of the wrong labels are among the first that are shown again."""
     random = np.random.default_rng(draw)
     wrong = random.choice(rows, round(WRONG * len(rows)), replace=False)
     labels = photos.given(rows)
     labels[wrong] = (labels[wrong] + random.integers(1, photos.classes, len(wrong))) % photos.classes
     given = torch.from_numpy(labels)
-    shown = suspects(photos.features, held_out(photos.table, given))[:SHOWN]
+    shown = suspects(photos.features, held_out(photos.table, given, at_random))[:SHOWN]
     return {"wrong": len(wrong), "shown": len(shown), "found": len({one.row for one in shown} & set(wrong.tolist()))}
 
 

@@ -16,7 +16,8 @@ from debiaspl.data import UNLABELED
 from debiaspl.features.fit import LINEAR, FeatureTable, fit_recipe
 from debiaspl.training.method import with_method
 
-FOLDS = 10
+FOLDS = 5
+"""Of labels asked at random, and of the others: left out together, each would lack to the models of the other kind."""
 QUICK = with_method(LINEAR.changed(first_classifier="graph", steps=50), "debiaspl")
 """Fits are short, without the second classifier for uneven classes: a fifth of the time, and a little less accurate."""
 TRUST = 10
@@ -57,14 +58,19 @@ class Estimate:
     """Classes with too few labels: at most half of them are predicted by models that did not learn from them."""
 
 
-def held_out(table: FeatureTable, labels: Tensor, seed: int = 0) -> HeldOut:
-    """Each label predicted by one of ten models that learn from the others; as many as labels, if there are fewer."""
+def held_out(table: FeatureTable, labels: Tensor, at_random: Tensor, seed: int = 0) -> HeldOut:
+    """Each label predicted by one of ten models that learn from the others. ``at_random``, (N,), are the rows that were
+    asked for at random."""
     rows = (labels >= 0).nonzero().flatten()
     table.sample(labels)
     held = HeldOut(rows, labels[rows], torch.zeros_like(rows), torch.zeros(len(rows)))
-    fold = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed)) % min(FOLDS, len(rows))
-    for number in range(min(FOLDS, len(rows))):
+    fold, generator = torch.zeros_like(rows), torch.Generator().manual_seed(seed)
+    for first, own in ((0, at_random[rows]), (FOLDS, ~at_random[rows])):
+        fold[own] = first + torch.randperm(int(own.sum()), generator=generator) % FOLDS
+    for number in range(2 * FOLDS):
         out = fold == number
+        if not out.any():
+            continue
         known = labels.clone()
         known[rows[out]] = UNLABELED
         confidence, predicted = _predicted(table, known, seed)
@@ -74,8 +80,7 @@ def held_out(table: FeatureTable, labels: Tensor, seed: int = 0) -> HeldOut:
 
 
 def estimate(table: FeatureTable, labels: Tensor, num_classes: int, at_random: Tensor, held: HeldOut) -> Estimate:
-    """The accuracy of a model of all ``labels``, on the rows without one. ``at_random``, (N,), are the rows that were
-    asked for at random."""
+    """The accuracy of a model of all ``labels``, on the rows without one; ``at_random`` and ``held`` are as above."""
     confidence = _predicted(table, labels)[0][labels < 0]
     right = held.right
     prior = (float(confidence.mean()) + float(right.double().mean())) / 2

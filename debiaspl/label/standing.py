@@ -59,7 +59,7 @@ def standing(
     at_random = torch.tensor([asked.get(files[place]) == RANDOM for place in rows])
     with _one_thread():
         table = FeatureTable(own, unit=True, device=torch.device("cpu"))
-        held = held_out(table, labels)
+        held = held_out(table, labels, at_random)
         found = estimate(table, labels, len(classes), at_random, held)
         doubts = [Doubt(files[rows[one.row]], classes[one.other], one.twin) for one in suspects(own, held)]
     return Standing(found, doubts[:SHOWN])
