@@ -1,7 +1,5 @@
 """PAWS (Assran et al., 2021): two views must agree on the class, predicted by similarity to the labeled images."""
 
-from types import MappingProxyType
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -37,15 +35,14 @@ class PAWS(Algorithm):
         label_smoothing: share of a support label that is spread over all classes.
         entropy_weight: weight of me-max; the paper: 1.
         width: width of the space in which views and support are compared.
-        small_views: additional views of half the size; the paper: 6.
+        small_views: additional views of half the size; 0: no multi-crop.
         small_area: smallest and largest share of a view in a small crop; on CIFAR-10 the paper has 0.3 and 0.75.
-        support_views: views of each support image; the paper: 2, of which the second and further ones are strong.
+        support_views: views of each support image; the second and further ones are strong.
         balanced_support: draw the same number of labeled images of every class.
     """
 
-    views = Views(strong=2)
+    views = Views(strong=8)
     hard_labels = False
-    own_settings = MappingProxyType({"small_views": 6, "support_views": 2, "balanced_support": True})
     needs_pictures = SelfSupervised.needs_pictures
 
     def __init__(
@@ -58,10 +55,10 @@ class PAWS(Algorithm):
         label_smoothing: float = 0.1,
         entropy_weight: float = 1.0,
         width: int = 128,
-        small_views: int = 0,
+        small_views: int = 6,
         small_area: tuple[float, ...] = AREA,
-        support_views: int = 1,
-        balanced_support: bool = False,
+        support_views: int = 2,
+        balanced_support: bool = True,
     ) -> None:
         super().__init__(correction)
         self.temperature = within("temperature", temperature, TEMPERATURES)

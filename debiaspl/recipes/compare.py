@@ -35,7 +35,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "freematch": {"decay": 0.99},
     "crest": {"generations": 2},
     "crest+": {"generations": 2},
-    "paws": {"learning_rate": 0.06, "warm_up": 0.1, "average_decay": 0.95, "labeled_batch": 64, "draws": 1},
+    "paws": {
+        **{"learning_rate": 0.06, "warm_up": 0.1, "average_decay": 0.95, "labeled_batch": 64, "draws": 1},
+        **{"small_views": 0, "support_views": 1, "balanced_support": False},
+    },
 }
 """Settings of an algorithm for the few steps of the digits recipes, the same for every correction. Chosen on some of
 the seeds 100 to 103 without a correction (docs/lab/notebook.md); others have the paper's settings."""

@@ -46,7 +46,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "adamatch": SURE,
     "abc": SURE,
     "acr": SURE,
-    "paws": {},
+    "paws": {"small_views": 0, "support_views": 1, "balanced_support": False},
     "taught": {"threshold": 0.5},
     "graph": {},
     "distill": {"labeled_weight": 0.5},
