@@ -102,6 +102,7 @@ def test_the_model_in_use_is_named_with_its_reason(tmp_path):
     values = photo_values(read_run(photo_run(tmp_path / "run", used=0)), CLASSES)
     assert [model["used"] for model in values["models"]] == [True, False]
     assert "26 of 40" in values["why"]
+    assert "many sets" not in photo_values(read_run(photo_run(tmp_path / "network")), CLASSES)["why"], "no encoder"
     assert values["classes"][2]["right"] == 4
 
 

@@ -15,6 +15,7 @@ from debiaspl._shares import unlike
 from debiaspl.data import DataError
 from debiaspl.data.csv_text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
 from debiaspl.report.pages import rounded, short_name
 from debiaspl.report.pictures import Find, thumbnails
@@ -26,7 +27,7 @@ SUPERVISED = "supervised"
 """The folder of the model that a run was compared with, if it is a run of its own."""
 IN_WORDS = {
     "supervised": "labels only",
-    "graph": "labels spread to similar photos",
+    GRAPH: "labels spread to similar photos",
     "debiaspl": "DebiasPL: labels and all other photos",
 }
 SHOWN = 24
@@ -139,12 +140,13 @@ def _why(models: list[Model], used: Model, checked: bool) -> str:
     """Why this model is used, in a sentence."""
     if len(models) == 1:
         return "No other model was trained."
+    # That was measured with frozen encoders, where the graph is compared too.
+    measured = any(model.name == GRAPH for model in models)
+    best = "It was the best on average over many sets of photos" if measured else "It learned from all photos"
     if not checked:
-        return "It was the best on average over many sets of photos. No class has a second label to check with."
+        return f"{best}. No class has a second label to check with."
     if used is models[-1]:
-        return (
-            "It was the best on average over many sets of photos, and no other is significantly better on your labels."
-        )
+        return f"{best}, and no other is significantly better on your labels."
     last, mine = models[-1].to_json(), used.to_json()
     numbers = f"{mine['right']} of {mine['checked']} right instead of {last['right']}"
     return f"It is significantly better on your labels than {last['name']}: {numbers}."
