@@ -1,9 +1,10 @@
 """ImageSet: images with labels, for the whole package."""
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,26 +15,41 @@ DIGESTED = 2**28
 """In bytes: of more numbers than that, every second, third, ... of each image is read for a digest."""
 
 
-class StoredImages(Protocol):
-    """Images that stay on disk until they are needed; indexed by positions, like a tensor."""
+class StoredImages(ABC):
+    """Images that stay where they are until they are needed; indexed by positions, like a tensor. A dataclass with
+    ``positions``, the indices of its images in order."""
 
-    dtype: torch.dtype
+    positions: Tensor
+    dtype = torch.uint8
 
     @property
-    def device(self) -> torch.device: ...
+    def device(self) -> torch.device:
+        return torch.device("cpu")
 
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, ...]: ...
 
-    def select(self, positions: Tensor) -> Self: ...
-
-    def joined(self, other: Self) -> Self: ...
-
+    @abstractmethod
     def is_same(self, other: Self) -> bool: ...
 
+    @abstractmethod
     def digest(self) -> bytes: ...
 
+    @abstractmethod
     def __getitem__(self, positions: Tensor) -> Tensor: ...
+
+    def select(self, positions: Tensor) -> Self:
+        return self._at(self.positions[positions])
+
+    def joined(self, other: Self) -> Self:
+        """With more images of the same place."""
+        return self._at(torch.cat((self.positions, other.positions)))
+
+    def _at(self, positions: Tensor) -> Self:
+        own: Any = self
+        changed: Self = replace(own, positions=positions)
+        return changed
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from debiaspl.data.decode import BadImage, decode, open_image, pillow_keeps_quiet
 from debiaspl.data.errors import DataError
+from debiaspl.data.images import StoredImages
 from debiaspl.files import memory
 
 LARGE_FILE = 50_000_000
@@ -86,7 +87,7 @@ class FolderFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class LazyImages:
+class LazyImages(StoredImages):
     """Replaces the tensor of an ``ImageSet`` if its images do not fit in memory: indexed like one, read on demand."""
 
     files: Files
@@ -96,19 +97,9 @@ class LazyImages:
     """Height and width of all images."""
     channels: int = 3
 
-    dtype = torch.uint8
-    device = torch.device("cpu")
-
     @property
     def shape(self) -> tuple[int, int, int, int]:
         return len(self.positions), self.channels, *self.size
-
-    def select(self, positions: Tensor) -> "LazyImages":
-        return replace(self, positions=self.positions[positions])
-
-    def joined(self, other: "LazyImages") -> "LazyImages":
-        """With more images of the same files."""
-        return replace(self, positions=torch.cat((self.positions, other.positions)))
 
     def is_same(self, other: "LazyImages") -> bool:
         return self.files == other.files and torch.equal(self.positions, other.positions)

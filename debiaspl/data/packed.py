@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from debiaspl.data.errors import DataError
 from debiaspl.data.feed import in_order
-from debiaspl.data.images import ImageSet
+from debiaspl.data.images import ImageSet, StoredImages
 from debiaspl.data.lazy import LazyImages
 from debiaspl.files import parse_json, write_text, write_whole
 from debiaspl.files.whole import PARTIAL
@@ -30,7 +30,7 @@ INDEX, PIXELS = "index.json", "images.npy"
 
 
 @dataclass(frozen=True, eq=False)
-class PackedImages:
+class PackedImages(StoredImages):
     """Replaces the tensor of an ``ImageSet``: indexed like one, read through the disk cache."""
 
     path: Path
@@ -39,19 +39,9 @@ class PackedImages:
     picture: tuple[int, int, int]
     """Channels, height and width."""
 
-    dtype = torch.uint8
-    device = torch.device("cpu")
-
     @property
     def shape(self) -> tuple[int, int, int, int]:
         return len(self.positions), *self.picture
-
-    def select(self, positions: Tensor) -> "PackedImages":
-        return replace(self, positions=self.positions[positions])
-
-    def joined(self, other: "PackedImages") -> "PackedImages":
-        """With more images of the same file."""
-        return replace(self, positions=torch.cat((self.positions, other.positions)))
 
     def is_same(self, other: "PackedImages") -> bool:
         return self.path == other.path and torch.equal(self.positions, other.positions)

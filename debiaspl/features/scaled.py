@@ -1,16 +1,17 @@
 """Rows of a large table of features, scaled when they are needed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import torch
 from torch import Tensor
 
+from debiaspl.data.images import StoredImages
 from debiaspl.models import Scaling
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledRows:
+class ScaledRows(StoredImages):
     """Some rows of ``features``, (N, D), which may be mapped into memory; indexed like a tensor of scaled ones."""
 
     features: Tensor
@@ -29,12 +30,6 @@ class ScaledRows:
     def __getitem__(self, positions: Tensor) -> Tensor:
         rows: Tensor = self.scaling(self.features[self.positions[positions]])
         return rows
-
-    def select(self, positions: Tensor) -> Self:
-        return replace(self, positions=self.positions[positions])
-
-    def joined(self, other: Self) -> Self:
-        return replace(self, positions=torch.cat((self.positions, other.positions)))
 
     def is_same(self, other: Self) -> bool:
         return torch.equal(self[torch.arange(len(self.positions))], other[torch.arange(len(other.positions))])
