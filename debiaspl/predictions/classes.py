@@ -21,31 +21,19 @@ def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Tex
     ``named`` are the classes if they are given: one of them may be a negative number.
     """
     if np.issubdtype(column.dtype, np.number):
-        _refuse_no_class_numbers(column, what, named)
+        allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
+        allowed += [float(UNKNOWN)] if what == "truth" else []
+        whole = np.isfinite(column) & (column == np.rint(column)) & ((column >= 0) | np.isin(column, allowed))
+        if len(bad := np.flatnonzero(~np.isnan(column) & ~whole)):
+            unless = ", or -1 if it is not known" if what == "truth" else ""
+            raise PredictionsError(
+                f"the {what} in {rows_named(bad.tolist())} is no class number (the first is {column[bad[0]]}), "
+                f"expected whole numbers from 0{unless}, or names as text. Scores belong in 'confidence', 'probabilities' "
+                f"or 'logits'. For another array, use --column {what}=NAME; if a class has this name, name all: --classes."
+            )
     if np.issubdtype(column.dtype, np.floating):
         return ["" if value != value else str(int(value)) for value in column.tolist()]
     return [value if isinstance(value, str) else str(value) for value in column.tolist()]
-
-
-def _refuse_no_class_numbers(column: NDArray[Any], what: str, named: Sequence[str]) -> None:
-    missing = np.isnan(column)
-    broken = np.flatnonzero(~missing & ~(np.isfinite(column) & (column == np.rint(column))))
-    if len(broken):
-        raise PredictionsError(
-            f"the {what} in {rows_named(broken.tolist())} is not a whole number (the first is {column[broken[0]]}), "
-            "expected the number of a class, or its name as text. Scores belong in 'confidence', 'probabilities' or "
-            f"'logits'. For another array, use --column {what}=NAME."
-        )
-    allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
-    allowed += [float(UNKNOWN)] if what == "truth" else []
-    strange = np.flatnonzero((column < 0) & ~np.isin(column, allowed))
-    if len(strange):
-        unless = ", or -1 if it is not known" if what == "truth" else ""
-        raise PredictionsError(
-            f"the {what} in {rows_named(strange.tolist())} is negative (the first is {column[strange[0]]}), expected "
-            f"class numbers from 0{unless}. Leave out images without a prediction; if it is the name of a class, name "
-            "all classes: --classes."
-        )
 
 
 def class_names(
@@ -95,13 +83,10 @@ def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.i
     if strange and not set(values) & set(places) and all(_is_place(value, len(classes)) for value in strange):
         places, strange = {str(place): place for place in range(len(classes))}, []
     if strange:
+        todo = f"or leave the {what} of such images empty" if what == "truth" else "or name all of them: --classes"
         raise PredictionsError(
-            f"{what} names {len(strange):,} class{'es' if len(strange) > 1 else ''} that the predictions do not have: "
-            f"{listed(strange, 5)}. They have {len(classes):,}: {listed(classes, 5)}. Use the same class names in "
-            f"both, or leave the {what} of such images empty."
-            if what == "truth"
-            else f"{what} names classes that are not in the list: {listed(strange, 5)}. The list has {len(classes):,}: "
-            f"{listed(classes, 5)}. Name them all: --classes."
+            f"{what} names {len(strange):,} classes that the predictions do not have: {listed(strange, 5)}. They have "
+            f"{len(classes):,}: {listed(classes, 5)}. Use the same names, {todo}."
         )
     lookup = none | places
     return np.fromiter((lookup[value] for value in values), np.int64, len(values))

@@ -54,33 +54,26 @@ class Scores:
                 f"the scores have {self.num_classes} column, expected one for each of two or more classes. "
                 "For one probability of two classes, write p and 1 - p."
             )
+        kind = "logits" if self.are_logits else "probabilities"
         for rows in self.parts():
             values = self.values[rows]
-            self._refuse_not_finite(values, rows.start)
+            with np.errstate(invalid="ignore"):  # a row may have both infinities
+                good, sums = np.isfinite(values).all(1), values.sum(1, dtype=np.float64)
             if not self.are_logits:
-                self._refuse_no_probabilities(values, rows.start)
-
-    def _refuse_not_finite(self, values: NDArray[Any], start: int) -> None:
-        finite = np.isfinite(values).all(1)
-        if not finite.all():
-            bad = (np.flatnonzero(~finite) + start).tolist()
-            kind = "logits" if self.are_logits else "probabilities"
-            what = "NaN" if np.isnan(values[bad[0] - start]).any() else "an infinite number"
+                good &= (values >= 0).all(1) & (np.abs(sums - 1) <= SUM_TOLERANCE)
+            if good.all():
+                continue
+            bad = np.flatnonzero(~good)
+            first, named = values[bad[0]], rows_named((bad + rows.start).tolist())
+            if not np.isfinite(first).all():
+                what = "NaN" if np.isnan(first).any() else "an infinite number"
+                raise PredictionsError(
+                    f"the {kind} contain {what} in {named}, expected finite numbers. Perhaps the model has diverged. "
+                    "Leave these rows out, or predict them again."
+                )
+            found = "contain negative numbers" if (first < 0).any() else "do not sum to 1"
             raise PredictionsError(
-                f"the {kind} contain {what} in {rows_named(bad)}, expected finite numbers. Perhaps the model has "
-                "diverged. Leave these rows out, or predict them again."
-            )
-
-    def _refuse_no_probabilities(self, values: NDArray[Any], start: int) -> None:
-        sums = values.sum(1, dtype=np.float64)
-        negative = np.asarray((values < 0).any(1))
-        bad = np.flatnonzero(negative | (np.abs(sums - 1) > SUM_TOLERANCE))
-        if len(bad):
-            first = bad[0]
-            found = "contain negative numbers" if negative[first] else "do not sum to 1"
-            example = f"row {first + start + 1:,} sums to {sums[first]:.4g}"
-            raise PredictionsError(
-                f"the probabilities {found} in {rows_named((bad + start).tolist())} ({example}), expected numbers from "
-                "0 to 1 that sum to 1 in every row. If they are logits, name the columns logit:CLASS or the array "
-                "logits, or use --column logits=NAME. If columns are missing, add them."
+                f"the probabilities {found} in {named} (the first sums to {sums[bad[0]]:.4g}), expected numbers from 0 "
+                "to 1 that sum to 1 in every row. Of logits, name the columns logit:CLASS or the array logits, "
+                "or use --column logits=NAME. If columns are missing, add them."
             )

@@ -231,7 +231,7 @@ def test_broken_files_are_refused(tmp_path, name, text, noun):
         ({"logits": np.zeros((3, 2)), "probabilities": np.full((3, 2), 0.5)}, "one of them"),
         ({"label": np.array([0.2, 1.0, 0.7])}, "rows 1, 3"),
         ({"label": np.array([0, 1]), "truth": np.array([0.5, 1])}, "--column truth="),
-        ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is negative"),
+        ({"label": np.array([0, 1]), "truth": np.array([-2, -1])}, "truth in row 1 is no class number"),
         ({"label": np.array([0.0, np.nan, 1.0])}, "no label in row 2"),
         ({"label": np.array([{"a": 1}], object)}, "Python objects"),
     ],
