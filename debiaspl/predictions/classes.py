@@ -29,7 +29,7 @@ def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Tex
             raise PredictionsError(
                 f"the {what} in {rows_named(bad.tolist())} is no class number (the first is {column[bad[0]]}), "
                 f"expected whole numbers from 0{unless}, or names as text. Scores belong in 'confidence', "
-                f"'probabilities' or 'logits'. Use --column {what}=NAME, or, if a class has this name, --classes for all."
+                f"'probabilities' or 'logits'. Use --column {what}=NAME; if a class has this name, --classes."
             )
     if np.issubdtype(column.dtype, np.floating):
         return ["" if value != value else str(int(value)) for value in column.tolist()]
