@@ -28,7 +28,7 @@ class SavedShares:
     run: ClassShares
     optimise: str
     counts: Tensor
-    """How often the model predicts each class for these photos."""
+    """How often the model predicts each class for all photos of its run."""
     temperature: float
     """By which logits are divided, so that confidence means what it says."""
     used: str

@@ -125,7 +125,8 @@ def _ending(
 
 
 def _shares(fitted: Fitted, labels: Tensor, predicted: Tensor) -> dict[str, Any]:
-    """The estimated class shares of the unlabeled photos, beside those of the labels and of the predictions."""
+    """The estimated class shares of the unlabeled photos, beside those of the labels and the predictions of all
+    photos, which other folders are compared with."""
     shares, size = fitted.shares, fitted.network.head.out_features
     assert shares is not None
     low, high = shares.interval()
@@ -135,7 +136,7 @@ def _shares(fitted: Fitted, labels: Tensor, predicted: Tensor) -> dict[str, Any]
         "weight": shares.weight,
         **{name: part.tolist() for name, part in parts.items()},
         "labels": count_shares(labels[labels >= 0], size).tolist(),
-        "counts": torch.bincount(predicted[labels < 0], minlength=size).tolist(),
+        "counts": torch.bincount(predicted, minlength=size).tolist(),
     }
 
 

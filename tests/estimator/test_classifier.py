@@ -257,3 +257,23 @@ def test_without_scikit_learn_the_package_works_and_says_what_to_install():
     program += "try: debiaspl.DebiasedClassifier\nexcept ImportError as error: print(error)"
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "pip install 'debiaspl[sklearn]'" in said.stdout
+
+
+def test_aims_differ_where_class_shares_are_uneven():
+    box = np.random.default_rng(0)
+    truth = np.repeat(np.arange(3), (240, 40, 20))
+    rows = 0.9 * np.eye(3, 70)[truth] + box.normal(size=(300, 70)) / 5
+    y = np.full(300, -1)
+    for number in range(3):
+        y[np.flatnonzero(truth == number)[:8]] = number
+    photos, classes = (
+        DebiasedClassifier(optimise=aim, max_iter=100, random_state=0, device="cpu").fit(rows, y)
+        for aim in ("photos", "classes")
+    )
+    assert photos.shares_.argmax() == 0
+    assert photos.shares_.sum() == pytest.approx(1)
+    assert (photos.predict(rows) == 0).sum() >= (classes.predict(rows) == 0).sum()
+    assert not np.array_equal(photos.predict_proba(rows), classes.predict_proba(rows))
+    assert DebiasedClassifier(strength=0, max_iter=20, device="cpu").fit(rows, y).shares_ is None
+    with pytest.raises(ValueError, match="optimise"):
+        DebiasedClassifier(optimise="speed").fit(rows, y)
