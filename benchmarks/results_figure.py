@@ -49,23 +49,23 @@ def _panel(cell: str, rows: list[Row]) -> Iterator[str]:
     def y(accuracy: float) -> float:
         return TOP + (high - accuracy) / (high - low) * (HEIGHT - TOP - BOTTOM)
 
-    yield _text(6, 16, about(cell), "start", ' font-weight="bold"')
+    yield text(6, 16, about(cell), "start", ' font-weight="bold"')
     for tick in range(low, high + 1, 5 if high - low <= 25 else 10):
-        yield _rule(LEFT, WIDTH - RIGHT, y(tick), 'stroke="#d3d9df"')
-        yield _text(LEFT - 6, y(tick) + 4, str(tick), "end")
+        yield rule(LEFT, WIDTH - RIGHT, y(tick), 'stroke="#d3d9df"')
+        yield text(LEFT - 6, y(tick) + 4, str(tick), "end")
     for minute in TICKS:
         if first <= minute <= last:
-            yield _text(x(minute), HEIGHT - BOTTOM + 16, f"{minute:g}", "middle")
-    yield _text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "minutes a fold; accuracy in %", "middle")
+            yield text(x(minute), HEIGHT - BOTTOM + 16, f"{minute:g}", "middle")
+    yield text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, "minutes a fold; accuracy in %", "middle")
     for method, number in paper.items():
-        yield _rule(LEFT, WIDTH - RIGHT, y(number), f'stroke="{COLOURS[METHODS[method]]}" stroke-dasharray="2 3"')
+        yield rule(LEFT, WIDTH - RIGHT, y(number), f'stroke="{COLOURS[METHODS[method]]}" stroke-dasharray="2 3"')
         at, anchor = (LEFT + 2, "start") if method == "FixMatch" else (WIDTH - RIGHT, "end")
-        yield _text(at, y(number) - 4, f"paper: {method} {number:.1f}", anchor)
+        yield text(at, y(number) - 4, f"paper: {method} {number:.1f}", anchor)
     for row in rows:
         yield from _mark(row, x(row.minutes), y)
     for place, (method, colour) in enumerate(COLOURS.items()):
         yield f'<circle cx="{LEFT + 5 + 90 * place}" cy="28" r="4" fill="{colour}"/>'
-        yield _text(LEFT + 13 + 90 * place, 32, method, "start")
+        yield text(LEFT + 13 + 90 * place, 32, method, "start")
 
 
 def _mark(row: Row, at: float, y: Callable[[float], float]) -> Iterator[str]:
@@ -77,9 +77,9 @@ def _mark(row: Row, at: float, y: Callable[[float], float]) -> Iterator[str]:
     yield f'<circle cx="{at:.1f}" cy="{middle:.1f}" r="4" fill="{colour}"><title>{label}</title></circle>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+def text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#1a1f26"{more}>{escape(text)}</text>'
 
 
-def _rule(left: float, right: float, at: float, look: str) -> str:
+def rule(left: float, right: float, at: float, look: str) -> str:
     return f'<path d="M{left} {at:.1f}H{right}" {look}/>'

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from benchmarks import made_teachers, target
 from debiaspl.report.over_seeds import markdown
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -73,6 +74,8 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("zeroshot.md", "cifar10"): lambda: zeroshot("cifar10"),
     ("zeroshot.md", "choices"): choices,
     ("start.md", "graph"): graph,
+    ("debiasing.md", "target"): target.table,
+    ("zeroshot.md", "made teachers"): made_teachers.table,
 }
 """By page and by the name in the comment before the table."""
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "docs/label.png": "python -m tools.figures docs/label.png",
     "docs/report.png": "python -m tools.figures docs/report.png",
     "docs/results.svg": "python -m benchmarks.results_page",
+    "docs/debiasing.svg": "python -m benchmarks.target --figure docs/debiasing.svg",
     "docs/reproduction.png": "python -m benchmarks.paper page",
     "docs/lab/debiasing-lt100.png": "python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct "
     "--out docs/lab/debiasing-lt100.png",

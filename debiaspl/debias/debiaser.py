@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from debiaspl.debias.correction import Traits, at_least_float32, checked_counts
+from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts
 from debiaspl.debias.running import RunningPrior, safe_log
 from debiaspl.debias.target import UNIFORM, log_kept, shares_of, towards_equal, trust
 
@@ -94,6 +94,7 @@ class Debiaser(RunningPrior):
             raise ValueError(f"count_threshold is {count_threshold!r}, expected a confidence in [0, 1], such as 0.95.")
         self.count_threshold = count_threshold
         self.corrects_pseudo_labels_alone = not (self.has_target and self.labeled_strength)
+        self.takes_out = "" if self.corrects_pseudo_labels_alone else LABEL_SHARES
         if self.has_target:
             self._aim_at(target, class_counts)
 

@@ -216,8 +216,10 @@ class Experiment:
         return rows
 
     @property
-    def _hinted(self) -> float:
-        """The lowest confidence of a teacher's label beside given ones."""
+    def _hinted(self) -> float | None:
+        """The lowest confidence of a teacher's label beside given ones, if there are any."""
+        if self.labels is None:
+            return None
         return HINTED if self.confidence is None else self.confidence
 
     def _results(self, predictions: Predictions, labels: Tensor, rows: list[Row]) -> dict[str, Any]:

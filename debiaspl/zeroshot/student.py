@@ -13,6 +13,7 @@ from debiaspl.deploy.labeled import TEACHER
 from debiaspl.encoders import Encoder, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features import Fitted, fit_recipe
+from debiaspl.features.blend import PHOTOS
 from debiaspl.features.crosscheck import Candidate, compared, crosscheck
 from debiaspl.features.run import EncodedImages, is_frozen, unmeasured
 from debiaspl.models import MODELS
@@ -63,30 +64,39 @@ class Student:
             return teacher.encoder
         return load_encoder(self.name, image_size=lite0_size(side) if self.name == LITE0 else None)
 
-    def recipes(self, photos: Path, table: Path, images: int, encoder: Encoder, confidence: float) -> dict[str, Recipe]:
-        """The recipe of each student. The first two only differ in the correction; the third uses the teacher's label,
-        with at least this confidence, where it is itself not confident. ``table`` contains the training labels."""
+    def recipes(
+        self, photos: Path, table: Path, images: int, encoder: Encoder, confidence: float | None = None
+    ) -> dict[str, Recipe]:
+        """The recipe of each student. The first two only differ in the correction. ``table`` contains the training
+        labels. If they are given ones, a third uses the teacher's label, with at least this ``confidence``, where it is
+        itself not confident."""
+        # A teacher's labels are as many of each class, and say nothing of how many photos there are. Measured in
+        # results/zeroshot/made-teachers.json, and beside given labels in verdict.json.
+        threshold, optimise = (0.7, PHOTOS) if confidence is None else (0.95, "")
         shared = Recipe(
             "zeroshot",
             data=str(photos),
             image_size=encoder.image_size,
             stream=True,
             protocol=Choice("given", {"table": str(table)}),
-            algorithm=Choice("fixmatch", {"threshold": 0.95, "joint": False}),
+            algorithm=Choice("fixmatch", {"threshold": threshold, "joint": False}),
             correction=Choice("debiaser", {"strength": 0.5, "momentum": 0.99}),
             # Labels are first propagated over the graph of the photos: results/zeroshot/verdict.json.
             first_classifier="graph",
+            optimise=optimise,
         )
         base = frozen(shared, images, self.name, encoder.architecture)
         debiaspl = parse_settings(base, self.settings, load_files=True)
         if not is_frozen(debiaspl):
             raise ValueError(f"a student is a classifier of a frozen encoder. {WHOLE} --set frozen=false.")
-        taught = Choice("taught", {**debiaspl.algorithm.settings, "sure": confidence})
-        return {
+        recipes = {
             FIXMATCH: replace(debiaspl, name=f"zeroshot-{FIXMATCH}", correction=Choice("none")),
             DEBIASPL: replace(debiaspl, name=f"zeroshot-{DEBIASPL}"),
-            TAUGHT: replace(debiaspl, name=f"zeroshot-{TAUGHT}", algorithm=taught),
         }
+        if confidence is not None:
+            taught = Choice("taught", {**debiaspl.algorithm.settings, "sure": confidence})
+            recipes[TAUGHT] = replace(debiaspl, name=f"zeroshot-{TAUGHT}", algorithm=taught)
+        return recipes
 
 
 class Students:

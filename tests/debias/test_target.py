@@ -7,6 +7,7 @@ import torch
 
 from debiaspl.debias import Debiaser, ranks
 from debiaspl.debias.target import FEW
+from debiaspl.training.parts import build
 from tests.ranks import on_ranks
 from tests.reference import paper
 from tests.reference import target as slow
@@ -110,6 +111,25 @@ def test_with_a_target_it_also_corrects_the_labeled_loss_unless_told_not_to():
     assert not made().corrects_pseudo_labels_alone
     assert made(labeled_strength=0.0).corrects_pseudo_labels_alone
     assert made(strength=0.0).places() == frozenset()
+
+
+def test_the_shares_of_the_labels_are_not_taken_out_twice():
+    known = {"num_classes": 4, "class_counts": COUNTS}
+    with pytest.raises(ValueError, match="twice"):
+        build("correction", "debiaser+logit-adjustment-posthoc", {"target": "estimated"}, **known)
+    kept = {"target": "estimated", "labeled_strength": 0.0, "margin_strength": 0.0}
+    both = build("correction", "debiaser+logit-adjustment", kept, **known)
+    assert torch.equal(both(logits(0)), made()(logits(0)))
+
+
+def test_what_is_saved_is_all_that_it_has_learned():
+    one, other = made(), made()
+    for seed in range(3):
+        one(logits(seed))
+    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    for seed in range(3, 6):
+        assert torch.equal(one(logits(seed)), other(logits(seed)))
+        assert torch.equal(one.margin(logits(seed)), other.margin(logits(seed)))
 
 
 def shares_on_a_rank() -> torch.Tensor:
