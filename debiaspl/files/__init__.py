@@ -1,11 +1,10 @@
 """Atomic file writes, locks and digests. Imports only the standard library, so every other package can use it."""
 
 from debiaspl.files.digest import digest_if_there, digest_of_file
-from debiaspl.files.formulas import guarded, unguarded
-from debiaspl.files.json_text import parse_json
 from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own, try_lock
 from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.overwrite import replacing
+from debiaspl.files.text import guarded, parse_json, unguarded
 from debiaspl.files.whole import (
     exists_already,
     put_in_place,

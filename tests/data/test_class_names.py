@@ -102,6 +102,6 @@ def test_there_is_no_other_reader():
     commands = [path for path in (PACKAGE / "cli").glob("*.py") if re.search(r"\bclasses: Annotated", path.read_text())]
     assert {path.stem for path in commands} == {"audit", "label", "zeroshot"}
     for path in commands:
-        assert re.search(r"\b(read_class_names|parse_classes)\(classes\)", path.read_text()), path.name
+        assert re.search(r"\b(read_class_names|parse_classes|named_classes)\(classes\)", path.read_text()), path.name
     normalising = {path.name for path in PACKAGE.rglob("*.py") if "unicodedata.normalize" in path.read_text()}
     assert normalising == {"class_names.py"}
