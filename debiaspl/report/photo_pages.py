@@ -24,9 +24,9 @@ def next_page(found: Suggestions, model: str, photos: Path, table: Path, labeled
     were left out, None where that is not known."""
     values = {
         "kind": "next",
-        "model": printable(model),
-        "folder": printable(photos),
-        "table": printable(table),
+        "model": model,
+        "folder": str(photos),
+        "table": str(table),
         "unlabeled": found.unlabeled,
         "labeled": labeled,
         "picked": [
@@ -55,11 +55,11 @@ def sheet_page(rows: Sequence[Prediction], names: Sequence[str], run: Path, phot
     pictures = thumbnails(files, images_in(folder, SHEET_SIDE, linked=True), MOST_BYTES)
     values: dict[str, Any] = {
         "kind": "sheet",
-        "run": printable(run),
-        "folder": printable(photos),
+        "run": str(run),
+        "folder": str(photos),
         "images": len(rows),
         "classes": [_of_class(name, classes[name], shown) for name, shown in chosen.items()],
-        "pictures": {printable(name): picture for name, picture in pictures.items()},
+        "pictures": pictures,
     }
     return build_page(f"Predictions of {photos}", values)
 
@@ -69,7 +69,7 @@ def _of_class(name: str, rows: Sequence[Prediction], shown: Sequence[Prediction]
         "name": short_name(name),
         "count": len(rows),
         "confidence": rounded(sum(row.confidence for row in rows) / len(rows)) if rows else None,
-        "shown": [{"name": printable(row.file_name), "confidence": rounded(row.confidence)} for row in shown],
+        "shown": [{"name": row.file_name, "confidence": rounded(row.confidence)} for row in shown],
     }
 
 
@@ -80,8 +80,3 @@ def _spread(rows: Sequence[Prediction], most: int) -> list[Prediction]:
         return ordered
     last = len(ordered) - 1
     return [ordered[round(place * last / max(most - 1, 1))] for place in range(most)]
-
-
-def printable(name: object) -> str:
-    """Bytes of a file name that are no UTF-8 cannot stand in a page."""
-    return str(name).encode(errors="replace").decode()
