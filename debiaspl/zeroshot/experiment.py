@@ -33,7 +33,7 @@ from debiaspl.zeroshot.photos import GivenTable, open_photos, sized
 from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, Predictions, Row, class_counts, column_notes, markdown
 from debiaspl.zeroshot.student import DEBIASPL, FIXMATCH, HINTED, TAUGHT, Student, Students
 from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress
-from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
+from debiaspl.zeroshot.verdict import TeacherVerdict, judge
 
 Say = Callable[[str], None]
 
@@ -153,9 +153,8 @@ class Experiment:
             labels = given.of(predictions.ids)
             say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
             return verdict, labels
-        reliable = verdict is None or verdict.word != CHANCE
-        labels = predictions.choose(self.confidence, self.per_class, reliable)
-        for line in predictions.label_lines(labels, self.confidence, reliable):
+        labels = predictions.choose(self.confidence, self.per_class)
+        for line in predictions.label_lines(labels, self.confidence):
             say(line)
         return verdict, labels
 

@@ -26,10 +26,10 @@ def most_confident(probabilities: Tensor, per_class: int) -> Tensor:
     A threshold drops the classes of which a teacher is never sure, though it may be right about them."""
     confidence, label = probabilities.max(-1)
     order = confidence.argsort(descending=True, stable=True)
+    order = order[label[order].argsort(stable=True)]
+    counts = torch.bincount(label)
     rank = torch.empty_like(label)
-    for number in range(probabilities.shape[1]):
-        own = order[label[order] == number]
-        rank[own] = torch.arange(len(own), device=own.device)
+    rank[order] = torch.arange(len(label)) - (counts.cumsum(0) - counts)[label[order]]
     return torch.where(rank < per_class, label, UNLABELED)
 
 
@@ -37,6 +37,12 @@ def lost_classes(label: Tensor, teacher: Tensor, classes: int) -> list[int]:
     """The classes of which a student has less than a tenth of its teacher's predictions."""
     pairs = enumerate(zip(class_counts(label, classes), class_counts(teacher, classes), strict=True))
     return [number for number, (own, before) in pairs if own < ALMOST_NONE * before]
+
+
+def _todo(other: str, confidence: float | None) -> str:
+    """What to do about labels that are missing."""
+    leave_out = "" if confidence is None else ", or leave out --confidence"
+    return f"Use other class names (--classes), another --model {other}{leave_out}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +83,9 @@ class Predictions:
         """Number of images per predicted class."""
         return class_counts(self.label, len(self.classes))
 
-    def choose(self, confidence: float | None, per_class: int, reliable: bool = True) -> Tensor:
+    def choose(self, confidence: float | None, per_class: int) -> Tensor:
         """The student's training labels, (N,), -1 for none: the predictions of at least this confidence; if it is None,
-        the ``per_class`` most confident ones of each predicted class.
-
-        If there are too few, the error proposes a lower confidence only for a ``reliable`` teacher."""
+        the ``per_class`` most confident ones of each predicted class."""
         if confidence is None:
             labels = most_confident(self.probabilities, per_class)
         else:
@@ -90,32 +94,25 @@ class Predictions:
         if len(classes) < 2:
             images = f"only some of {self.classes[classes[0]]!r}" if classes else "none"
             reach = "are predicted" if confidence is None else f"reach a confidence of {confidence:g}"
-            lower = reliable and confidence is not None
-            half = f"Lower --confidence (half of the images reach {float(self.confidence.median()):.2f}), or use other"
-            todo = f"{half} class names" if lower else "Use other class names, another --model, or a few --labels"
             raise DataError(
                 f"of {len(self):,} images {images} {reach}; the highest is {float(self.confidence.max()):.2f}. A "
-                f"student needs labels of at least two classes. {todo}."
+                f"student needs labels of at least two classes. {_todo('or a few --labels', confidence)}."
             )
         return labels
 
-    def label_lines(self, labels: Tensor, confidence: float | None, reliable: bool = True) -> list[str]:
-        """What to know before training: number of labels per class, how unbalanced they are, and what is missing;
-        ``reliable`` as in ``choose``."""
+    def label_lines(self, labels: Tensor, confidence: float | None) -> list[str]:
+        """What to know before training: number of labels per class, how unbalanced they are, and what is missing."""
         counts = class_counts(labels[labels >= 0], len(self.classes))
         pairs = ", ".join(f"{name} {count:,}" for name, count in zip(self.classes, counts, strict=True))
-        how = "are the most confident of their class" if confidence is None else f"have a confidence of {confidence:g}"
+        how = "the most confident of their class" if confidence is None else f"of a confidence from {confidence:g} on"
         lines = [
-            f"{sum(counts):,} of {len(self):,} images {how}{'' if confidence is None else ' or more'} and become "
-            f"labels: {pairs}. {100 * distance(counts):.0f} % of them would need another class for equal shares."
+            f"{sum(counts):,} of {len(self):,} images, {how}, become labels: {pairs}. {100 * distance(counts):.0f} % "
+            "of them would need another class for equal shares."
         ]
         missing = [name for name, count in zip(self.classes, counts, strict=True) if not count]
         if missing:
-            lower = reliable and confidence is not None
-            lines.append(
-                f"No label of {', '.join(missing)}: a student can hardly learn a class without examples. Use another "
-                f"class name (--classes) or other --templates{', or leave out --confidence' if lower else ''}."
-            )
+            todo = _todo("or other --templates", confidence)
+            lines.append(f"No label of {', '.join(missing)}: a student cannot learn a class without examples. {todo}.")
         return lines
 
     def to_csv(self) -> str:

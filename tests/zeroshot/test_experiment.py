@@ -317,7 +317,9 @@ def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
 
 
 def test_too_few_confident_images():
-    with pytest.raises(DataError, match=r"of 2 images none reach a confidence of 0.95; the highest is 0.70. .*Lower"):
+    with pytest.raises(
+        DataError, match=r"of 2 images none reach a confidence of 0.95; the highest is 0.70. .*--confidence"
+    ):
         predictions([0.6, 0.7]).choose(0.95, 1)
     with pytest.raises(DataError, match=r"of 2 images only some of 'temple' are predicted"):
         predictions([0.6, 0.7]).choose(None, 1)
