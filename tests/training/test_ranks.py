@@ -80,6 +80,7 @@ def plain_in_float64(recipe: Recipe, steps: int) -> dict[str, Any]:
         (["joint=true"], 2),
         (["correction=none"], 2),
         (["teacher=average", "average_statistics=true"], 2),
+        (["head=causal", "correction=ldam-drw", "begin=0.1"], 2),
     ],
 )
 def test_ranks_compute_what_one_process_computes(settings, ranks):
