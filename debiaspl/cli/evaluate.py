@@ -37,7 +37,10 @@ def evaluate_command(
         model = load_model(run, find_device(device), network)
         with progress_bar("images") as show:
             found = evaluate_folder(model, run, photos, table, columns, every, partial(show, "evaluating"))
-        print_table(HEADER, found.rows())
+        rows = found.rows()
+        print_table(HEADER, rows)
+        if len(rows) < len(found.classes):
+            say(f"The {len(rows)} of {len(found.classes):,} classes that are recognised least. All: --out FILE.")
         for line in found.lines():
             say(printable(line))
         if found.trained_with:

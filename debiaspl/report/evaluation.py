@@ -17,6 +17,8 @@ from debiaspl.deploy.saved import SavedModel
 from debiaspl.features.blend import PHOTOS
 
 HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")
+MANY, WORST = 40, 20
+"""Of more classes than the first number the table has so many."""
 MOST_PAIRS = 5
 """How many kinds of mistakes are named below the table."""
 
@@ -80,14 +82,15 @@ class FolderEvaluation:
         return [(self.classes[true], self.classes[taken], count) for true, taken, count in rows]
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A row for each class, in the order of the classes."""
+        """A row for each class, in the order of the classes; of many, the ones that are recognised least."""
         first: dict[str, str] = {}
         for true, taken, count in self.pairs():
             first.setdefault(true, f"{taken} ({count:,})")
+        counts = list(zip(self.classes, self.cells.right.tolist(), self.cells.of_true.tolist(), strict=True))
+        if len(counts) > MANY:
+            counts = sorted((one for one in counts if one[2]), key=lambda one: one[1] / one[2])[:WORST]
         rows: list[tuple[str, ...]] = []
-        for name, right, total in zip(
-            self.classes, self.cells.right.tolist(), self.cells.of_true.tolist(), strict=True
-        ):
+        for name, right, total in counts:
             low, high = wilson(right, total)
             shares = (f"{100 * right / total:.0f} %", f"{100 * low:.0f} to {100 * high:.0f} %") if total else ("-", "-")
             rows.append((name, f"{right:,}", f"{total:,}", *shares, first.get(name, "")))

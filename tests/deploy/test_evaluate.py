@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from debiaspl._confusion import Cells
 from debiaspl.cli import app
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.tables import Prediction
@@ -184,3 +185,12 @@ def test_the_sheet_in_a_browser(run, photos, tmp_path):
         assert page.evaluate("document.querySelector('header code').textContent") == str(odd)
         assert page.errors() == []
         assert set(page.requests()) <= {page_at.as_uri()}
+
+
+def test_of_a_thousand_classes_the_worst_are_shown():
+    names = tuple(f"c{number}" for number in range(1000))
+    truth = np.repeat(np.arange(1000), 10)
+    right = np.arange(10_000) % 10 < np.arange(10_000) // 10 % 11  # 0 to 10 of each class
+    cells = Cells.of(truth, np.where(right, truth, 0), 1000)
+    rows = evaluation.FolderEvaluation(names, cells, 0, 0, 0, {}).rows()
+    assert [row[1] for row in rows] == ["0"] * 20
