@@ -20,7 +20,7 @@ from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.features import fit
-from debiaspl.features.fit import CHUNK
+from debiaspl.features.table import CHUNK
 from debiaspl.models import Network, predict_set
 
 

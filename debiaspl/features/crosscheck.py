@@ -14,7 +14,8 @@ from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.given import fold_of
 from debiaspl.features.blend import CLASSES, PHOTOS
 from debiaspl.features.calibration import Calibrated, calibrate
-from debiaspl.features.fit import Begin, FeatureTable, Fitted, fit_recipe
+from debiaspl.features.fit import Begin, Fitted, fit_recipe
+from debiaspl.features.table import FeatureTable
 from debiaspl.training.first_classifier import NAMED
 from debiaspl.training.recipe import Recipe
 

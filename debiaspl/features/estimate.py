@@ -13,7 +13,8 @@ from torch import Tensor
 
 from debiaspl._chance import exact_interval
 from debiaspl.data import UNLABELED
-from debiaspl.features.fit import LINEAR, FeatureTable, fit_recipe
+from debiaspl.features.fit import LINEAR, fit_recipe
+from debiaspl.features.table import FeatureTable
 from debiaspl.training.method import with_method
 
 FOLDS = 5

@@ -8,28 +8,22 @@ Photos with a frozen encoder, zero-shot students and ``DebiasedClassifier`` all 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from debiaspl.data import UNLABELED, Hints, ImageSet, Task
+from debiaspl.data import Hints, ImageSet, Task
 from debiaspl.data.images import StoredImages
 from debiaspl.features.blend import PHOTOS, blend
-from debiaspl.features.scaled import ScaledRows
 from debiaspl.features.shares import ClassShares
-from debiaspl.graph import Graph, ridge_weights
-from debiaspl.models import LinearNetwork, Scaling
-from debiaspl.training.classifier import as_classifier, class_means
-from debiaspl.training.first_classifier import MEANS, NAMED, PROBE, RANDOM, probe, with_finite_bias
+from debiaspl.features.table import CHUNK, FeatureTable, ScaledRows
+from debiaspl.models import LinearNetwork
+from debiaspl.training.first_classifier import NAMED
 from debiaspl.training.loop import fit as fit_task
 from debiaspl.training.method import with_method
 from debiaspl.training.recipe import Choice, Recipe
 
-CHUNK = 8192
-UNIT_FROM = 64
-"""From this number of columns on, features are treated as an embedding or pixels, whose columns have one unit."""
 LINEAR = Recipe(
     "linear",
     network=Choice("linear"),
@@ -48,88 +42,6 @@ LINEAR = Recipe(
 
 Begin = Callable[[Tensor], dict[str, Tensor]]
 """Makes initial weights from the labels of all rows."""
-
-
-class FeatureTable:
-    """Features of all rows, and what every fit of them shares: their scaling and, of the rows of the graph, the scaled
-    features, the graph, and labels spread over it. Training sees all rows."""
-
-    def __init__(self, features: Tensor, unit: bool | None = None, device: torch.device | None = None) -> None:
-        """``features`` are finite floats, (N, D); they may be mapped into memory, as they are read in parts. With
-        ``unit`` rows are divided by their length, for features that differ by their direction, as an encoder's;
-        otherwise every column is divided by its deviation."""
-        self.features, self.device = features, device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.scaling = Scaling.of(features, features.shape[1] >= UNIT_FROM if unit is None else unit)
-        self.fit_on = 0
-        self._spread: tuple[Tensor, Hints] | None = None
-        self.chosen = torch.empty(0, dtype=torch.int64)
-        """Numbers of the rows of the graph."""
-        self.rows = torch.empty(0)
-        """Their scaled features."""
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def sample(self, labels: Tensor, fit_on: int | None = None) -> Tensor:
-        """The labels of the rows of the graph: of more than ``fit_on`` (by default as before), all with a label and
-        random others."""
-        known, fit_on = (labels >= 0).cpu(), fit_on or self.fit_on or LINEAR.fit_on
-        if self.fit_on != fit_on or int(known[self.chosen].sum()) < int(known.sum()):
-            if len(self) > fit_on:
-                others = (~known).nonzero().flatten()
-                order = torch.randperm(len(others), generator=torch.Generator().manual_seed(0))
-                known[others[order[: max(fit_on - int(known.sum()), 0)]]] = True
-                self.chosen = known.nonzero().flatten()
-            else:
-                self.chosen = torch.arange(len(self))
-            self.fit_on, self._spread = fit_on, None
-            self.__dict__.pop("graph", None)
-            self.rows = torch.empty((len(self.chosen), self.features.shape[1]), device=self.device)
-            for scaled, part in zip(torch.split(self.rows, CHUNK), torch.split(self.chosen, CHUNK), strict=True):
-                scaled.copy_(self.scaling(self.features[part.to(self.features.device)]))
-        return labels[self.chosen.to(labels.device)].to(self.device)
-
-    @cached_property
-    def graph(self) -> Graph:
-        """The graph of the nearest neighbours; the search is the same for all labels."""
-        return Graph.of(self.rows)
-
-    @torch.no_grad()
-    def spread(self, labels: Tensor, num_classes: int) -> Hints:
-        """The most likely class of the rows of the graph, by labels of all rows, which spread over it; remembered for
-        one set of labels, as several methods are fitted to the same ones."""
-        own = self.sample(labels)
-        if self._spread is None or not torch.equal(self._spread[0], own):
-            confidence, label = _with_copies(self.graph, own, num_classes)
-            self._spread = own.clone(), Hints(label.to(self.device), confidence.to(self.device))
-        return self._spread[1]
-
-    @torch.no_grad()
-    def first_classifier(self, kind: str, labels: Tensor, num_classes: int) -> dict[str, Tensor]:
-        """The weights that training begins with, by name."""
-        if kind == RANDOM:
-            return {}
-        own = self.sample(labels)
-        head = nn.Linear(self.rows.shape[1], num_classes, device="meta").to_empty(device=self.device)
-        known = (own >= 0).nonzero().flatten()
-        if kind == MEANS:
-            return with_finite_bias(class_means(head, self.rows[known], own[known], self.rows.mean(0)))
-        if kind == PROBE:
-            return with_finite_bias(probe(head, self.rows[known], own[known]))
-        label = torch.where(own >= 0, own, self.spread(labels, num_classes).label)
-        # A given label counts twice: as a labeled row and as an unlabeled one, as in training.
-        twice = torch.cat((known, torch.arange(len(own), device=self.device)))
-        weights = ridge_weights(self.graph.units, label, num_classes, rows=twice)
-        return with_finite_bias(as_classifier(head, weights, self.rows, self.graph.mean))
-
-
-def _with_copies(graph: Graph, labels: Tensor, num_classes: int, masses: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Labels spread from a copy of each labeled row, after all others, which is .4 points better than from the rows
-    themselves, plain and by class: results/photos/copies.json."""
-    known = (labels >= 0).nonzero().flatten().to(graph.units.device)
-    given = torch.cat((torch.full_like(labels, UNLABELED), labels[known.to(labels.device)]))
-    confidence, label = graph.with_copies(known).most_likely(given, num_classes, masses=masses)
-    return confidence[: len(labels)], label[: len(labels)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +181,7 @@ def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequenc
     how = [asked[row] for row in table.chosen.tolist()] if asked else ()
 
     def spread(masses: Tensor) -> tuple[Tensor, Tensor]:
-        return _with_copies(table.graph, own, head.out_features, masses)
+        return table.from_copies(own, head.out_features, masses)
 
     best, shares = blend(table.rows, own, head, spread, how, fitted.recipe.seed)
     if shares.weight:

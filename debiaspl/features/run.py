@@ -16,8 +16,9 @@ from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.encoders.text import refuse_without_text, text_classifier
-from debiaspl.features.fit import CHUNK, Begin, FeatureTable, Fitted, fit_recipe
+from debiaspl.features.fit import Begin, Fitted, fit_recipe
 from debiaspl.features.saved import save_fit
+from debiaspl.features.table import CHUNK, FeatureTable
 from debiaspl.training.build import check
 from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.evaluate import Evaluation
