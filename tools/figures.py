@@ -19,6 +19,7 @@ COMMANDS = {
     "docs/results.svg": "python -m benchmarks.results_page",
     "docs/debiasing.svg": "python -m benchmarks.target --figure docs/debiasing.svg",
     "docs/reproduction.png": "python -m benchmarks.paper page",
+    "docs/lab/growth.png": "python -m benchmarks.growth --figure docs/lab/growth.png",
     "docs/lab/debiasing-lt100.png": "python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct "
     "--out docs/lab/debiasing-lt100.png",
 }

@@ -153,6 +153,7 @@ class Encoding:
             self._use(names, rows)
             if self.without_photos:  # a photo that has changed since has its features in a later file
                 self.left |= {self.place[name] for name in names[rows.count :] if name in self.place}
+                continue
             there = (rows.stamps[: rows.count, 0] >= 0).nonzero().flatten().tolist()
             digests = rows.digests.numpy()
             self.homes |= {digests[row].tobytes(): (number, row) for row in there if row not in rows.skipped}

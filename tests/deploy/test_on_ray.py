@@ -51,7 +51,7 @@ def photos(tmp_path, monkeypatch):
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.glob("*/*") if path.name != ".lock"}
+    return {path.name: path.read_bytes() for path in folder.glob("*/[!.]*")}
 
 
 def slow(make, folder):
