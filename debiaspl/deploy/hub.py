@@ -35,26 +35,23 @@ def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
     if results is None or not facts.classes:
         raise RunError(f"{run} has no results or no classes, so it has no model to export.")
     try:
+        card = model_card(run.resolve().name, facts, results)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise RunError(
+            f"{Run(weights.parent).results_path} is damaged: {error}. Restore it, or train again."
+        ) from error
+    try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder} cannot be made: {error.strerror or error}. Choose another folder.") from error
     for name in (WEIGHTS, CONFIG, PREPROCESSING, CARD):
         refuse_existing(folder / name, overwrite)
-    write_text(folder / CARD, model_card(run.resolve().name, facts, results))
+    write_text(folder / CARD, card)
     write_json(folder / PREPROCESSING, preprocessing(facts))
-    write_json(folder / CONFIG, config(facts))
+    ids = {str(number): name for number, name in enumerate(facts.classes)}
+    made = {"library_name": "debiaspl", "debiaspl_version": __version__, "id2label": ids}
+    write_json(folder / CONFIG, made | {"network": dict(facts.network), "image_size": list(facts.size)})
     write_bytes(folder / WEIGHTS, weights.read_bytes())  # last: with it the folder is a model
-
-
-def config(facts: NetworkFacts) -> dict[str, Any]:
-    return {
-        "library_name": "debiaspl",
-        "debiaspl_version": __version__,
-        "network": dict(facts.network),
-        "num_channels": facts.channels,
-        "image_size": list(facts.size),
-        "id2label": {str(number): name for number, name in enumerate(facts.classes)},
-    }
 
 
 def preprocessing(facts: NetworkFacts) -> dict[str, Any]:
@@ -75,11 +72,19 @@ def preprocessing(facts: NetworkFacts) -> dict[str, Any]:
 
 def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
     """README.md of the model: what it tells apart, from how many labels, how sure that is, and its limits."""
-    labels = [int(count) for count in results.get("labels", [])]
-    rows = [f"| class | labels | recognised |\n|{' --- |' * 3}"]
-    for number, label in enumerate(facts.classes):
-        recall = _percent(results["recall"][number]) if _measured(results) else "not known"
-        rows.append(f"| {_cell(label)} | {labels[number] if number < len(labels) else '?'} | {recall} |")
+    labels, count = [int(number) for number in results["labels"]], int(results["test"])
+    recall, sure = ["not known"] * len(labels), "Its accuracy is not known: no label was left to measure it with."
+    if count and results.get("check", {}).get("kind") != NO_CHECK:
+        right, recall = round(results["accuracy"] * count), [*map(_percent, results["recall"])]
+        low, high = map(_percent, wilson(right, count))
+        sure = f"{right:,} of {count:,} right: {_percent(right / count)} (95 % interval {low} to {high})"
+        sure = f"{sure}; {_cell(str(results['evaluated']))}."
+    rows = zip(map(_cell, facts.classes), labels, recall, strict=True)
+    table = [
+        "| class | labels | recognised |",
+        "| --- | --- | --- |",
+        *("| {} | {} | {} |".format(*row) for row in rows),
+    ]
     return f"""---
 library_name: debiaspl
 pipeline_tag: image-classification
@@ -100,32 +105,15 @@ model.predict(["photo.jpg"])
 
 ## How sure it is
 
-{_sureness(results)}
+{sure}
 
-{chr(10).join(rows)}
+{chr(10).join(table)}
 
 ## Limits
 
 * It knows these classes only: an image of anything else gets one of them, often with a high probability.
 * It was measured on images like those it was trained with. Other cameras, places or seasons can be harder.
-* Its probabilities are not calibrated.
 """
-
-
-def _measured(results: dict[str, Any]) -> bool:
-    return results.get("check", {}).get("kind") != NO_CHECK and bool(results.get("test"))
-
-
-def _sureness(results: dict[str, Any]) -> str:
-    if not _measured(results):
-        return "Its accuracy is not known: no label was left to measure it with."
-    right, count = round(results["accuracy"] * results["test"]), int(results["test"])
-    low, high = wilson(right, count)
-    how = _cell(str(results.get("evaluated", "")))
-    return (
-        f"{right:,} of {count:,} right: {_percent(right / count)} (95 % interval {_percent(low)} to {_percent(high)}); "
-        f"{how}."
-    )
 
 
 def _percent(share: float) -> str:

@@ -6,8 +6,7 @@ network, and one kernel on a GPU. There the network computes with a bfloat16 cop
 the float32 weights are here, and they are averaged, saved and evaluated.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -16,35 +15,8 @@ from debiaspl.debias import ranks
 from debiaspl.kernels import bfloat16_works, triton_works
 from debiaspl.models import Average, Network, further_heads
 from debiaspl.training.adamw import adamw_step, shorten
+from debiaspl.training.flat import ParameterGroup, flatten, parameter_group
 from debiaspl.training.layers import blocks_above
-
-ALIGNED = 64
-"""In elements: every parameter starts on a boundary that fast kernels need."""
-
-
-@dataclass(frozen=True, eq=False)
-class ParameterGroup:
-    """Parameters that are updated in the same way."""
-
-    parameters: tuple[nn.Parameter, ...]
-    """What the network computes with, and for which gradients are computed."""
-    weight_decay: float
-    values: Tensor
-    """Their float32 values, flat."""
-    exact: tuple[Tensor, ...]
-    """The same, as views with the parameters' shapes."""
-    momentum: Tensor
-    """SGD's velocity, or AdamW's mean of the gradients."""
-    squares: Tensor | None
-    """AdamW's mean of the squared gradients."""
-    scale: float
-    """Factor of the learning rate."""
-    gradients: Tensor
-    gradient_views: tuple[Tensor, ...]
-    average: Tensor | None
-    """The averages of the values, flat; of an algorithm's parameters, only those of further classifiers have one."""
-    work: Tensor | None
-    """The tensor of which the parameters are views, if that is not the values themselves."""
 
 
 class Update:
@@ -86,13 +58,13 @@ class Update:
                 names = [name for name in chosen if scales[name] == scale]
                 means = [average.model.get_parameter(name) for name in names]
                 alike = [chosen[name] for name in names]
-                self.groups.append(_group(alike, means, decay, half and decays, adamw, scale))
+                self.groups.append(parameter_group(alike, means, decay, half and decays, adamw, scale))
             own = [p for p in algorithm.parameters() if (p.ndim > 1) == decays]
             if plain := [p for p in own if id(p) not in further]:
-                self.groups.append(_group(plain, [], decay, half and decays, adamw))
+                self.groups.append(parameter_group(plain, [], decay, half and decays, adamw))
             if averaged := [p for p in own if id(p) in further]:
                 averages = [further[id(p)] for p in averaged]
-                self.groups.append(_group(averaged, averages, decay, half and decays, adamw))
+                self.groups.append(parameter_group(averaged, averages, decay, half and decays, adamw))
         self._flatten_statistics()
         if ranks.count() > 1:
             for group in self.groups:
@@ -107,8 +79,8 @@ class Update:
         pairs = [(value, averages[name]) for name, value in self.student.named_buffers() if name in learned]
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
         self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
-        self._statistics = _flatten([student for student, _ in floats], torch.get_default_dtype())
-        self._average_statistics = _flatten([average for _, average in floats], torch.get_default_dtype())
+        self._statistics = flatten([student for student, _ in floats], torch.get_default_dtype())
+        self._average_statistics = flatten([average for _, average in floats], torch.get_default_dtype())
 
     def __call__(self, loss: Tensor, rate: Tensor | float) -> None:
         self.take(loss)
@@ -208,59 +180,3 @@ class Update:
                     f"momentum {name} has {state[name].numel()} numbers, expected {momentum.numel()}: another network."
                 )
             momentum.copy_(state[name])
-
-
-def _group(
-    parameters: Sequence[nn.Parameter],
-    averages: Sequence[Tensor],
-    weight_decay: float,
-    half: bool,
-    adamw: bool,
-    scale: float = 1.0,
-) -> ParameterGroup:
-    dtype = torch.bfloat16 if half else torch.get_default_dtype()
-    values = torch.zeros(_length(parameters), device=parameters[0].device)
-    exact = _views(values, parameters)
-    for view, parameter in zip(exact, parameters, strict=True):
-        view.copy_(parameter.data)
-    work = values.to(dtype) if half else None
-    for parameter, view in zip(parameters, _views(values if work is None else work, parameters), strict=True):
-        parameter.data = view
-    gradients = torch.zeros_like(values, dtype=dtype)
-    return ParameterGroup(
-        parameters=tuple(parameters),
-        weight_decay=weight_decay,
-        values=values,
-        exact=exact,
-        momentum=torch.zeros_like(values),
-        squares=torch.zeros_like(values) if adamw else None,
-        scale=scale,
-        gradients=gradients,
-        gradient_views=_views(gradients, parameters),
-        average=_flatten(averages, torch.get_default_dtype()) if averages else None,
-        work=work,
-    )
-
-
-def _flatten(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
-    """One flat tensor with the values of all tensors, which become views of it."""
-    if not tensors:
-        return torch.zeros(0)
-    flat = torch.zeros(_length(tensors), dtype=dtype, device=tensors[0].device)
-    for tensor, view in zip(tensors, _views(flat, tensors), strict=True):
-        view.copy_(tensor.data)
-        tensor.data = view
-    return flat
-
-
-def _length(tensors: Sequence[Tensor]) -> int:
-    return sum(-(-tensor.numel() // ALIGNED) * ALIGNED for tensor in tensors)
-
-
-def _views(flat: Tensor, like: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Views of the flat tensor with the shapes and strides of these tensors, which are dense in memory."""
-    views, start = [], 0
-    for tensor in like:
-        views.append(flat.as_strided(tensor.shape, tensor.stride(), start))
-        start += -(-tensor.numel() // ALIGNED) * ALIGNED
-    return tuple(views)

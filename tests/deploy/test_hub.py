@@ -61,6 +61,15 @@ def test_what_was_not_measured_is_not_known(run, tmp_path):
     assert "| china | 4 | not known |" in (tmp_path / "hub" / "README.md").read_text()
 
 
+@pytest.mark.parametrize("bad", [{"labels": 3}, {"labels": [1]}, {"recall": ["x", "y"]}, {"accuracy": 1e400}])
+def test_damaged_results_are_told(run, tmp_path, bad):
+    other = shutil.copytree(run, tmp_path / "run")
+    (other / "results.json").write_text(json.dumps(json.loads((other / "results.json").read_text()) | bad))
+    with pytest.raises(RunError, match="damaged"):
+        export_hub(other, tmp_path / "hub")
+    assert not (tmp_path / "hub").exists()
+
+
 def test_nothing_is_overwritten_and_no_run_is_an_error(run, folder, tmp_path):
     with pytest.raises(FileError, match="overwrite"):
         export_hub(run, folder)
