@@ -79,6 +79,7 @@ def plain_in_float64(recipe: Recipe, steps: int) -> dict[str, Any]:
         ([], 3),
         (["joint=true"], 2),
         (["correction=none"], 2),
+        (["target=estimated", "count_threshold=0.1"], 2),
         (["teacher=average", "average_statistics=true"], 2),
         (["head=causal", "correction=ldam-drw", "begin=0.1"], 2),
     ],

@@ -46,6 +46,10 @@ def command(tmp_path):
     return lambda *typed: [sys.executable, str(tmp_path / "program.py"), *map(str, typed)]
 
 
+def test_an_estimated_target_goes_on_where_it_was(tmp_path):
+    check_resume(changed(EAGER, "target=estimated", "count_threshold=0.1"), tmp_path, 7, workers=0)
+
+
 @pytest.mark.slow
 def test_a_run_that_is_stopped_and_killed_resumes_to_the_same_bits(tmp_path, command):
     """Defect 3: signals, and kill -9 of a real process, at several moments of one run; each resumes the one before."""
