@@ -3,7 +3,9 @@ and the page of 583f46c.
 
     python -m benchmarks.first_labels eurosat=EuroSAT/2750 flowers=flowers20 --work runs/first --out first_labels.json
 
-What the file of results holds already is not measured again. With ``--figure`` the accuracies are drawn.
+    python -m benchmarks.first_labels --figure docs/first-labels.png
+
+What the file of results holds already is not measured again. The figure is that of results/photos/first_labels.json.
 Each draw is a folder of 2,000 photos (10 classes) or 1,500 (20 classes), or a long tail of 50 to 1. Every
 choice names an order of its photos; the first K labels of a class, on average, are given, ``features.fit`` learns from
 them, and what it says of all other photos is measured. *Stratified* knows the classes: an upper reference.
@@ -11,6 +13,7 @@ them, and what it says of all other photos is measured. *Stratified* knows the c
 
 import json
 import math
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, stdev
@@ -21,6 +24,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
+from benchmarks.photos import ROOT
 from debiaspl.features import choose
 from debiaspl.graph.clusters import clusters
 
@@ -135,7 +139,7 @@ def table(runs: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figure(runs: list[dict[str, Any]], out: Path) -> None:
+def figure(runs: list[dict[str, Any]], out: str) -> None:
     """Accuracy against the number of labels."""
     import matplotlib
 
@@ -150,7 +154,7 @@ def figure(runs: list[dict[str, Any]], out: Path) -> None:
             values = [mean(run["accuracy"] for run in own if run["labels"] == budget) for budget in budgets]
             panel.plot(budgets, values, color=colour, marker="o", ms=3.5, lw=1.4, label=how)
         panel.set(title="tail of 50 to 1" if tail else "balanced", xlabel="labels a class, on average", xscale="log")
-        panel.set_xticks(LABELS, list(map(str, LABELS)))
+        panel.set_xticks(budgets, list(map(str, budgets)))
         panel.minorticks_off()
         panel.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("accuracy of the other photos, %")
@@ -160,9 +164,10 @@ def figure(runs: list[dict[str, Any]], out: Path) -> None:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--figure"]:
+        return figure(json.loads((ROOT / "results" / "photos" / "first_labels.json").read_text())["runs"], sys.argv[2])
     parser = parsed(__doc__)
     parser.add_argument("--labels", default=",".join(map(str, LABELS)))
-    parser.add_argument("--figure", type=Path)
     options = parser.parse_args()
     paths, draws = encoded(options.sets, options.work), range(*map(int, options.draws.split(":")))
     there = json.loads(options.out.read_text())["runs"] if options.out.exists() else []
@@ -175,8 +180,6 @@ def main() -> None:
                 tasks.append((measured, paths[name], name, tail, draw, wanted))
     runs = record(options.out, tasks, draws, options.jobs)
     print(table(runs))
-    if options.figure:
-        figure(runs, options.figure)
 
 
 if __name__ == "__main__":

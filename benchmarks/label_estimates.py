@@ -82,7 +82,17 @@ def second_look(photos: Drawn, rows: list[int], at_random: torch.Tensor, draw: i
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    columns = ("folders", "labels", "accuracy", "estimate", "cross-check", "holds it", "width", "random labels alone")
+    columns = (
+        "folders",
+        "draws",
+        "labels",
+        "accuracy",
+        "estimate",
+        "cross-check",
+        "holds it",
+        "width",
+        "random labels alone",
+    )
     lines = [f"| {' | '.join((*columns, 'gain of ten', 'expected'))} |", "|" + " --- |" * (len(columns) + 2)]
     for name, tail, size in dict.fromkeys((run["data"], run["tail"], run["labels"]) for run in runs):
         own = [run for run in runs if (run["data"], run["tail"], run["labels"]) == (name, tail, size)]
@@ -92,7 +102,9 @@ def table(runs: list[dict[str, Any]]) -> str:
             shares = [mean(run[key] for run in own) for key in ("accuracy", "said", "crosscheck")]
             cells = [f"{100 * share:.1f}" for share in (*shares, holds, *widths)]
             gains = [f"{100 * mean(run[key] for run in own if 'gain' in run):.1f}" for key in ("gain", "said_gain")]
-            lines.append(f"| {name}, {'tail' if tail else 'balanced'} | {size} | {' | '.join(cells + gains)} |")
+            lines.append(
+                f"| {name}, {'tail' if tail else 'balanced'} | {len(own)} | {size} | {' | '.join(cells + gains)} |"
+            )
     return "\n".join(lines) + "\n"
 
 

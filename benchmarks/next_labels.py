@@ -49,14 +49,14 @@ def rounds(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, Any]]
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    """Labels needed, on average, and, of these draws, in how many 400 were not enough."""
-    lines = [f"| folders | {' | '.join(HOW)} |", "|" + " --- |" * (1 + len(HOW))]
+    """Labels needed, on average."""
+    lines = [f"| folders | draws | {' | '.join(HOW)} |", "|" + " --- |" * (2 + len(HOW))]
     cells = [(name, tail) for name in dict.fromkeys(run["data"] for run in runs) for tail in (False, True)]
     for name, tail in [*cells, ("all", None)]:
         of = [run for run in runs if tail is None or (run["data"], run["tail"]) == (name, tail)]
         kind = "all" if tail is None else f"{name}, {'tail of 50 to 1' if tail else 'balanced'}"
         means = [f"{mean(run['needed'] for run in of if run['order'] == how):.0f}" for how in HOW]
-        lines.append(f"| {kind} | {' | '.join(means)} |")
+        lines.append(f"| {kind} | {len(of) // len(HOW)} | {' | '.join(means)} |")
     return "\n".join(lines) + "\n"
 
 

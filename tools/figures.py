@@ -18,6 +18,7 @@ COMMANDS = {
     "docs/report.png": "python -m tools.figures docs/report.png",
     "docs/results.svg": "python -m benchmarks.results_page",
     "docs/debiasing.svg": "python -m benchmarks.target --figure docs/debiasing.svg",
+    "docs/first-labels.png": "python -m benchmarks.first_labels --figure docs/first-labels.png",
     "docs/reproduction.png": "python -m benchmarks.paper page",
     "docs/lab/growth.png": "python -m benchmarks.growth --figure docs/lab/growth.png",
     "docs/lab/debiasing-lt100.png": "python -m benchmarks.gain_figures results/gain/cifar10-lt100-10pct "

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import first_labels
+from benchmarks import first_labels, label_estimates, next_labels
 from benchmarks.photos import KINDS, Cell, drawn, summary, table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -71,3 +71,22 @@ def test_choices_are_orders_of_different_photos():
         assert len(set(chosen.tolist())) == 12, how
         if how == "stratified":
             assert np.bincount(truth[chosen]).tolist() == [3] * 4
+
+
+def test_next_needs_fewer_labels_than_least_confidence_and_than_a_random_choice():
+    runs = json.loads((RESULTS.parent / "next_labels.json").read_text())["runs"]
+    assert f"<!-- table next-labels -->\n\n{next_labels.table(runs)}\n" in (ROOT / "docs" / "label.md").read_text()
+    needed = {how: np.mean([run["needed"] for run in runs if run["order"] == how]) for how in next_labels.HOW}
+    assert needed["next"] <= needed["least confidence"]
+    assert needed["next"] <= 2 / 3 * needed["random"]
+
+
+def test_the_interval_of_the_page_holds_the_accuracy_and_wrong_labels_are_shown():
+    runs = json.loads((RESULTS.parent / "label_estimates.json").read_text())["runs"]
+    page = (ROOT / "docs" / "label.md").read_text()
+    assert f"<!-- table label-estimates -->\n\n{label_estimates.table(runs)}\n" in page
+    said = [run for run in runs if "said" in run]
+    assert np.mean([run["low"] <= run["accuracy"] <= run["high"] for run in said]) >= 0.85
+    assert np.mean([run["high"] - run["low"] for run in said]) <= np.mean([run["exact_width"] for run in said])
+    planted = [run["found"] / run["wrong"] for run in runs if "wrong" in run]
+    assert np.mean(planted) >= 0.5
