@@ -32,6 +32,10 @@ def _balanced(outcome: Outcome) -> str:
     shares = outcome.results.get("shares", {}).get("estimate", predicted)
     if not unlike(labels, [share * sum(predicted) / sum(shares) for share in shares]):
         return ""
+    if "shares" not in outcome.results:  # what a model predicts may be one class alone
+        return (
+            " The labels have other class shares than the photos seem to have: on all photos, the share can be another."
+        )
     known = [pair for pair in zip(shares, outcome.chosen.recall, strict=True) if pair[1] is not None]
     right = sum(share * recall for share, recall in known if recall is not None) / sum(share for share, _ in known)
     return (

@@ -76,6 +76,7 @@ def test_equal_labels_of_a_folder_that_is_not_balanced_are_named():
     for labels, unlike in (([5, 5], True), ([6, 5], True), ([9, 1], False)):
         found.results["labels"] = labels
         assert ("shares" in caption(found)) == unlike
+        assert "%" not in caption(found), "predictions are not an estimate: a model may predict one class alone"
 
 
 def test_shares_are_shown_beside_those_of_the_labels():
