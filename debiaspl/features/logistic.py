@@ -1,8 +1,5 @@
 """Logistic regression, plain or class-balanced, on rows of about length 1, by L-BFGS."""
 
-from typing import Any
-
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,28 +20,25 @@ def logistic(
     Minimises ``TRUST`` times the summed cross-entropy plus half of the squared weights; ``balanced`` gives every class
     the same total weight. ``start`` are weights and bias of a similar problem.
     """
-    from scipy.optimize import minimize
-
     rows, label = rows.float().cpu(), label.cpu()
     counts = torch.bincount(label, minlength=num_classes)
     every = len(label) / (int((counts > 0).sum()) * counts.clamp_min(1)) if balanced else torch.ones(num_classes)
-    weight = TRUST * every[label][:, None]
-    true = label[:, None]
-    size = num_classes * rows.shape[1]
+    weight, true = TRUST * every[label][:, None], label[:, None]
+    both = torch.zeros(num_classes, rows.shape[1] + 1)
+    if start is not None:
+        both = torch.cat((start[0], start[1][:, None]), 1)
+    weights, bias = both[:, :-1], both[:, -1]
 
-    def cost(flat: Any) -> tuple[float, Any]:
-        values = torch.from_numpy(flat).float()
-        weights, bias = values[:size].view(num_classes, -1), values[size:]
+    def cost() -> Tensor:
         chance = torch.addmm(bias, rows, weights.T).log_softmax(-1)
         loss = -(weight * chance.gather(1, true)).double().sum() + weights.double().square().sum() / 2
         slope = chance.exp_()
         slope.scatter_add_(1, true, torch.full_like(weight, -1.0))
         slope *= weight
-        steep = torch.cat(((slope.T @ rows + weights).flatten(), slope.sum(0)))
-        return float(loss), steep.double().numpy()
+        both.grad = torch.cat((slope.T @ rows + weights, slope.sum(0)[:, None]), 1)
+        return loss
 
-    first = np.zeros(size + num_classes)
-    if start is not None:
-        first = torch.cat([part.flatten() for part in start]).double().numpy()
-    found = torch.from_numpy(minimize(cost, first, jac=True, method="L-BFGS-B", options={"maxiter": ITERATIONS}).x)
-    return found[:size].view(num_classes, -1).float(), found[size:].float()
+    # scipy's takes seven times as long for a hundred classes.
+    search = torch.optim.LBFGS([both], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
+    search.step(cost)  # type: ignore[no-untyped-call]  # torch leaves it without types
+    return weights.contiguous(), bias.contiguous()
