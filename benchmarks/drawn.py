@@ -12,25 +12,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.photos import looked_at, origin, rated
+from benchmarks.photos import folder, looked_at, origin, rated
 from debiaspl.encoders import features_of
 from debiaspl.features import FeatureTable, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.training.method import with_method
-
-GAMMA, BALANCED, LARGEST = 50.0, {10: 200, 20: 75}, {10: 500, 20: 230}
-"""By the number of classes: photos of a class in a balanced folder, and of the largest one in a long tail."""
-
-
-def folder(truth: np.ndarray, tail: bool, draw: int) -> np.ndarray:
-    """Row numbers of the photos of a draw."""
-    random, classes = np.random.default_rng(draw), int(truth.max()) + 1
-    kept: list[int] = []
-    for rank, number in enumerate(random.permutation(classes)):
-        own = random.permutation(np.flatnonzero(truth == number))
-        share = GAMMA ** (-rank / (classes - 1))
-        kept += own[: max(round(LARGEST[classes] * share), 2) if tail else BALANCED[classes]].tolist()
-    return np.array(kept)
 
 
 def sketched(pixels: torch.Tensor) -> np.ndarray:

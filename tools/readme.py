@@ -26,8 +26,8 @@ def photos() -> str:
             cell = [run for run in runs if (run["data"], run["kind"], run["labels"]) == (data, kind, 5)]
             pairs = [
                 [run[measure] for run in cell if run["method"] == method]
-                for measure in ("accuracy", "macro")
-                for method in ("logistic regression", "DebiasPL")
+                for measure, ours in (("accuracy", "photos"), ("macro", "classes"))
+                for method in ("logistic regression", ours)
             ]
             means = [f"{fmean(values):.1f}" for values in pairs]
             lines.append((f"{name}, {shown}", *means))
