@@ -1,6 +1,7 @@
 """A network from a user's own code: any module that turns images into logits."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -139,7 +140,11 @@ def own_builder(name: str) -> OwnBuilder | None:
     return _known.get(_key(name))
 
 
+def file_of(name: str) -> Path:
+    """The whole path in ``PATH.py:name``. The name may come from an untrusted folder, so that anything gives a path."""
+    path = os.path.expanduser(name.rpartition(":")[0])
+    return Path(path if "\0" in path else os.path.realpath(path))
+
+
 def _key(name: str) -> str:
-    """The name with the whole path of its file."""
-    path, _, wanted = name.rpartition(":")
-    return name if name.startswith(PASSED) else f"{Path(path).expanduser().resolve()}:{wanted}"
+    return name if name.startswith(PASSED) else f"{file_of(name)}:{name.rpartition(':')[2]}"

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from debiaspl.models.own import file_of
+
 _loaded: dict[Path, ModuleType] = {}
 
 
@@ -21,7 +23,7 @@ def names_file(name: str) -> bool:
 
 def is_loaded(name: str) -> bool:
     """Whether this process has already loaded the file; nothing is executed."""
-    return _file_of(name) in _loaded
+    return file_of(name) in _loaded
 
 
 def load_class(name: str, base: type) -> type:
@@ -56,7 +58,7 @@ def load_builder(name: str) -> Callable[..., Any]:
 def _contents(name: str) -> tuple[str, dict[str, Any], str]:
     """The path, what the file defines, and the name in it."""
     path, _, wanted = name.rpartition(":")
-    file = _file_of(name)
+    file = file_of(name)
     if file not in _loaded:
         _loaded[file] = _execute(file, path)
     return path, vars(_loaded[file]), wanted
@@ -66,10 +68,6 @@ def went_through(error: BaseException) -> bool:
     """Whether an error was raised in a user's own file, here or in a worker process: then show the traceback."""
     text = "".join(traceback.format_exception(error))
     return any(f'File "{file}"' in text for file in _loaded)
-
-
-def _file_of(name: str) -> Path:
-    return Path(name.rpartition(":")[0]).expanduser().resolve()
 
 
 def _extends(value: object, base: type) -> bool:

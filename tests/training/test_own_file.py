@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from debiaspl.data import DataError
+from debiaspl.encoders import NetworkFacts
 from debiaspl.training import Choice, Job, Recipe, RunError, train, train_all
 from debiaspl.training.parts import build, settings_of
 from debiaspl.training.run import Run
@@ -162,6 +164,17 @@ def test_reading_a_run_folder_executes_nothing(tmp_path, part):
     other = {"correction": "none", "algorithm": "pseudolabel", "network": "small"}[part]
     assert getattr(parse_settings(recipe, [f"{part}={other}"]), part).name == other
     assert sorted(path.name for path in folder.iterdir()) == ["config.json", "evil.py"]
+
+
+@pytest.mark.parametrize("part", ["algorithm", "network"])
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/evil.py", "a\0b/evil.py", "x" * 5000 + "/evil.py"])
+def test_whatever_a_name_in_a_folder_is_it_can_be_read(tmp_path, part, path):
+    values = TINY.to_json() | {part: {"name": f"{path}:Evil", "settings": {}}, "teacher": "student"}
+    (tmp_path / "config.json").write_text(json.dumps({"debiaspl": "0", "recipe": values}))
+    assert getattr(Run(tmp_path).recipe(), part).name == f"{path}:Evil"
+    facts = {"network": {"name": f"{path}:Evil", "settings": {}}, "classes": ["a", "b"], "channels": 3, "size": [8, 8]}
+    with pytest.raises(DataError, match="own code"):
+        NetworkFacts.of(json.dumps(facts), "sent").build("sent")
 
 
 def test_naming_the_file_executes_it_and_checks_what_was_put_off(tmp_path):
