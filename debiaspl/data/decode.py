@@ -67,7 +67,7 @@ def decode(
     return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
-def as_pixels(image: Image.Image, size: tuple[int, int], channels: int) -> Tensor:
+def as_pixels(image: Image.Image, size: tuple[int, int] | None, channels: int) -> Tensor:
     """An image of Pillow as ``decode`` would read it, but never from a smaller scale of a JPEG."""
     turn = _TO_UPRIGHT.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)

@@ -41,13 +41,11 @@ def read_sequence(
     for number in range(count):
         picture, known = _pair(dataset[number], number, columns)
         try:
-            opened = _opened(picture)
-            sides = sides or (opened.height, opened.width)
-            made = as_pixels(opened, sides, channels)
+            made = as_pixels(_opened(picture), sides, channels)
         except (BadImage, TypeError, ValueError) as error:
             raise DataError(f"item {number} of the data set is no image: {error}") from error
         if number == 0:
-            pixels = _room(count, made)
+            pixels, sides = _room(count, made), (made.shape[1], made.shape[2])
         pixels[number] = made
         labels.append(known)
     return _labeled(pixels, labels, tuple(classes) or _names(dataset, label))

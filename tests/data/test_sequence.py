@@ -66,6 +66,7 @@ def test_images_are_resized_as_photos_are(picture, tmp_path):
     exif[0x0112] = 6
     picture.save(tmp_path / "turned.png", exif=exif)
     turned = Image.open(tmp_path / "turned.png")
+    assert ImageSet.from_dataset([(turned, 0), (picture, 1)]).images.shape == (2, 3, 16, 10)
     assert torch.equal(
         ImageSet.from_dataset([(turned, 0), (turned, 1)], size=8).images[0], decode(tmp_path / "turned.png", (8, 8))
     )
