@@ -79,14 +79,14 @@ def encoded(sets: Sequence[str], work: Path) -> dict[str, Path]:
     return paths
 
 
-def record(out: Path, tasks: Iterable[tuple[Any, ...]], draws: Sequence[int], jobs: int = 1) -> list[dict[str, Any]]:
+def record(out: Path, tasks: Iterable[tuple[Any, ...]], jobs: int = 1) -> list[dict[str, Any]]:
     """Call each of these functions with its arguments and add the results to a file, after each of them."""
     before = json.loads(out.read_text()) if out.exists() else {"runs": [], "commit": ""}
-    runs, about = before["runs"], origin(draws)
-    commits = dict.fromkeys([*before["commit"].split(), about["commit"]])
+    runs, commits = before["runs"], dict.fromkeys([*before["commit"].split(), origin(())["commit"]])
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for done in [pool.submit(*task) for task in tasks]:
             runs += done.result()
+            about = origin(sorted({run["draw"] for run in runs}))
             out.write_text(json.dumps({**about, "commit": " ".join(commits), "runs": runs}) + "\n")
             print(len(runs), flush=True)
     return runs

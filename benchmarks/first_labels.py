@@ -178,7 +178,7 @@ def main() -> None:
         for name, tail in ((name, tail) for name in paths for tail in (False, True)):
             if wanted := [one for one in every if (name, tail, draw, *one) not in done]:
                 tasks.append((measured, paths[name], name, tail, draw, wanted))
-    runs = record(options.out, tasks, draws, options.jobs)
+    runs = record(options.out, tasks, options.jobs)
     print(table(runs))
 
 

@@ -112,7 +112,7 @@ def main() -> None:
     options = parsed(__doc__).parse_args()
     paths, draws = encoded(options.sets, options.work), range(*map(int, options.draws.split(":")))
     cells = [(estimated, paths[name], name, tail, draw) for draw in draws for name in paths for tail in (False, True)]
-    runs = record(options.out, cells, draws, options.jobs)
+    runs = record(options.out, cells, options.jobs)
     print(table(runs))
     planted = [run for run in runs if "wrong" in run]
     print(f"wrong labels among the {SHOWN} shown: {mean(run['found'] / run['wrong'] for run in planted):.2f}")

@@ -64,7 +64,7 @@ def main() -> None:
     options = parsed(__doc__).parse_args()
     paths, draws = encoded(options.sets, options.work), range(*map(int, options.draws.split(":")))
     cells = [(rounds, paths[name], name, tail, draw) for draw in draws for name in paths for tail in (False, True)]
-    print(table(record(options.out, cells, draws, options.jobs)))
+    print(table(record(options.out, cells, options.jobs)))
 
 
 if __name__ == "__main__":
