@@ -159,7 +159,7 @@ class Debiaser(RunningPrior):
         kept = batch_mean[self.num_classes :]
         usable = usable & (kept.sum() > 0)
         for own in (self.kept, self.estimate) if self.estimates else (self.kept,):
-            own.copy_(torch.where(usable, own.lerp(kept / kept.sum(), 1 - self.momentum), own))
+            own.copy_(torch.where(usable, own.lerp((kept / kept.sum()).to(own), 1 - self.momentum), own))
 
     def extra_repr(self) -> str:
         text = f"num_classes={self.num_classes}, strength={self.strength}, momentum={self.momentum}"
