@@ -136,7 +136,7 @@ def _search(found: _Found) -> float:
     centres = centres[torch.bincount(_nearest_centres(others, centres)[:, 0], minlength=len(centres)) > 0]
     home = _nearest_centres(others, centres)[:, 0]
     members = torch.split(home.argsort(stable=True), torch.bincount(home, minlength=len(centres)).tolist())
-    some = torch.arange(0, len(units), max(len(units) // CHECKED, 1), device=units.device)
+    some = _random(len(units), CHECKED).to(units.device)
     exact = _Found.empty(units, others, found.places.shape[1], found.same)
     exact.compare(some, None)
     least, recall, compared = exact.similarity[some, -1:] - CLOSE, 0.0, 0
@@ -163,8 +163,8 @@ def _by_nearness(units: Tensor, centres: Tensor) -> Iterator[Tensor]:
 def _centres(units: Tensor) -> Tensor:
     """Cell centres by spherical k-means; the number of cells is the square root of the number of vectors."""
     cells = max(int(len(units) ** 0.5), 1)
-    some = units[:: max(len(units) // (SAMPLED * cells), 1)]
-    centres = some[:: max(len(some) // cells, 1)][:cells].clone()
+    some = units[_random(len(units), SAMPLED * cells).to(units.device)]
+    centres = some[:cells].clone()
     for _ in range(ROUNDS):
         home = _nearest_centres(some, centres)[:, 0]
         order = home.argsort(stable=True)
@@ -172,6 +172,11 @@ def _centres(units: Tensor) -> Tensor:
         sums = torch.segment_reduce(some[order], "sum", lengths=counts)
         centres = torch.where(counts[:, None] > 0, F.normalize(sums, dim=-1), centres)
     return centres
+
+
+def _random(size: int, count: int) -> Tensor:
+    """Some of so many numbers. Evenly spaced ones would miss classes of rows whose classes come in turn."""
+    return torch.randperm(size, generator=torch.Generator().manual_seed(0))[:count]
 
 
 def _nearest_centres(units: Tensor, centres: Tensor, count: int = 1) -> Tensor:

@@ -118,3 +118,10 @@ def test_copies_are_what_a_search_among_them_finds():
     for ours, theirs in zip(original[found.places].tolist(), original[searched.places].tolist(), strict=True):
         assert sorted(ours) == sorted(theirs)
     assert (found.places != torch.arange(43)[:, None]).all()
+
+
+def test_cells_are_made_of_every_cluster_though_clusters_come_in_turn(monkeypatch):
+    monkeypatch.setattr(neighbours, "SAMPLED", 14)  # every fourth of 3,200 rows would be in one of ten clusters of 40
+    units = F.normalize(clusters(3200), dim=-1)
+    near = (units @ neighbours._centres(units).T).amax(1)
+    assert float(near.mean()) > 0.75
