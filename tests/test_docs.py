@@ -81,6 +81,13 @@ def test_linked_files_and_headings_exist(page):
         assert not anchor or anchor in anchors(place), f"{target}#{anchor}"
 
 
+def test_results_that_the_code_rests_on_are_there():
+    code = "\n".join(path.read_text() for path in sorted((ROOT / "debiaspl").rglob("*.py")))
+    named = set(re.findall(r"results/[a-z0-9-]+(?:/[a-z0-9_-]+(?:\.json)?)?", code))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_tables_are_what_was_measured():
     """Those that tools/readme.py fills in, and recorded ones, named by their folder in results/."""
     for name, text in readme.texts().items():

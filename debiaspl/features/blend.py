@@ -3,7 +3,7 @@
 The debiased fit treats all classes as equally frequent. The second one is a logistic regression on the surest labels of
 a graph in which each class has the mass of its estimated share. They err differently, so their logits are added, as far
 as the shares are certain to be uneven: of even ones, nothing changes. The sum is right for most photos (``photos``).
-Without the logarithm of the shares every class counts the same (``classes``). Measured: results/photos/tails.json.
+Without the logarithm of the shares every class counts the same (``classes``). Measured: results/photos/cells.json.
 """
 
 from collections.abc import Callable, Sequence
