@@ -100,8 +100,9 @@ def undisturbed(tmp_path_factory) -> Callable[[str], tuple]:
 def test_the_debiasers_target_is_estimated_with_every_algorithm(name):
     if name in ("adamatch", "crest+"):
         pytest.skip("needs distribution alignment")
+    settings = ["labeled_strength=0"] if name == "acr" else []  # it takes the shares of the labels out itself
     step = Step(
-        recipe_of(name, "correction=debiaser", "target=estimated", "count_threshold=0"),
+        recipe_of(name, "correction=debiaser", "target=estimated", "count_threshold=0", *settings),
         Task.of(load("digits"), FewLabels(1), seed=0),
         torch.device("cpu"),
     )

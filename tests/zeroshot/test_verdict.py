@@ -124,9 +124,8 @@ def test_an_experiment_says_it_before_it_trains(encoder, tmp_path, monkeypatch):
     assert "training" in said[1:]
     assert json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]["verdict"]["verdict"] == CHANCE
     said.clear()
-    with pytest.raises(DataError, match=r"two classes\. Use other class names") as error:  # it is not to be relied on
+    with pytest.raises(DataError, match=r"two classes\. Use other class names"):
         replace(made, confidence=2.0).run(tmp_path / "sure", say=said.append, device="cpu")
-    assert "--confidence" not in str(error.value)
     assert "at chance" in said[0]
 
 
