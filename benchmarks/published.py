@@ -73,37 +73,6 @@ NOTES = {
 """Notes on the numbers of a cell."""
 
 
-class Further(NamedTuple):
-    """A number of the paper's further tables, and how to run it."""
-
-    about: str
-    method: str
-    paper: float
-    command: str
-
-
-_FORTY, _TAIL = "debiaspl train --recipe cifar10-40", "debiaspl train --recipe cifar10-lt100-30pct"
-
-FURTHER = (
-    Further("4 labels a class, add-on", "MixMatch", 47.5, f"{_FORTY} --method mixmatch+none"),
-    Further("4 labels a class, add-on", "MixMatch + DebiasPL", 61.7, f"{_FORTY} --method mixmatch+debiaser"),
-    Further("4 labels a class, add-on", "UDA", 29.1, f"{_FORTY} --method uda"),
-    Further("4 labels a class, add-on", "UDA + DebiasPL", 43.2, f"{_FORTY} --method uda+debiaser"),
-    Further("4 labels a class, ablation", "DebiasPL without margin", 93.3, f"{_FORTY} --set margin_strength=0"),
-    Further("100 to 1, 30 % labeled, ablation", "DebiasPL without margin", 79.6, f"{_TAIL} --set margin_strength=0"),
-    *(
-        Further("100 to 1, 30 % labeled, strength", f"DebiasPL, {value}", paper, f"{_TAIL} --set {value}")
-        for value, paper in (
-            ("strength=0", 73.5),
-            ("strength=0.25", 79.5),
-            ("strength=0.75", 80.5),
-            ("strength=1", 80.5),
-            ("strength=2", 77.7),
-        )
-    ),
-)
-
-
 class PublishedRow(NamedTuple):
     """One number of a standard long-tail protocol."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.published import ELSEWHERE, FURTHER, NOTES, PROTOCOL_SOURCES, PUBLISHED, SOURCES, VOID
+from benchmarks.published import ELSEWHERE, NOTES, PROTOCOL_SOURCES, PUBLISHED, SOURCES, VOID
 from benchmarks.results import FINEST, ROOT, Pair, Row, about, pairs, papers, points, rows
 from benchmarks.results_figure import minutes_figure
 from debiaspl.recipes.cells import CELLS, Cell
@@ -55,10 +55,7 @@ def text(found: Sequence[Row]) -> str:
         markdown([("cell", "method", "paper", "other numbers", "ours, paper's recipe"), *_paper(found)]),
         *(f"{about(cell)}: {note}\n" for cell, note in NOTES.items()),
         "".join(f"* {name}: {words}.\n" for name, words in SOURCES.items()),
-        "Further numbers of the paper, not measured here:\n",
-        markdown(
-            [("cell", "method", "paper", "command"), *((*row[:2], str(row[2]), f"`{row[3]}`") for row in FURTHER)]
-        ),
+        "All rows of the paper's tables, with commands: [systems](reference/systems.md).\n",
         "## Measured\n",
         markdown([("cell", "method", "recipe", "mean %", "each fold", "minutes"), *measured]),
         "## With the Debiaser and without, fold by fold\n",
