@@ -112,7 +112,7 @@ def measured(words: Sequence[str], work: Path, opens_page: bool = False) -> dict
 def _anonymous(process: int) -> int:
     """RssAnon in kilobytes."""
     status = Path(f"/proc/{process}/status").read_text()
-    return int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]
+    return int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]  # Linux always has the line
 
 
 def _processor(process: int) -> float:

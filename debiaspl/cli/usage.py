@@ -116,7 +116,7 @@ class _OneForm:
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)
         try:
-            return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]
+            return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]  # as above
         except Exception as error:
             if not hasattr(error, "format_message") or not typed:
                 raise  # typer exits, or shows the help
