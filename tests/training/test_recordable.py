@@ -1,5 +1,5 @@
-"""What a GPU needs to record a step, tested without one: the same operations on the same places in memory each time, and
-none that waits for a value."""
+"""What a GPU needs to record a step, tested without one: the same operations on the same places in memory each time,
+and none that waits for a value."""
 
 import pytest
 import torch
@@ -62,7 +62,7 @@ def one_hot(classes, number):
 
 
 @pytest.mark.parametrize(
-    "name, settings",
+    ("name", "settings"),
     [
         *((name, ()) for name in EVERY),
         *(("fixmatch", (f"correction={name}",)) for name in CORRECTIONS),
