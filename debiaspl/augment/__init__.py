@@ -7,8 +7,7 @@ the caller owns, and every operation of RandAugment returns the same bits as Pil
 from debiaspl.augment.cropcolor import CropColor
 from debiaspl.augment.operations import OPERATIONS, operation
 from debiaspl.augment.randaugment import Draws, RandAugment
-from debiaspl.augment.views import Hide, ImageViews, VectorViews, ViewMaker
-from debiaspl.augment.weak import Crops, Weak
+from debiaspl.augment.views import Crops, Hide, ImageViews, VectorViews, ViewMaker, Weak
 
 __all__ = [
     "OPERATIONS",

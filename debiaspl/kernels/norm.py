@@ -1,12 +1,15 @@
-"""Batch norm between a sum and a leaky ReLU, for pre-activation residual networks."""
+"""Batch norm between a sum and a leaky ReLU, for pre-activation residual networks, and batch norm over all ranks."""
+
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from debiaspl.debias import ranks
+from debiaspl.debias.correction import at_least_float32
 from debiaspl.kernels import triton_works
-from debiaspl.kernels.norm_ranks import joint_norm
 
 WIDEST = 2048
 """Largest number of channels in a tile of the kernel."""
@@ -34,21 +37,21 @@ class NormActivate(nn.Module):
         self.register_buffer("running_var", torch.ones(channels))
 
     def forward(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        if self.synchronised and self.training and ranks.count() > 1:
-            return self.joint(features, inner)
-        return self.fused(features, inner) if self._fits(features) else self.plain(features, inner)
+        fused = self._fits(features) and not self._joins()
+        return self.fused(features, inner) if fused else self.plain(features, inner)
 
     def plain(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The version in plain torch."""
         total = features if inner is None else features + inner
         learned = self.running_mean, self.running_var, self.weight, self.bias
-        normalised = F.batch_norm(total, *learned, self.training, self.momentum, self.eps)
+        if self._joins():
+            normalised = joint_norm(total, *learned, self.momentum, self.eps)
+        else:
+            normalised = F.batch_norm(total, *learned, self.training, self.momentum, self.eps)
         return total, F.leaky_relu(normalised, self.slope)
 
-    def joint(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        total = features if inner is None else features + inner
-        learned = self.weight, self.bias, self.running_mean, self.running_var
-        return total, F.leaky_relu(joint_norm(total, *learned, self.momentum, self.eps), self.slope)
+    def _joins(self) -> bool:
+        return self.synchronised and self.training and ranks.count() > 1
 
     def _fits(self, features: Tensor) -> bool:
         needs_gradient = torch.is_grad_enabled() and (features.requires_grad or self.weight.requires_grad)
@@ -61,16 +64,119 @@ class NormActivate(nn.Module):
         )
 
     def fused(self, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor]:
-        from debiaspl.kernels import norm_function
+        from debiaspl.kernels import norm_triton
 
         if inner is not None:
             inner = inner.contiguous(memory_format=torch.channels_last)
         learned = self.weight, self.bias, self.running_mean, self.running_var
         if not self.training:
-            return norm_function.apply(features, inner, *learned, self.eps, self.slope)
+            return norm_triton.apply(features, inner, learned, self.eps, self.slope)
         settings = self.momentum, self.eps, self.slope
-        both: tuple[Tensor, Tensor] = norm_function.NormActivate.apply(features, inner, *learned, *settings)  # type: ignore[no-untyped-call]
+        both: tuple[Tensor, Tensor] = norm_triton.NormActivate.apply(features, inner, *learned, *settings)  # type: ignore[no-untyped-call]
         return both
 
     def extra_repr(self) -> str:
         return f"{self.channels}, momentum={self.momentum}, eps={self.eps}, slope={self.slope}"
+
+
+def synchronise_norms(network: nn.Module) -> None:
+    """Make batch norm use the joint batch of all ranks, in training.
+
+    In place, with the same parameters, buffers and names. In eval mode and in one process nothing changes.
+    """
+    for name, module in network.named_modules():
+        if isinstance(module, _BatchNorm) and type(module) not in (nn.BatchNorm2d, JointBatchNorm2d):
+            raise ValueError(
+                f"{name} is a {type(module).__name__}, but only nn.BatchNorm2d can be synchronised. "
+                "Use the statistics of each rank for this network."
+            )
+    for module in list(network.modules()):
+        if isinstance(module, NormActivate):
+            module.synchronised = True
+        for name, child in list(module.named_children()):
+            if type(child) is nn.BatchNorm2d:
+                setattr(module, name, JointBatchNorm2d(child))
+
+
+class JointBatchNorm2d(nn.BatchNorm2d):
+    """``nn.BatchNorm2d`` over all ranks, with the parameters and buffers of an existing one."""
+
+    def __init__(self, norm: nn.BatchNorm2d) -> None:
+        super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(self, name, getattr(norm, name))
+        self.train(norm.training)
+
+    def forward(self, images: Tensor) -> Tensor:
+        if not self.training or ranks.count() == 1:
+            return super().forward(images)
+        self._check_input_dim(images)
+        momentum: float | Tensor = 0.0 if self.momentum is None else self.momentum
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # every batch has the same weight
+                momentum = 1 / self.num_batches_tracked
+        learned = self.running_mean, self.running_var, self.weight, self.bias
+        return joint_norm(images, *learned, momentum, self.eps)
+
+
+def joint_norm(
+    images: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    momentum: float | Tensor,
+    eps: float,
+) -> Tensor:
+    """(N, C, H, W), normalised over all dimensions but the channels and over all ranks, which have as many rows each,
+    in plain torch: torch's own version does not support CPU tensors.
+
+    Running statistics are updated in place. After averaging over ranks, gradients are those of the mean loss.
+    """
+    count = ranks.count() * images.numel() // images.shape[1]
+    # From one message, without subtracting two large sums.
+    own_variance, own_mean = torch.var_mean(at_least_float32(images.detach()), (0, 2, 3), correction=0)
+    means, variances = ranks.gathered(torch.stack([own_mean, own_variance])[None]).unbind(1)
+    mean = means.mean(0)
+    variance = variances.mean(0) + (means - mean).square().mean(0)
+    if running_mean is not None and running_var is not None:
+        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+        unbiased = variance * (count / max(count - 1, 1))
+        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    normal: Tensor = _Normalised.apply(images, mean, variance, weight, bias, eps, count)  # type: ignore[no-untyped-call]
+    return normal
+
+
+class _Normalised(torch.autograd.Function):
+    """Batch norm with given mean and variance; its gradients include the images of all ranks."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        images: Tensor,
+        mean: Tensor,
+        variance: Tensor,
+        weight: Tensor | None,
+        bias: Tensor | None,
+        eps: float,
+        count: int,
+    ) -> Tensor:
+        ctx.save_for_backward(images, mean, variance, weight)
+        ctx.eps, ctx.count = eps, count
+        return F.batch_norm(images, mean, variance, weight, bias, False, 0.0, eps)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        images, mean, variance, weight = ctx.saved_tensors
+        fixed = (images, weight, mean, variance, None, None, False, ctx.eps, (True, True, True))
+        # As if mean and variance were constants; then their dependence on the images, linear in each channel.
+        found, of_weight, of_bias = torch.ops.aten.native_batch_norm_backward(gradient, *fixed)
+        level, slope = ranks.summed(torch.stack([of_bias, of_weight])) / ctx.count
+        scale = (variance + ctx.eps).rsqrt()
+        factor = scale if weight is None else scale * weight
+        rise = factor * scale * slope
+        start = factor * level - rise * mean
+        found = (found - start[:, None, None] - images * rise[:, None, None]).to(images.dtype)
+        wanted = ctx.needs_input_grad
+        return found, None, None, (of_weight if wanted[3] else None), (of_bias if wanted[4] else None), None, None

@@ -5,8 +5,18 @@ one computes partial sums over the rows, one per program, the other does the res
 the partial sums. Without atomics they are added in the same order every time, so the same inputs give the same bits.
 """
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+PROGRAMS = 264
+"""Programs in a pass that sums: two per multiprocessor of a Hopper GPU; fewer for small inputs."""
+TILE = 8192
+"""Elements per program at a time: 32 per thread."""
+WARPS = 8
+SOME = 8
+"""Channels whose partial sums one program adds."""
 
 
 @triton.jit
@@ -22,7 +32,7 @@ def _add_parts(parts, programs, channels: tl.constexpr, some: tl.constexpr, many
 
 
 @triton.jit
-def statistics(
+def _statistics(
     features,
     inner,
     total,
@@ -57,7 +67,7 @@ def statistics(
 
 
 @triton.jit
-def finish_statistics(
+def _finish_statistics(
     parts,
     running_mean,
     running_var,
@@ -86,7 +96,7 @@ def finish_statistics(
 
 
 @triton.jit
-def normalise(
+def _normalise(
     x,
     active,
     weight,
@@ -110,7 +120,7 @@ def normalise(
 
 
 @triton.jit
-def gradient_sums(
+def _gradient_sums(
     x,
     gradient,
     parts,
@@ -147,7 +157,7 @@ def gradient_sums(
 
 
 @triton.jit
-def finish_gradient(
+def _finish_gradient(
     parts, weight_gradient, bias_gradient, programs, channels: tl.constexpr, some: tl.constexpr, many: tl.constexpr
 ):
     """Final sums: the gradients of bias and weight."""
@@ -157,7 +167,7 @@ def finish_gradient(
 
 
 @triton.jit
-def gradient(
+def _gradient(
     x,
     gradient,
     beside,
@@ -194,7 +204,7 @@ def gradient(
 
 
 @triton.jit
-def apply(
+def _apply(
     features,
     inner,
     total,
@@ -226,3 +236,65 @@ def apply(
         x = kept.to(tl.float32)
     z = x * factor[None, :] + shift[None, :]
     tl.store(active + place, tl.where(z > 0, z, slope * z).to(active.dtype.element_ty), mask=there)
+
+
+class _Plan:
+    """How a tensor is divided into tiles, and the constants of the kernels."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.channels = x.shape[1]
+        self.rows, width = x.numel() // self.channels, triton.next_power_of_2(self.channels)
+        height = TILE // width
+        self.tiles = triton.cdiv(self.rows, height)  # programs in a pass that does not sum
+        self.programs = min(PROGRAMS, self.tiles)  # programs in a pass that sums
+        self.groups = triton.cdiv(self.channels, SOME)  # programs of the kernel that adds the partial sums
+        self.known = {"channels": self.channels, "width": width, "height": height, "num_warps": WARPS}
+        many = triton.next_power_of_2(self.programs)
+        self.finish = {"channels": self.channels, "some": SOME, "many": many, "num_warps": 4}
+
+
+class NormActivate(torch.autograd.Function):
+    """``(total, active)`` from ``features`` and, if given, ``inner``; running statistics are updated in place."""
+
+    @staticmethod
+    def forward(ctx, features, inner, weight, bias, running_mean, running_var, momentum, eps, slope):
+        plan, adds = _Plan(features), inner is not None
+        total, active = torch.empty_like(features) if adds else features, torch.empty_like(features)
+        parts = features.new_empty((plan.programs, 2, plan.channels), dtype=torch.float32)
+        mean, scale = torch.empty((2, plan.channels), dtype=torch.float32, device=features.device)
+        sizes = (plan.rows, plan.programs)
+        _statistics[(plan.programs,)](features, inner, total, parts, *sizes, adds=adds, **plan.known)
+        learned = (running_mean, running_var, mean, scale)
+        _finish_statistics[(plan.groups,)](parts, *learned, *sizes, momentum, eps, **plan.finish)
+        _normalise[(plan.tiles,)](total, active, weight, bias, mean, scale, plan.rows, slope, **plan.known)
+        ctx.save_for_backward(total, weight, bias, mean, scale)
+        ctx.slope, ctx.adds = slope, adds
+        ctx.set_materialize_grads(False)
+        return (total if adds else features.view_as(features)), active
+
+    @staticmethod
+    def backward(ctx, beside, gradient):
+        total, weight, bias, mean, scale = ctx.saved_tensors
+        plan, adds = _Plan(total), beside is not None
+        gradient = gradient.contiguous(memory_format=torch.channels_last)
+        beside = beside.contiguous(memory_format=torch.channels_last) if adds else None
+        parts = total.new_empty((plan.programs, 2, plan.channels), dtype=torch.float32)
+        kept, found = (weight, bias, mean, scale), (torch.empty_like(weight), torch.empty_like(bias))
+        sizes = (plan.rows, plan.programs, ctx.slope)
+        _gradient_sums[(plan.programs,)](total, gradient, parts, *kept, *sizes, **plan.known)
+        _finish_gradient[(plan.groups,)](parts, *found, plan.programs, **plan.finish)
+        result = torch.empty_like(total)
+        spread = (total, gradient, beside, result, *kept, *found, plan.rows, ctx.slope)
+        _gradient[(plan.tiles,)](*spread, adds=adds, **plan.known)
+        return result, (result if ctx.adds else None), *found, None, None, None, None, None
+
+
+def apply(
+    features: Tensor, inner: Tensor | None, learned: tuple[Tensor, ...], eps: float, slope: float
+) -> tuple[Tensor, Tensor]:
+    """``(total, active)`` in eval mode, without gradients."""
+    plan, adds = _Plan(features), inner is not None
+    total, active = torch.empty_like(features) if adds else features, torch.empty_like(features)
+    given = (features, inner, total, active, *learned, plan.rows, eps, slope)
+    _apply[(plan.tiles,)](*given, adds=adds, **plan.known)
+    return total, active

@@ -16,21 +16,16 @@ def max_pool(features: Tensor) -> Tensor:
     On a GPU one byte per output stores which pixel it was, while torch stores an index of eight bytes and the features.
     The backward pass writes every gradient once instead of clearing all of them first. It has no second derivative.
     """
-    return fused(features) if _fits(features) else plain(features)
-
-
-def plain(features: Tensor) -> Tensor:
-    """The version in plain torch."""
-    return F.max_pool2d(features, 2)
+    return fused(features) if _fits(features) else F.max_pool2d(features, 2)
 
 
 def fused(features: Tensor) -> Tensor:
-    from debiaspl.kernels import pool_function
+    from debiaspl.kernels import pool_triton
 
     if not (torch.is_grad_enabled() and features.requires_grad):
-        largest: Tensor = pool_function.apply(features)
+        largest: Tensor = pool_triton.apply(features)
         return largest
-    pooled: Tensor = pool_function.MaxPool.apply(features)  # type: ignore[no-untyped-call]
+    pooled: Tensor = pool_triton.MaxPool.apply(features)  # type: ignore[no-untyped-call]
     return pooled
 
 

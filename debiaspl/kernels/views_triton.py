@@ -20,7 +20,6 @@ _FIFTEEN = tl.constexpr(1e15)
 @triton.jit
 def _crop(
     images,
-    positions,
     flips,
     tops,
     lefts,
@@ -31,7 +30,6 @@ def _crop(
     height: tl.constexpr,
     width: tl.constexpr,
     block: tl.constexpr,
-    chosen: tl.constexpr,
 ):
     number = tl.program_id(0)
     pixel = tl.arange(0, block)
@@ -43,12 +41,10 @@ def _crop(
     y = tl.where(y >= height, 2 * height - 2 - y, y)
     x = tl.where(x >= width, 2 * width - 2 - x, x)
     x = tl.where(tl.load(flips + number) != 0, width - 1 - x, x)
-    source = number.to(tl.int64)
-    if chosen:
-        source = tl.load(positions + number)
     for channel in tl.static_range(channels):
-        found = tl.load(images + (source * channels + channel) * height * width + y * width + x, mask=inside)
-        tl.store(result + (number.to(tl.int64) * channels + channel) * height * width + pixel, found, mask=inside)
+        plane = (number.to(tl.int64) * channels + channel) * height * width
+        found = tl.load(images + plane + y * width + x, mask=inside)
+        tl.store(result + plane + pixel, found, mask=inside)
 
 
 @triton.jit
@@ -227,16 +223,12 @@ def _known(images: Tensor) -> dict[str, int | bool]:
     return {"block": block, "num_warps": 4 if block <= 1024 else 8, "enable_fp_fusion": False}
 
 
-def crop(
-    images: Tensor, positions: Tensor | None, flip: Tensor, top: Tensor, left: Tensor, down: int, across: int
-) -> Tensor:
-    """Flip and crop from a reflected border; the images at these positions, or all."""
+def crop(images: Tensor, flip: Tensor, top: Tensor, left: Tensor, down: int, across: int) -> Tensor:
+    """Flip and crop from a reflected border."""
     channels, height, width = images.shape[1:]
-    result = torch.empty((len(top), channels, height, width), dtype=torch.uint8, device=images.device)
-    shape = {"channels": channels, "height": height, "width": width, "chosen": positions is not None}
-    _crop[(len(top),)](
-        images, positions, flip.view(torch.uint8), top, left, result, down, across, **shape, **_known(images)
-    )
+    result = torch.empty_like(images)
+    shape = {"channels": channels, "height": height, "width": width}
+    _crop[(len(top),)](images, flip.view(torch.uint8), top, left, result, down, across, **shape, **_known(images))
     return result
 
 

@@ -15,7 +15,6 @@ from debiaspl.models.start import (
     start_digest,
     trained_network,
 )
-from debiaspl.models.synchronise import synchronise_norms
 from debiaspl.models.wrn import ResNet18, WideResNet
 
 __all__ = [
@@ -41,7 +40,6 @@ __all__ = [
     "predict_set",
     "scale",
     "start_digest",
-    "synchronise_norms",
     "trained_network",
 ]
 

@@ -12,7 +12,8 @@ from debiaspl.algorithms import Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
 from debiaspl.kernels import bfloat16_works
-from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads, synchronise_norms
+from debiaspl.kernels.norm import synchronise_norms
+from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads
 from debiaspl.training.build import (
     algorithm_of,
     check_head,

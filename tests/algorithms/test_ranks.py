@@ -14,7 +14,8 @@ from debiaspl.algorithms.mixing import mixup
 from debiaspl.data import Hints
 from debiaspl.debias import Correction, Debiaser, DistributionAlignment, ranks
 from debiaspl.encoders import NetworkFacts
-from debiaspl.models import Network, SmallNet, synchronise_norms
+from debiaspl.kernels.norm import synchronise_norms
+from debiaspl.models import Network, SmallNet
 from tests.ranks import on_ranks
 
 CLASSES, FEATURES, STEPS, LABELED, UNLABELED, POSITIONS = 4, 8, 4, 6, 12, 15

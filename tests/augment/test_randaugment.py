@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from debiaspl.augment import OPERATIONS, Draws, RandAugment
-from debiaspl.augment.mix import by_masks, by_rows
+from debiaspl.augment.randaugment import by_masks, by_rows
 
 from .pillow import photos, slow_draws
 

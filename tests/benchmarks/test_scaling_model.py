@@ -19,7 +19,8 @@ from debiaspl.augment import RandAugment, Weak
 from debiaspl.data.shards import TarShards
 from debiaspl.data.stream import IndexStream
 from debiaspl.debias import ranks
-from debiaspl.models import Average, ResNet, WideResNet, synchronise_norms
+from debiaspl.kernels.norm import synchronise_norms
+from debiaspl.models import Average, ResNet, WideResNet
 from debiaspl.training.update import Update
 
 ROOT = Path(__file__).parent.parent.parent

@@ -16,6 +16,10 @@ DTYPES = [torch.bfloat16, torch.float16, torch.float32]
 SHAPES = [(32, (4, 8, 6)), (48, (3, 2, 10)), (2, (1, 2, 2)), (6, (40, 8, 10)), (600, (3, 4, 2))]
 
 
+def plain(features):
+    return F.max_pool2d(features, 2)
+
+
 def on_triton(test):
     for mark in needs_triton:
         test = mark(test)
@@ -40,7 +44,7 @@ def both_ways(pools, features, push):
 
 
 def assert_the_same(features, push):
-    found, expected = both_ways(pool.fused, features, push), both_ways(pool.plain, features, push)
+    found, expected = both_ways(pool.fused, features, push), both_ways(plain, features, push)
     for one, other in zip(found, expected, strict=True):
         assert one.dtype == other.dtype
         assert one.stride() == other.stride()
@@ -53,9 +57,9 @@ def assert_the_same(features, push):
 def test_forward_and_backward_are_torchs_bits(channels, shape, dtype):
     generator = torch.Generator().manual_seed(0)
     features = tensor(torch.randn(shape[0], channels, *shape[1:], generator=generator), dtype)
-    push = tensor(torch.randn(pool.plain(features).shape, generator=generator), dtype)
+    push = tensor(torch.randn(plain(features).shape, generator=generator), dtype)
     assert_the_same(features, push)
-    assert torch.equal(bits(pool.fused(features)), bits(pool.plain(features)))  # nothing is kept for a gradient
+    assert torch.equal(bits(pool.fused(features)), bits(plain(features)))  # nothing is kept for a gradient
 
 
 @on_triton
@@ -108,7 +112,7 @@ def test_a_gradient_in_any_order_of_memory_is_taken():
 
 @on_triton
 def test_a_byte_an_output_is_kept_and_only_for_a_gradient(monkeypatch):
-    from debiaspl.kernels import pool_function
+    from debiaspl.kernels import pool_triton
 
     features = tensor(torch.randn(2, 12, 4, 4)).requires_grad_()
     pooled = pool.fused(features)
@@ -116,8 +120,8 @@ def test_a_byte_an_output_is_kept_and_only_for_a_gradient(monkeypatch):
     assert kept.dtype == torch.uint8
     assert kept.shape == (2, 12, 2, 2)
     wrote = []
-    original = pool_function._pool
-    monkeypatch.setattr(pool_function, "_pool", lambda *given, keeps: wrote.append(keeps) or original(*given, keeps))
+    original = pool_triton._pooled
+    monkeypatch.setattr(pool_triton, "_pooled", lambda *given, keeps: wrote.append(keeps) or original(*given, keeps))
     pool.fused(features)
     pool.fused(features.detach())
     with torch.no_grad():
@@ -150,7 +154,7 @@ def test_a_recorded_pool_replays_on_other_values():
     with torch.no_grad():
         features.copy_(torch.randn(8, 48, 16, 16))
     graph.replay()
-    expected = both_ways(pool.plain, features, push)
+    expected = both_ways(plain, features, push)
     assert torch.equal(bits(pooled.detach()), bits(expected[0]))
     assert torch.equal(bits(gradient), bits(expected[1]))
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.debias import ranks
-from debiaspl.kernels.norm import NormActivate
-from debiaspl.models import MODELS, synchronise_norms
+from debiaspl.kernels.norm import NormActivate, synchronise_norms
+from debiaspl.models import MODELS
 from tests.ranks import on_ranks
 
 SETTINGS: dict[str, dict[str, Any]] = {
