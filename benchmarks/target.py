@@ -24,8 +24,8 @@ from debiaspl.debias import Debiaser
 from debiaspl.recipes import recipe as find
 from debiaspl.report.over_seeds import markdown
 from debiaspl.training.evaluate import predict_all
-from debiaspl.training.loop import fit
 from debiaspl.training.settings import parse_settings
+from debiaspl.training.step import fit
 from debiaspl.training.tasks import task_of
 
 RESULTS = ROOT / "results" / "target" / "digits.json"

@@ -27,7 +27,7 @@ from debiaspl.encoders import features_of, load_encoder
 from debiaspl.features import fit as fit_features
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import evaluate
-from debiaspl.training.loop import fit
+from debiaspl.training.step import fit
 from debiaspl.zeroshot.embeddings import BATCH, ROUNDS
 from debiaspl.zeroshot.predictions import Predictions, Row, class_counts
 

@@ -86,7 +86,7 @@ def end() -> None:
 
 def _work(line: Connection) -> None:
     import torch
-    import torch.distributed.nn.functional  # before there is a group: see training/meeting.py
+    import torch.distributed.nn.functional  # before there is a group: see training/group.py
     from torch import distributed
 
     torch.set_num_threads(1)

@@ -9,7 +9,7 @@ from torch import nn
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models import ResNet, WideResNet
 from debiaspl.models.network import Network
-from debiaspl.training.flat import ALIGNED
+from debiaspl.training.update import ALIGNED
 
 
 @dataclass(frozen=True)

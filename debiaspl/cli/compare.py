@@ -106,7 +106,7 @@ def compare_command(
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import base_recipe, compare, plan
         from debiaspl.report.comparison import Matrix
-        from debiaspl.training.device import find_device
+        from debiaspl.training.process import find_device
 
         chosen, machine = list(ALGORITHMS) if methods is None else _names(methods), find_device(device).type
         crossed = corrections or ("none,debiaser" if methods is None else None)

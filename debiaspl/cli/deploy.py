@@ -82,7 +82,7 @@ def predict_command(
         from debiaspl.deploy.predict import predict_folder
         from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.deploy.tables import format_of
-        from debiaspl.training.device import find_device
+        from debiaspl.training.process import find_device
 
         photos, features = photos_or_features(photos, features)
         check_inputs(run, photos)
@@ -249,7 +249,7 @@ def _next(
     from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
     from debiaspl.deploy.next import learned_by, suggest
     from debiaspl.deploy.saved import load_model
-    from debiaspl.training.device import find_device
+    from debiaspl.training.process import find_device
 
     (photos, features), (table, columns) = places, labels
     known = labeled_files(run, photos, list_images(photos).files, table, columns)
@@ -270,7 +270,7 @@ def _first(
     from debiaspl.deploy.labeled import labels_of_folder
     from debiaspl.deploy.next import suggestions
     from debiaspl.photos.encoding import FOLDER, PhotoEncoding, about_kept
-    from debiaspl.training.device import find_device
+    from debiaspl.training.process import find_device
 
     photos, kept = places[0], places[1] or FOLDER
     listing = list_images(photos)

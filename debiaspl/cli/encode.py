@@ -28,7 +28,7 @@ def encode_command(
     with plain_errors():
         from debiaspl.data.open import list_place
         from debiaspl.photos.encoding import PhotoEncoding
-        from debiaspl.training.device import find_device
+        from debiaspl.training.process import find_device
 
         own, on_ray = part_of(part), options.is_on_ray(on)
         encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)

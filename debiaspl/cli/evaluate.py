@@ -28,7 +28,7 @@ def evaluate_command(
         from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.files import refuse_existing, write_json
         from debiaspl.report.evaluation import HEADER, evaluate_folder
-        from debiaspl.training.device import find_device
+        from debiaspl.training.process import find_device
 
         check_inputs(run, photos)
         if out is not None:

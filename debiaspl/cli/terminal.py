@@ -59,7 +59,7 @@ def plain_errors() -> Iterator[None]:
         raise typer.Exit(130) from None
     except (ValueError, ImportError, RuntimeError) as error:
         from debiaspl.training import Interrupted, RunError
-        from debiaspl.training.own_file import went_through
+        from debiaspl.training.parts import went_through
 
         if went_through(error) or (isinstance(error, RuntimeError) and not isinstance(error, RunError)):
             raise

@@ -160,7 +160,7 @@ def _train_photos(
     from debiaspl.photos.describe import about_shares, caption, handed_out, verdict
     from debiaspl.photos.survey import survey
     from debiaspl.training import Run
-    from debiaspl.training.device import find_device
+    from debiaspl.training.process import find_device
 
     photos = survey(folder, *table, names.folders == "use", features)
     names.check(photos)
@@ -211,8 +211,8 @@ def _train_start(
     from debiaspl.photos.start import choose_start, start_name, train_start
     from debiaspl.photos.survey import survey_for_start
     from debiaspl.training import Run
-    from debiaspl.training.device import find_device
     from debiaspl.training.method import with_method
+    from debiaspl.training.process import find_device
     from debiaspl.training.settings import parse_settings
 
     place = out or Path("runs") / start_name(folder)

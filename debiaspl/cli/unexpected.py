@@ -40,8 +40,8 @@ def explain(error: Exception) -> bool:
 
 
 def _is_in_own_file(error: Exception) -> bool:
-    own_file = sys.modules.get("debiaspl.training.own_file")  # if it is not loaded, no user file is
-    return own_file is not None and bool(own_file.went_through(error))
+    parts = sys.modules.get("debiaspl.training.parts")  # if it is not loaded, no user file is
+    return parts is not None and bool(parts.went_through(error))
 
 
 def _write(error: Exception) -> Path:

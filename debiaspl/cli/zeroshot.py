@@ -68,7 +68,7 @@ def zeroshot_command(
         from debiaspl.encoders.templates import read_templates
         from debiaspl.recipes import RECIPES
         from debiaspl.report.runs import write_report
-        from debiaspl.training.device import find_device
+        from debiaspl.training.process import find_device
         from debiaspl.zeroshot.conse import named_classes
         from debiaspl.zeroshot.experiment import Experiment
         from debiaspl.zeroshot.photos import open_photos

@@ -19,7 +19,7 @@ from debiaspl.deploy.predict import predict_listing
 from debiaspl.deploy.saved import load_model
 from debiaspl.encoders.trained import find_weights
 from debiaspl.files import FileError, digest_of_file, parse_json, write_json
-from debiaspl.training.device import find_device
+from debiaspl.training.process import find_device
 
 
 @dataclass(frozen=True)

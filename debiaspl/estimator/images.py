@@ -13,7 +13,7 @@ from debiaspl.data import ImageSet, Task
 from debiaspl.debias import Debiaser
 from debiaspl.models import Network
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.loop import fit
+from debiaspl.training.step import fit
 
 STEPS = 600
 

@@ -16,7 +16,7 @@ from debiaspl.features.blend import CLASSES, PHOTOS
 from debiaspl.features.calibration import Calibrated, calibrate
 from debiaspl.features.fit import Begin, Fitted, fit_recipe
 from debiaspl.features.table import FeatureTable
-from debiaspl.training.first_classifier import NAMED
+from debiaspl.training.classifier import NAMED
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"

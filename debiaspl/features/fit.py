@@ -19,10 +19,10 @@ from debiaspl.features.blend import PHOTOS, blend
 from debiaspl.features.shares import ClassShares
 from debiaspl.features.table import CHUNK, FeatureTable, ScaledRows
 from debiaspl.models import LinearNetwork
-from debiaspl.training.first_classifier import NAMED
-from debiaspl.training.loop import fit as fit_task
+from debiaspl.training.classifier import NAMED
 from debiaspl.training.method import with_method
 from debiaspl.training.recipe import Choice, Recipe
+from debiaspl.training.step import fit as fit_task
 
 LINEAR = Recipe(
     "linear",

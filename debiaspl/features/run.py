@@ -20,14 +20,12 @@ from debiaspl.features.fit import Begin, Fitted, fit_recipe
 from debiaspl.features.saved import save_fit
 from debiaspl.features.table import CHUNK, FeatureTable
 from debiaspl.training.build import check
-from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.evaluate import Evaluation
-from debiaspl.training.first_classifier import COOP, NAMED, TEXT, named_classifier, text_head
+from debiaspl.training.classifier import COOP, NAMED, TEXT, named_classifier, text_head
+from debiaspl.training.evaluate import Ending, Evaluation, timing
 from debiaspl.training.log import ProgressLine
+from debiaspl.training.process import Interrupted, RunError, stop_requests
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.results import Ending, timing
 from debiaspl.training.run import Run
-from debiaspl.training.signals import stop_requests
 from debiaspl.training.tasks import task_of
 
 HIDE = "hide"

@@ -7,7 +7,7 @@ from debiaspl.data import ImageSet
 from debiaspl.encoders import Encoder, EncoderNetwork
 from debiaspl.features.fit import Fitted
 from debiaspl.training import Recipe
-from debiaspl.training.results import Ending, about, basic_results
+from debiaspl.training.evaluate import Ending, about, basic_results
 from debiaspl.training.run import Run
 
 

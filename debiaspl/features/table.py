@@ -11,8 +11,7 @@ from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.images import StoredImages
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Scaling
-from debiaspl.training.classifier import as_classifier, class_means
-from debiaspl.training.first_classifier import MEANS, PROBE, RANDOM, probe, with_finite_bias
+from debiaspl.training.classifier import MEANS, PROBE, RANDOM, as_classifier, class_means, probe, with_finite_bias
 from debiaspl.training.recipe import Recipe
 
 CHUNK = 8192

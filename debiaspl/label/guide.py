@@ -131,7 +131,7 @@ class EncoderGuide(Guide):
     def _read(self, keys: Sequence[int]) -> None:
         if self._encoding is None:
             from debiaspl.photos.encoding import PhotoEncoding
-            from debiaspl.training.device import find_device
+            from debiaspl.training.process import find_device
 
             self._encoding = PhotoEncoding(self._listing, self._name, find_device(None).type, self._folder)
         self._keys, self._pool, unreadable = self._encoding.pool(keys, self._watch)

@@ -16,7 +16,7 @@ from debiaspl.label.guide import EncoderGuide, Guide, RunGuide
 from debiaspl.label.session import Session
 from debiaspl.label.table import Table, why_unnameable
 from debiaspl.photos.encoding import FOLDER
-from debiaspl.training.errors import RunError
+from debiaspl.training.process import RunError
 
 
 @contextmanager

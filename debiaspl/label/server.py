@@ -17,7 +17,7 @@ from debiaspl.data.decode import BadImage
 from debiaspl.data.errors import DataError
 from debiaspl.files import FileError
 from debiaspl.label.session import Session, Stale
-from debiaspl.training.errors import RunError
+from debiaspl.training.process import RunError
 
 HOST = "127.0.0.1"
 SECONDS = 60.0

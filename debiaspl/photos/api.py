@@ -21,9 +21,9 @@ from debiaspl.photos.survey import Photos, survey
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
 from debiaspl.training import Recipe, Run
-from debiaspl.training.device import find_device
-from debiaspl.training.first_classifier import NAMED
+from debiaspl.training.classifier import NAMED
 from debiaspl.training.loop import RunOptions
+from debiaspl.training.process import find_device
 from debiaspl.training.settings import split_assignments
 
 AGAIN = "train_photos(..., resume=True)"

@@ -18,7 +18,7 @@ from debiaspl.encoders.encoding import Encoding, Part, Watch
 from debiaspl.encoders.feature_folder import FEATURES, FeatureFolder
 from debiaspl.photos.api import encoder_or_none
 from debiaspl.photos.survey import Photos, median_side
-from debiaspl.training.device import find_device
+from debiaspl.training.process import find_device
 
 FOLDER = Path("runs") / FEATURES
 """Where features lie before there is a run: beside the runs, where ``train`` has them too."""

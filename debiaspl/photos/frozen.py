@@ -22,8 +22,8 @@ from debiaspl.features.shares import count_shares
 from debiaspl.features.suspects import twins
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
-from debiaspl.training.first_classifier import NAMED
-from debiaspl.training.results import Ending, timing
+from debiaspl.training.classifier import NAMED
+from debiaspl.training.evaluate import Ending, timing
 
 
 def train_frozen(

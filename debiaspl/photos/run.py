@@ -17,12 +17,11 @@ from debiaspl.deploy.chosen import hand_out
 from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
-from debiaspl.training.evaluate import Evaluation
-from debiaspl.training.first_classifier import refuse_random_features
+from debiaspl.training.classifier import refuse_random_features
+from debiaspl.training.evaluate import Ending, Evaluation, Predict, on_the_test_set
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.method import method_of
-from debiaspl.training.results import Ending, Predict, on_the_test_set
 
 CHECKS, START = "check", "start"
 """Folders below the run's own."""

@@ -20,10 +20,10 @@ from debiaspl.photos.run import START, read_photos
 from debiaspl.photos.survey import Photos
 from debiaspl.recipes.start import LARGEST_SIDE, start_for
 from debiaspl.training import Choice, Recipe, Run
+from debiaspl.training.evaluate import Ending, Predict, on_the_test_set
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.method import with_method
 from debiaspl.training.parts import find
-from debiaspl.training.results import Ending, Predict, on_the_test_set
 from debiaspl.training.settings import parse_settings, split_assignments
 
 AUTOMATIC_FROM = {"cuda": 10_000}

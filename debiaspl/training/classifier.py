@@ -1,5 +1,6 @@
-"""Turns the trained model into the final model."""
+"""Classifiers made from features: the first one of a run, and the final one of its trained model."""
 
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 
 import torch
@@ -7,11 +8,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms import Algorithm
-from debiaspl.data import ImageSet, Task
+from debiaspl.data import UNLABELED, Hints, ImageSet, Task
+from debiaspl.debias import ranks
+from debiaspl.encoders.coop import learned_text
+from debiaspl.encoders.text import TextClassifier, text_classifier
+from debiaspl.graph import Graph, probe_weights, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.heads import HiddenHead
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
+from debiaspl.training.parts import find
+from debiaspl.training.recipe import Recipe
 
 CHUNK = 8192
 MOST_MEMBERS = 2**24
@@ -104,3 +111,150 @@ def mean_features(model: Network, images: ImageSet, group: Group = ALONE) -> Ten
     for more, further in others:
         total, count = total + more, count + further
     return (total / count).float().to(images.labels.device)
+
+
+RANDOM, MEANS, PROBE, TEXT, COOP = "random", "means", "probe", "text", "coop"
+NAMED = TEXT, COOP
+"""Those that begin with class names."""
+
+
+@torch.no_grad()
+def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, Tensor]:
+    """Weights of ``network.head``, by name, for a network with good features.
+
+    Every rank computes the same, and uses the result of the first.
+    """
+    kind = recipe.first_classifier
+    if not find("algorithm", recipe.algorithm.name).learns_labels:
+        raise ValueError(
+            f"first_classifier is {kind}, but {recipe.algorithm.name} learns only features and trains no classifier. "
+            "Use first_classifier=random."
+        )
+    _check_features(recipe, network, task, f"first_classifier is {kind}")
+    encoder = deepcopy(network).eval()
+    if kind in NAMED:
+        weight, bias = _of_text(recipe, encoder, task)
+        return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
+    labeled, labels = labeled_features(encoder, task.labeled)
+    if kind == MEANS:
+        mean = labeled_features(encoder, _some(task.unlabeled, recipe.fit_on))[0].mean(0)
+        head = class_means(network.head, labeled, labels, mean)
+    elif kind == PROBE:
+        head = probe(network.head, labeled, labels)
+    else:
+        features, given, graph = _graph(labeled, labels, encoder, task, recipe.fit_on)
+        likely = graph.most_likely(given, task.labeled.num_classes)[1]
+        label = torch.where(given >= 0, given, likely.to(given.device))
+        weights = ridge_weights(graph.units, label, task.labeled.num_classes)
+        head = as_classifier(network.head, weights, features, graph.mean)
+    return with_finite_bias(head)
+
+
+def with_finite_bias(head: nn.Linear) -> dict[str, Tensor]:
+    """The weights of a classifier, by name. A class without labels has no chance at first, but with a bias of minus
+    infinity it would never get one."""
+    bias = torch.where(head.bias.isfinite(), head.bias, head.bias[head.bias.isfinite()].min())
+    return {"head.weight": ranks.of_first(head.weight), "head.bias": ranks.of_first(bias)}
+
+
+@torch.no_grad()
+def probe(like: nn.Linear, features: Tensor, label: Tensor) -> nn.Linear:
+    """A logistic regression, as a classifier of the same shape as ``like``."""
+    head = deepcopy(like)
+    weight, bias = probe_weights(features, label, like.out_features)
+    head.weight.copy_(weight)
+    head.bias.copy_(bias)
+    return head
+
+
+@torch.no_grad()
+def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
+    """A label and a confidence for every unlabeled image, from the graph of the network's features.
+
+    Every rank computes the same, and uses the result of the first.
+    """
+    _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
+    encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled, recipe.fit_on)
+    labeled, labels = labeled_features(encoder, task.labeled)
+    _, given, graph = _graph(labeled, labels, encoder, task, recipe.fit_on)
+    classes = task.labeled.num_classes
+    # Uniform for a file that cannot be read.
+    confidence, label = torch.full((len(task.unlabeled),), 1 / classes), torch.zeros(len(task.unlabeled)).long()
+    if len(chosen) == len(task.unlabeled):
+        places = torch.cat([seen.positions for seen in predict_set(encoder, chosen, BATCH)]).cpu()
+        sure, likely = graph.most_likely(given, classes)
+        confidence[places], label[places] = sure[len(labeled) :], likely[len(labeled) :]
+    else:  # the graph has only some of them, and all get the labels of their neighbours in it
+        spread = graph.spread(given, classes)
+        for seen in predict_set(encoder, task.unlabeled, BATCH):
+            places = seen.positions.cpu()
+            confidence[places], label[places] = graph.carried(spread, seen.features.float()).max(-1)
+    where = task.unlabeled.labels.device
+    return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
+
+
+def _graph(labeled: Tensor, labels: Tensor, network: Network, task: Task, fit_on: int) -> tuple[Tensor, Tensor, Graph]:
+    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; and the
+    graph."""
+    unlabeled, _ = labeled_features(network, _some(task.unlabeled, fit_on))
+    features = torch.cat((labeled, unlabeled))
+    given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
+    return features, given, Graph.of(features)
+
+
+def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tensor]:
+    """Weights and bias that give the logits of the model's own zero-shot classifier, or of the one that CoOp learns."""
+    source = recipe.network.settings.get("source")
+    if recipe.network.name != "encoder" or source is None:
+        raise ValueError(
+            f"first_classifier is {recipe.first_classifier}, but the network is {recipe.network.name}, which cannot "
+            "read text. Expected a "
+            "CLIP or a SigLIP: --encoder NAME or FOLDER."
+        )
+    read = named_classifier(recipe, task.labeled.classes, lambda: labeled_features(network, task.labeled))
+    length = float(labeled_features(network, _some(task.unlabeled, recipe.fit_on))[0].norm(dim=-1).mean())
+    weight, bias = text_head(read, torch.zeros(network.num_features), 1.0, length)
+    device = network.head.weight.device
+    return weight.to(device), bias.to(device)
+
+
+def named_classifier(
+    recipe: Recipe, classes: Sequence[str], labeled: Callable[[], tuple[Tensor, Tensor]]
+) -> TextClassifier:
+    """From the class names; CoOp also learns from the features and labels of the ``labeled`` images."""
+    source = str(recipe.network.settings["source"])
+    if recipe.first_classifier == TEXT:
+        return text_classifier(source, classes)
+    return learned_text(source, classes, *labeled(), seed=recipe.seed)
+
+
+def text_head(read: TextClassifier, mean: Tensor, stretch: float, length: float) -> tuple[Tensor, Tensor]:
+    """A linear classifier of z, where x = mean + stretch z are features of this length: its logits are
+    scale * cos(x, direction). Features differ in length, and a linear classifier cannot divide by each length, so all
+    are treated as if they had the mean length."""
+    directions = read.directions.cpu() * (read.scale / max(length, 1e-12))
+    return directions * stretch, directions @ mean.to(directions.dtype)
+
+
+def _some(images: ImageSet, most: int) -> ImageSet:
+    every = -(-len(images) // most)
+    return images if every == 1 else images.select(torch.arange(0, len(images), every))
+
+
+def refuse_random_features(recipe: Recipe) -> None:
+    """Raise if a first classifier would be made from random features, before anything is built."""
+    trained = recipe.first_classifier == RANDOM or bool(recipe.start) or recipe.network.name == "encoder"
+    _refuse_random(trained, f"first_classifier is {recipe.first_classifier}")
+
+
+def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
+    pretrained = type(network).load_pretrained is not Network.load_pretrained
+    _refuse_random(bool(recipe.start) or task.labeled.is_encoded or pretrained, what)
+
+
+def _refuse_random(trained: bool, what: str) -> None:
+    if not trained:
+        raise ValueError(
+            f"{what}, but the network starts with random weights, whose features carry no information. Use a start, "
+            "--set start=RUN, or a pretrained encoder."
+        )

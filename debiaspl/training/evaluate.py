@@ -1,17 +1,26 @@
-"""Evaluates a model on images it was not trained with."""
+"""Evaluates a model on images it was not trained with, and makes the results.json of a run."""
 
+import json
+import platform
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from debiaspl._confusion import Cells
-from debiaspl.data import ImageSet
+from debiaspl._shares import almost_none, distance, ratio
+from debiaspl._version import __version__
+from debiaspl.algorithms import Algorithm
+from debiaspl.data import ImageSet, Task
 from debiaspl.data.csv_text import csv_line
 from debiaspl.debias import ranks
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
+from debiaspl.training.monitor import health_results, true_counts
+from debiaspl.training.recipe import Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,3 +98,140 @@ def _predicted(model: Network, images: ImageSet, group: Group) -> tuple[Tensor, 
         confidences.append(confidence)
         skipped |= seen.skipped
     return torch.cat(read), torch.cat(labels).cpu(), torch.cat(confidences).cpu(), skipped
+
+
+Predict = Callable[[Any], Evaluation]
+"""Predictions of the final model for an ImageSet. Ranks share the work: all must make the same calls."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The results of a run, in addition to its weights."""
+
+    confusion: Cells | None
+    """All other numbers follow from it; None without labels."""
+    evaluated: str
+    """Which model was measured, and on what, as text."""
+    predictions: str | None
+    """The text of ``predictions.csv``; None without a classifier."""
+    skipped: frozenset[str] = frozenset()
+    """Files that could not be read."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """More results, by name."""
+
+    @property
+    def images(self) -> int:
+        return 0 if self.confusion is None else self.confusion.images
+
+
+End = Callable[[Predict, Task], Ending]
+
+
+def on_the_test_set(predict: Predict, task: Task) -> Ending:
+    """Measure the model on the test set."""
+    found, text, more = predict(task.test), "the averaged weights after the last step, on the test set", {}
+    if task.test.ids == task.labeled.ids:
+        text = "the labels it was trained with, because there are no others: this says nothing about other images"
+        more = {"check": {"kind": "none", "folds": 0, "labels": len(task.labeled)}}
+    return Ending(found.confusion, text, found.to_csv(), frozenset(found.skipped), more)
+
+
+WITHOUT_LABELS = Ending(None, "nothing: features were learned without labels, and no image has one", None)
+
+
+def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], unlabeled: int) -> dict[str, Any]:
+    """What the results of every run say: what was computed, and how the model was measured. ``labels`` are those per
+    class that it was trained with; without labels nothing is measured."""
+    numbers: dict[str, Any] = {}
+    if ending.confusion is not None:
+        recall = ending.confusion.recall
+        numbers = {
+            "accuracy": int(ending.confusion.right.sum()) / ending.images,
+            "recall": recall,
+            "worst_recall": min(share for share in recall if share is not None),
+            "confusion": ending.confusion.to_json(),
+        }
+    return {
+        "recipe": recipe.to_json(),
+        "mode": mode,
+        "evaluated": ending.evaluated,
+        **numbers,
+        "labels": labels,
+        "unlabeled": unlabeled,
+        "test": ending.images,
+        "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
+    }
+
+
+def measured(
+    recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """The results with their origin; everything except timings is the same for the same recipe."""
+    results = basic_results(recipe, mode, ending, task.labeled.counts(), len(task.unlabeled))
+    if task.validation is not None:
+        held_out = predict(task.validation)
+        results["validation"] = {"accuracy": held_out.accuracy, "labels": len(held_out.images)}
+    if skipped := {name for record in log for name in record.get("skipped", {})} | ending.skipped:
+        results["skipped"] = sorted(skipped)
+    if (true := true_counts(task.unlabeled)) is not None:
+        results["true_counts"] = true
+    return results | ending.more | _from_log(recipe, log, true) | health_results(log)
+
+
+PSEUDO = ("pseudo_accuracy", "pseudo_almost_none", "pseudo_distance", "pseudo_imbalance", "pseudo_labels")
+
+
+def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
+    """Results from the log. Lost lines are named by their steps, and so are the numbers that need them."""
+    intervals = recipe.log_every, recipe.evaluate_every or recipe.steps, recipe.steps
+    lines = {step for every in intervals for step in range(every, recipe.steps + 1, every)}
+    lost = sorted(lines - {record["step"] for record in log})
+    if not lost:
+        return pseudo_labels(log, true)
+    missing: dict[str, Any] = {"log.jsonl": lost}
+    if 2 * lost[-1] <= recipe.steps:
+        return pseudo_labels(log, true) | {"missing": missing}
+    return {"missing": missing | {"results.json": list(PSEUDO)}}
+
+
+def mode(recipe: Recipe, algorithm: Algorithm) -> str:
+    """Whether a run follows the algorithm's paper, and which views share batch norm; see docs/lab/notebook.md."""
+    other_teacher = recipe.teacher == "average" and algorithm.teacher == "student"
+    if other_teacher or getattr(algorithm, "strong_share", 1.0) < 1:
+        return "fast"
+    joint = getattr(algorithm, "joint", None)
+    return "faithful" if joint is None else f"faithful, {'joint' if joint else 'separate'}"
+
+
+def pseudo_labels(log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
+    """The pseudo-labels in the second half of a run: how many of each class, their distance from the ``true`` shares
+    (or from uniform ones), classes with almost none, largest over smallest class if both have 10 or more, and how many
+    are correct. Empty, if no label was confident enough."""
+    half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
+    counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
+    if not any(counts):
+        return {}
+    known = sum(record["pseudo_known"] for record in half)
+    return {
+        "pseudo_labels": counts,
+        "pseudo_distance": distance(counts, true),
+        "pseudo_almost_none": almost_none(counts, true),
+        "pseudo_imbalance": ratio(counts),
+        "pseudo_accuracy": sum(record["pseudo_right"] for record in half) / known if known else None,
+    }
+
+
+def timing(seconds: float, device: torch.device) -> dict[str, Any]:
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
+
+
+def about(recipe: Recipe, images: ImageSet) -> dict[str, str]:
+    """What is needed to use the weights again."""
+    facts = {
+        "network": recipe.to_json()["network"],
+        "classes": images.classes,
+        "channels": images.channels,
+        "size": list(images.images.shape[2:]),
+    }
+    return {"debiaspl": json.dumps(facts)}

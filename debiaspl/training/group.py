@@ -2,11 +2,11 @@
 
 import gc
 import os
-import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -15,8 +15,7 @@ import torch
 from torch import distributed
 
 from debiaspl._torchrun import rank
-from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.meeting import Missing, connected
+from debiaspl.training.process import Interrupted, RunError
 
 Value = TypeVar("Value")
 
@@ -24,6 +23,8 @@ TIMEOUT = 600.0
 """Default for how many seconds ranks wait for one another."""
 BETWEEN = 0.5
 """Approximate seconds between two agreements: each costs a message, and a stop may wait that long."""
+STARTING = 60.0
+"""Least number of seconds for the ranks to meet: one machine may load torch from a slower disk than another."""
 
 
 class Group:
@@ -56,11 +57,6 @@ class Group:
         """The entries of all ranks on the first; empty on the others."""
         return entries
 
-    @contextmanager
-    def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
-        """Context in which a rank that does not answer causes an error that names it; faster if asked to stop."""
-        yield
-
 
 ALONE = Group()
 """For work that every process does completely, with or without others."""
@@ -69,16 +65,12 @@ ALONE = Group()
 class Ranks(Group):
     """Several processes. Tensors use the default group; messages between hosts use a gloo group."""
 
-    def __init__(self, store: Any, seconds: float) -> None:
-        """``store`` keeps texts by name for all ranks."""
-        self.number, self.count = distributed.get_rank(), distributed.get_world_size()
-        self._store, self._seconds = store, seconds
-        gloo = distributed.get_backend() == "gloo"
-        limit = timedelta(seconds=seconds)
+    def __init__(self, seconds: float) -> None:
+        self.number, self.count, self._seconds = distributed.get_rank(), distributed.get_world_size(), seconds
+        gloo, limit = distributed.get_backend() == "gloo", timedelta(seconds=seconds)
         self._hosts = None if gloo else distributed.new_group(backend="gloo", timeout=limit)
         self._next = 0
         self._last: tuple[int, float] | None = None
-        self._store.set(f"who/{self.number}", f"process {os.getpid()} on {socket.gethostname()}")  # see Missing
 
     def agreed_stop(self, step: int, asked: int) -> int:
         if step < self._next:
@@ -88,7 +80,6 @@ class Ranks(Group):
         before, then = self._last or (step, now)
         speed = (step - before) / max(now - then, 1e-9)
         self._last = step, now
-        self._store.set(f"step/{self.number}", str(step))
         # Every rank must call this again after the same step: they agree on that too.
         message = torch.tensor([asked, max(1, int(speed * BETWEEN))])
         distributed.all_reduce(message, distributed.ReduceOp.MAX, group=self._hosts)
@@ -119,15 +110,20 @@ class Ranks(Group):
         self._hosts = None
 
     @contextmanager
-    def watched(self, stopping: Callable[[], int] = lambda: 0) -> Iterator[None]:
+    def watched(self) -> Iterator[None]:
+        """Context in which a rank that does not answer causes an error with a message for users."""
         try:
             yield
         except RuntimeError as error:
             about_the_network = isinstance(error, distributed.DistError) or "gloo" in str(error)
             if isinstance(error, RunError) or not about_the_network:
                 raise
-            missing = Missing(self._store, self.number, self.count, self._seconds)
-            raise RunError(missing.message("timed out" in str(error).lower(), stopping)) from error
+            late = "timed out" in str(error).lower()
+            what = f"has not answered for {self._seconds:g} s" if late else "has stopped or cannot be reached"
+            raise RunError(
+                f"another rank {what}: look at the output of the others. The newest checkpoint is kept: use --resume; "
+                "with --max-restarts too, torchrun resumes by itself."
+            ) from error
 
 
 @contextmanager
@@ -140,11 +136,12 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         _take_gpu()
         # NCCL's watchdog cannot see the messages of a recorded step; the hosts watch instead.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0")
-    store = connected("nccl" if device.type == "cuda" else "gloo", seconds)
+    _connect("nccl" if device.type == "cuda" else "gloo", seconds)
     leave, group, callers = True, None, sys.exception()
     try:
-        group = Ranks(store, seconds)
-        yield group
+        group = Ranks(seconds)
+        with group.watched():
+            yield group
     except BaseException as error:
         # NCCL would first wait for messages that the others never send, and the error would never be shown; unless all
         # of them have stopped after the same step.
@@ -156,6 +153,67 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
             if group is not None:
                 group.forget()
             _leave()
+
+
+def _connect(backend: str, seconds: float) -> None:
+    """Join the default process group of ``torch.distributed``, from torchrun's environment variables."""
+    # Imported before there is a group: otherwise its functions would take the current group as their default, and keep
+    # it alive forever.
+    import torch.distributed.nn.functional  # noqa: F401
+    from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # not there in builds without distributed
+    from torch.distributed.rendezvous import rendezvous
+
+    if distributed.is_initialized():
+        raise RunError(
+            "torch.distributed is already initialised, but debiaspl must do it. Call train before, or without, "
+            "init_process_group."
+        )
+    limit, patience = timedelta(seconds=seconds), max(seconds, STARTING)
+    try:
+        whole, rank, count = next(rendezvous("env://", timeout=timedelta(seconds=patience)))
+        store = PrefixStore(f"debiaspl/{_meet(PrefixStore('debiaspl', whole), rank, count, patience)}", whole)
+        distributed.init_process_group(backend, store=store, rank=rank, world_size=count, timeout=limit)
+    except RunError:
+        raise
+    except RuntimeError as error:
+        first_line = str(error).partition("\n")[0].rstrip(".")
+        raise RunError(
+            f"the ranks cannot reach each other ({first_line}). Each machine needs an address that the others can "
+            "reach: --local-addr for torchrun, and the name of that network interface in GLOO_SOCKET_IFNAME and "
+            "NCCL_SOCKET_IFNAME. docs/cluster.md has the commands."
+        ) from error
+
+
+def _meet(store: Any, rank: int, count: int, seconds: float) -> str:
+    """A name that the ranks of this attempt share, and that no earlier attempt has used.
+
+    torchrun keeps one store over restarts, with the addresses of processes that no longer exist, and a rank that was
+    killed early may have been the only one to use it. The environment has no number of the attempt that is equal on all
+    machines. So the first rank makes a name and sends it to every other that asks, until each has confirmed it.
+    """
+    if rank:
+        ticket = uuid.uuid4().hex
+        store.set(f"asks/{rank}", ticket)
+        store.wait([f"told/{ticket}"], timedelta(seconds=seconds))
+        name: str = store.get(f"told/{ticket}").decode()
+        store.set(f"has/{name}/{rank}", "")
+        return name
+    name, told, missing = uuid.uuid4().hex, set[str](), set(range(1, count))
+    deadline = time.monotonic() + seconds
+    while missing:
+        for other in sorted(missing):
+            if store.check([f"has/{name}/{other}"]):
+                missing.discard(other)
+            elif store.check([f"asks/{other}"]):
+                ticket = store.get(f"asks/{other}").decode()  # perhaps of an earlier attempt: then nobody will answer
+                if ticket not in told:
+                    store.set(f"told/{ticket}", name)
+                    told.add(ticket)
+        if time.monotonic() > deadline:
+            names = ", ".join(map(str, sorted(missing)))
+            raise RunError(f"rank {names} of {count} did not start within {seconds:g} s. Look at its output.")
+        time.sleep(0.01)
+    return name
 
 
 def _forget_locals(error: BaseException, callers: BaseException | None) -> None:

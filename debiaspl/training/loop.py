@@ -1,37 +1,28 @@
 """The training loop. Read it from top to bottom: nothing is hidden."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from debiaspl._shares import distance
-from debiaspl.data import Task, digest
+from debiaspl.data import digest
 from debiaspl.files import digest_if_there
 from debiaspl.models import start_digest
 from debiaspl.models.start import HEAD
-from debiaspl.training import checkpoint as checkpoints
-from debiaspl.training.checkpoint import Checkpoint
-from debiaspl.training.device import find_device
-from debiaspl.training.errors import Interrupted, RunError
-from debiaspl.training.evaluate import evaluate
+from debiaspl.training.evaluate import WITHOUT_LABELS, End, about, evaluate, measured, mode, on_the_test_set, timing
 from debiaspl.training.group import TIMEOUT, Group, joined
-from debiaspl.training.health import Health
-from debiaspl.training.log import Log, NoLog, ProgressLine
+from debiaspl.training.log import Log, NoLog, ProgressLine, event_files, summary_writer
+from debiaspl.training.monitor import Health
 from debiaspl.training.parts import OwnCode, allowed_network
+from debiaspl.training.process import Interrupted, RunError, find_device, stop_requests
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.results import WITHOUT_LABELS, End, about, measured, mode, on_the_test_set, timing
-from debiaspl.training.run import Run
-from debiaspl.training.signals import stop_requests
+from debiaspl.training.run import Checkpoint, Run, checkpoint_steps
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import Data, given_task, task_of
-from debiaspl.training.tensorboard import event_files, summary_writer
 
 OnLog = Callable[[dict[str, Any]], None]
 
@@ -113,7 +104,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
     where = find_device(options.device)
     if options.tensorboard:
         summary_writer()  # raises if it is not installed, before anything is written
-    with joined(where, options.timeout) as group, group.watched():
+    with joined(where, options.timeout) as group:
         run = Run(Path(out))
         if group.first:
             run = Run.at(run.folder, recipe, options.resume)
@@ -124,7 +115,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
         _refuse_frozen(recipe)
         task = task_of(recipe, data, options.root)
         facts = about(recipe, task.labeled)
-        begun = bool(group.from_first(checkpoints.steps(run.folder / "checkpoint") if group.first else None))
+        begun = bool(group.from_first(checkpoint_steps(run.folder / "checkpoint") if group.first else None))
         # A run that cannot be built leaves no folder behind.
         step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
         try:
@@ -140,18 +131,6 @@ def _refuse_frozen(recipe: Recipe) -> None:
             "a frozen encoder is not trained step by step: its features are computed once. Use debiaspl.train_photos, "
             "or debiaspl train; or train the encoder: frozen=false."
         )
-
-
-def fit(recipe: Recipe, task: Task, device: torch.device, begin: Mapping[str, Tensor] | None = None) -> Step:
-    """Train in memory, without a folder or a log. Returns the step after the last one; its ``finished()`` is the model.
-    ``begin`` is the first classifier, instead of the one that the recipe names."""
-    step = Step(recipe, task, device, begin=begin, monitored=False)
-    for number in range(recipe.steps):
-        step(number)
-    bad = int(step.first_bad_step)
-    if bad >= 0:
-        raise ValueError(f"the loss of step {bad} is not a finite number. Check the values of the data.")
-    return step
 
 
 def _train(
@@ -197,7 +176,6 @@ def _train(
             recipe.name, number, recipe.steps, part=options.part, after=options.after, shown=options.shown
         ) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
-        group.watched(stop_requested),
         event_files(run.folder, number) if options.tensorboard and group.first else nullcontext() as write_events,
     ):
         if lost:
@@ -240,7 +218,7 @@ def _train(
             ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
         elif step.algorithm.classifier() is not None:
             ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
-    results = measured(recipe, step.task, mode(recipe, step), predict, ending, log.records)
+    results = measured(recipe, step.task, mode(recipe, step.algorithm), predict, ending, log.records)
     if group.first:
         results |= {name: found for name, found in files.items() if found}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
@@ -294,7 +272,7 @@ def _refuse_bad(step: Step, run: Run, group: Group) -> None:
     bad = -group.largest(-found if found >= 0 else -never)
     if bad == never:
         return
-    numbers = checkpoints.steps(run.folder / "checkpoint")
+    numbers = checkpoint_steps(run.folder / "checkpoint")
     kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There is no checkpoint yet"
     raise RunError(
         f"the loss of step {bad} is not finite, so the run has stopped. {kept} in {run.folder}. "

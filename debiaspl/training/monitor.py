@@ -1,14 +1,23 @@
-"""Sums of losses and monitors between two lines of the log. They stay on the device, so that no step waits for it."""
+"""What a run measures while it trains: sums of losses and monitors, and the health of its features."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from debiaspl._shares import distance
-from debiaspl.data import ImageSet
+from debiaspl.data import ImageSet, loaded
 from debiaspl.debias import ranks
+from debiaspl.models import Network, predict_set, spread
+from debiaspl.models.predict import BATCH
+from debiaspl.training.group import Group
+from debiaspl.training.process import RunError
+from debiaspl.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from debiaspl.training.step import Step
 
 
 class Monitor:
@@ -93,3 +102,155 @@ def true_counts(unlabeled: ImageSet) -> list[int] | None:
     if not len(truth) or int(truth.min()) < 0:
         return None
     return torch.bincount(truth, minlength=unlabeled.num_classes).tolist()
+
+
+SAMPLE = 1000
+"""Number of measured images, or all if there are fewer."""
+TIMES = 20
+"""Number of measurements in a run whose recipe does not set an interval."""
+IN_A_ROW = 3
+"""Measurements that must agree before a warning, together with all in the last tenth of the run's steps."""
+MIN_STEPS = 100
+"""A run with fewer steps is a trial that cannot learn anything."""
+WARMED_UP = 0.15
+"""Share of the steps before which there is no warning: the first steps move features far, and back."""
+LEAST_SPREAD = 0.02
+"""Spread below which all features are alike."""
+LEAST_RANK = 0.2
+"""Features with less than this share of their largest rank have collapsed."""
+FALLING_RANK = 0.55
+"""Below this share of their largest rank since training began, features are collapsing; in healthy runs it stayed above
+0.65."""
+COLLAPSED, COLLAPSING = "collapsed", "collapsing"
+
+Record = Mapping[str, Any]
+
+
+class Health:
+    """``health.measure(record)``: measurements of the averaged model's features for a line of the log, and, once, a
+    warning if they collapse.
+
+    The sample is the same every time, from a separate generator with the run's seed. Training is not affected. Files
+    are read once. Test images are not used.
+    """
+
+    def __init__(self, step: "Step", group: Group, log: Sequence[Record]) -> None:
+        """``log`` contains the records of an earlier part of the run."""
+        self._step, self._group = step, group
+        # A single image gives no information.
+        self._every = interval(step.recipe, step.algorithm.learns_labels) if len(step.task.unlabeled) > 1 else 0
+        self._history = [record for record in log if "health" in record]
+        self._sample: ImageSet | None = None
+
+    def due(self, number: int) -> bool:
+        """Whether to measure after so many steps: before the first one, at each interval and after the last one."""
+        return self._every > 0 and (number % self._every == 0 or number == self._step.recipe.steps)
+
+    def measure(self, record: Record) -> dict[str, Any]:
+        """``health``, and ``warning`` if there is a new one. The first rank measures, which takes milliseconds. All
+        ranks must call this."""
+        measured: dict[str, Any] = {}
+        if self._group.first:
+            measured["health"] = self._measured()
+            self._history.append({**record, **measured})
+            warning = self._warning()
+            if warning is not None:
+                measured["warning"] = warning
+                self._history[-1] = {**record, **measured}
+        self._group.largest(0)  # first between the hosts: on a GPU a rank that hangs would not be noticed
+        return measured
+
+    def _warning(self) -> dict[str, str] | None:
+        task, algorithm = self._step.task, self._step.algorithm
+        classes = task.labeled.num_classes if algorithm.learns_labels else 0
+        warning = verdict(self._history, self._step.recipe.steps, classes)
+        said = {record["warning"]["kind"] for record in self._history if "warning" in record}
+        if warning is None or warning["kind"] in said or COLLAPSED in said:
+            return None
+        return {**warning, "todo": algorithm.advice}
+
+    def _measured(self) -> dict[str, float]:
+        # Nothing here may depend on the number of ranks.
+        with ranks.alone(), torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+            if self._sample is None:
+                self._sample = sample(self._step.task.unlabeled, self._step.recipe.seed)
+            features = _features(self._step.average.model, self._sample)
+            return {"rank": spread.effective_rank(features), "spread": spread.spread(features)}
+
+
+def interval(recipe: Recipe, learns_labels: bool) -> int:
+    """Steps between two measurements; 0: none."""
+    if recipe.health_every:
+        return max(recipe.health_every, 0)
+    return 0 if learns_labels else -(-recipe.steps // TIMES)
+
+
+def sample(images: ImageSet, seed: int) -> ImageSet:
+    """Images in memory, without unreadable files, which the log names when they occur in training."""
+    generator = torch.Generator().manual_seed(seed)
+    stored = loaded(images.select(torch.randperm(len(images), generator=generator)[:SAMPLE].sort().values))[0]
+    if isinstance(stored.images, Tensor):
+        return stored
+    return replace(stored, images=stored.images[torch.arange(len(stored))])  # a packed set, from disk
+
+
+@torch.no_grad()
+def _features(model: Network, images: ImageSet) -> Tensor:
+    features = torch.cat([seen.features for seen in predict_set(model, images, BATCH)])
+    if not bool(features.isfinite().all()):
+        raise RunError(
+            "the averaged model returns features that are not finite numbers, so the run has stopped. Try a smaller "
+            "learning_rate first, in a new run."
+        )
+    return features
+
+
+def verdict(history: Sequence[Record], steps: int, classes: int = 0) -> dict[str, str] | None:
+    """A warning, ``kind`` and ``fact``, after the last of these lines of the log; None if the features are healthy.
+
+    Args:
+        history: records from the first measurement, before training, to the last so far.
+        steps: steps of the whole run.
+        classes: number of classes, for an algorithm that learns labels, whose features may shrink to one direction per
+            class; 0 for a self-supervised algorithm.
+    """
+    trained = [record for record in history if record["step"] > 0]
+    if steps < MIN_STEPS or len(trained) < IN_A_ROW or trained[-1]["step"] < WARMED_UP * steps:
+        return None
+    recent = max(IN_A_ROW, sum(record["step"] > trained[-1]["step"] - steps / 10 for record in trained))
+    rank, spreads = ([record["health"][name] for record in trained] for name in ("rank", "spread"))
+    largest = max(record["health"]["rank"] for record in history)
+    least = LEAST_RANK * largest if not classes else min(LEAST_RANK * largest, (classes - 1) / 2)
+    if max(spreads[-recent:]) < LEAST_SPREAD or max(rank[-recent:]) < least:
+        fact = (
+            f"The features have collapsed: their effective rank is {rank[-1]:.1f} and was {largest:.1f}, and their "
+            f"spread is {spreads[-1]:.2f}, where 1 is even and 0 is all alike{_loss(trained)}."
+        )
+        return {"kind": COLLAPSED, "fact": fact}
+    if classes:
+        return None  # labels need one direction per class; the others may vanish
+    best = max(range(len(rank)), key=rank.__getitem__)
+    recovers = rank[-1] > 1.05 * min(rank)
+    if len(rank) - 1 - best < recent or recovers or max(rank[-recent:]) >= FALLING_RANK * max(rank[best], 1e-9):
+        return None
+    fact = (
+        f"The features are collapsing slowly: their effective rank fell from {rank[best]:.1f} at step "
+        f"{trained[best]['step']:,} to {rank[-1]:.1f}{_loss(trained)}."
+    )
+    return {"kind": COLLAPSING, "fact": fact}
+
+
+def _loss(trained: Sequence[Record]) -> str:
+    """The loss meanwhile, which says little about the features."""
+    before, now = (sum(record["losses"].values()) for record in (trained[0], trained[-1]))
+    return f", while the loss fell from {before:.2f} to {now:.2f}" if now < before else ""
+
+
+def health_results(log: Sequence[Record]) -> dict[str, Any]:
+    """Entries of results.json: the first and the last measurement, and all warnings."""
+    lines = [record for record in log if "health" in record]
+    if not lines:
+        return {}
+    first, last = ({"step": line["step"], **line["health"]} for line in (lines[0], lines[-1]))
+    warnings = [{"step": line["step"], **line["warning"]} for line in lines if "warning" in line]
+    return {"health": {"first": first, "last": last}} | ({"warnings": warnings} if warnings else {})

@@ -15,11 +15,10 @@ from typing import Any
 import torch
 
 from debiaspl._processes import end_with_parent, safe_start, usable_cores
-from debiaspl.training.errors import Interrupted, RunError
 from debiaspl.training.loop import RunOptions, train_as
+from debiaspl.training.process import Interrupted, RunError, remember, stop_requests
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.run import Run
-from debiaspl.training.signals import remember, stop_requests
 
 
 @dataclass(frozen=True)

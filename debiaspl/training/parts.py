@@ -1,9 +1,15 @@
 """The parts that a recipe names, and how they are built from their settings and the data of the run."""
 
+import hashlib
 import inspect
+import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import lru_cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 from torch import nn
@@ -15,8 +21,7 @@ from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, PLUS, CompositeBuilder, Correction
 from debiaspl.encoders import NETWORKS
 from debiaspl.models import LinearNetwork
-from debiaspl.models.own import OwnBuilder, allow, is_own, own_builder, own_name
-from debiaspl.training.own_file import is_loaded, load_builder, load_class, names_file
+from debiaspl.models.own import OwnBuilder, allow, file_of, is_own, own_builder, own_name
 
 STRONG: dict[str, Callable[..., Any]] = {
     "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
@@ -185,3 +190,90 @@ def _checked(kind: str, name: str, builder: Builder) -> Builder:
 
 def listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(set(names))) or "none"
+
+
+_loaded: dict[Path, ModuleType] = {}
+
+
+def names_file(name: str) -> bool:
+    """Whether the name of a part refers to something in a file."""
+    return name.rpartition(":")[0].endswith(".py")
+
+
+def is_loaded(name: str) -> bool:
+    """Whether this process has already loaded the file; nothing is executed."""
+    return file_of(name) in _loaded
+
+
+def load_class(name: str, base: type) -> type:
+    """The class ``PATH.py:ClassName``; its file is executed once per process."""
+    path, contents, wanted = _contents(name)
+    part: Any = contents.get(wanted)
+    if not _extends(part, base):
+        own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
+        classes = ", ".join(key for key in own if _extends(contents[key], base)) or "none"
+        extends = f"{base.__module__.rpartition('.')[0]}.{base.__name__}"
+        raise ValueError(f"{path} has no class {wanted!r} that extends {extends}; it has {classes}.")
+    if inspect.isabstract(part):
+        missing = ", ".join(f"{method}()" for method in sorted(part.__abstractmethods__))
+        raise ValueError(f"{name} does not define {missing}. For an example see debiaspl/algorithms/supervised.py.")
+    loaded: type = part
+    return loaded
+
+
+def load_builder(name: str) -> Callable[..., Any]:
+    """The function or class ``PATH.py:name`` that builds a network; its file is executed once per process."""
+    path, contents, wanted = _contents(name)
+    if not callable(contents.get(wanted)):
+        own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
+        raise ValueError(
+            f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected one that returns "
+            "a network: def build(num_classes)."
+        )
+    builder: Callable[..., Any] = contents[wanted]
+    return builder
+
+
+def _contents(name: str) -> tuple[str, dict[str, Any], str]:
+    """The path, what the file defines, and the name in it."""
+    path, _, wanted = name.rpartition(":")
+    file = file_of(name)
+    if file not in _loaded:
+        _loaded[file] = _execute(file, path)
+    return path, vars(_loaded[file]), wanted
+
+
+def went_through(error: BaseException) -> bool:
+    """Whether an error was raised in a user's own file, here or in a worker process: then show the traceback."""
+    text = "".join(traceback.format_exception(error))
+    return any(f'File "{file}"' in text for file in _loaded)
+
+
+def _extends(value: object, base: type) -> bool:
+    return isinstance(value, type) and issubclass(value, base)
+
+
+def _execute(file: Path, path: str) -> ModuleType:
+    if not file.is_file():
+        raise ValueError(f"there is no file {path} in {Path.cwd()}. Expected PATH.py:Name, relative to it.")
+    # A unique module name, so that a file called torch.py or random.py replaces nothing.
+    name = f"{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look up their module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ValueError(f"{path} could not be loaded: {_explained(error, file)}") from error
+    return module
+
+
+def _explained(error: BaseException, file: Path) -> str:
+    """The error and the line of the user's file at which it happened."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
+    return f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}: {error}"

@@ -17,7 +17,6 @@ from debiaspl.training.parts import (
     owners,
     settings_of,
 )
-from debiaspl.training.schedule import FIXMATCH, HALF_WAVE
 
 CHOICES = {
     "first_classifier": ("random", "means", "graph", "probe", "text", "coop"),
@@ -27,6 +26,8 @@ CHOICES = {
 }
 DESCRIPTION = ("name", "about", "cost", "paper")
 """Fields that describe a recipe and do not change what it computes."""
+FIXMATCH, HALF_WAVE = 7 / 16, 1.0
+"""Arcs of the learning rate."""
 LIST = " For a list: debiaspl list settings RECIPE."
 RANGES = {
     "seed": f"[0, {2**62}]",

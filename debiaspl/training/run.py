@@ -1,6 +1,8 @@
-"""A run folder."""
+"""A run folder, with its checkpoints."""
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +11,10 @@ from typing import Any
 from torch import Tensor
 
 from debiaspl._version import __version__
-from debiaspl.data.tensor_file import tensor_file
+from debiaspl.data.tensor_file import Damaged, read_tensor_file, tensor_file
 from debiaspl.files import Busy, exists_already, locked, parse_json, replacing, write_bytes, write_json, write_text
-from debiaspl.training import checkpoint as checkpoints
-from debiaspl.training.checkpoint import Checkpoint
-from debiaspl.training.errors import RunError
 from debiaspl.training.log import parse_log
+from debiaspl.training.process import RunError
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.settings import as_text
 
@@ -32,6 +32,21 @@ _FACTS: dict[str, Any] = {
 }
 """Entries of a checkpoint, in addition to its tensors."""
 _RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list | dict, "test": int}
+FORMAT = 2
+TEXT = "debiaspl"
+KEEP = 2
+_NAME = re.compile(r"step-(\d+)\.safetensors")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of a run after ``step`` steps."""
+
+    step: int
+    tensors: Mapping[str, Tensor]
+    """Weights, average, optimiser, correction, generators, monitors, by name."""
+    facts: Mapping[str, Any]
+    """Everything that is not a tensor: the recipe, the length of the log."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +140,7 @@ class Run:
 
     def checkpoint(self) -> Checkpoint | None:
         """The newest checkpoint, or None."""
-        saved = checkpoints.newest(self.folder / "checkpoint")
+        saved = newest_checkpoint(self.folder / "checkpoint")
         if saved is None:
             return None
         which = f"the checkpoint of step {saved.step} in {self.folder}"
@@ -143,11 +158,11 @@ class Run:
         return saved
 
     def save(self, checkpoint: Checkpoint) -> None:
-        checkpoints.save(self.folder / "checkpoint", checkpoint)
+        save_checkpoint(self.folder / "checkpoint", checkpoint)
 
     def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str | None, results: Any) -> None:
         """Write the results of the run. results.json comes last: if it exists, everything else does."""
-        tensors = {name: checkpoints.own_memory(value) for name, value in weights.items()}
+        tensors = {name: own_memory(value) for name, value in weights.items()}
         ((name, text),) = about.items()
         write_bytes(self.folder / "model.safetensors", tensor_file(tensors, name, text))
         if predictions is not None:
@@ -162,3 +177,61 @@ def _differences(begun: Recipe, asked: Recipe) -> list[str]:
     keys = [key for key in now if key != "accumulate" and key.partition(".")[0] not in now.keys() - {key}]
     shown = [(as_text(then[key]) or "not set", as_text(now[key]) or "not set") for key in keys]
     return [f"{key.rpartition('.')[2]}: {old} then, {new} now" for key, (old, new) in zip(keys, shown, strict=True)]
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write the checkpoint, then delete all but the newest two: one is left if the newest turns out to be damaged."""
+    tensors = {name: own_memory(tensor) for name, tensor in checkpoint.tensors.items()}
+    header = {"format": FORMAT, "step": checkpoint.step, "facts": dict(checkpoint.facts)}
+    path = folder / f"step-{checkpoint.step:09d}.safetensors"
+    write_bytes(path, tensor_file(tensors, TEXT, json.dumps(header)))
+    for _, old in _numbered(folder)[:-KEEP]:
+        old.unlink()
+    return path
+
+
+def own_memory(tensor: Tensor) -> Tensor:
+    """A copy on the CPU: parameters are parts of larger tensors, which safetensors would treat as shared memory."""
+    return tensor.detach().to("cpu", copy=True).contiguous()
+
+
+def newest_checkpoint(folder: Path) -> Checkpoint | None:
+    """The newest checkpoint of a folder, or None."""
+    numbered = _numbered(folder)
+    if not numbered:
+        return None
+    path = numbered[-1][1]
+    try:
+        return read_checkpoint(path)
+    except RunError as error:
+        before = f"the one before it is at step {numbered[-2][0]}" if len(numbered) > 1 else "there is none before it"
+        raise RunError(f"{error} Delete that file to continue without it; {before}.") from error
+
+
+def checkpoint_steps(folder: Path) -> list[int]:
+    """The steps of the checkpoints in a folder, ascending."""
+    return [step for step, _ in _numbered(folder)]
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint and check that it is complete."""
+    try:
+        tensors, texts, _ = read_tensor_file(path)
+        header = parse_json(texts[TEXT])
+        step, facts, form = header["step"], dict(header["facts"]), header["format"]
+    except OSError as error:
+        raise RunError(f"could not read {path}: {error.strerror or error}.") from error
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        why = str(error) if isinstance(error, Damaged) else f"{type(error).__name__}: {error}"
+        raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({why}).") from error
+    if form != FORMAT:
+        raise RunError(f"{path} has format {form!r}, expected {FORMAT}. It is damaged, or of another version.")
+    named = _NAME.fullmatch(path.name)
+    if type(step) is not int or named is None or step != int(named[1]):
+        raise RunError(f"{path} is damaged: it contains the checkpoint of step {step!r}.")
+    return Checkpoint(step, tensors, facts)
+
+
+def _numbered(folder: Path) -> list[tuple[int, Path]]:
+    matches = [(match, path) for path in folder.glob("step-*.safetensors") if (match := _NAME.fullmatch(path.name))]
+    return sorted((int(match[1]), path) for match, path in matches)

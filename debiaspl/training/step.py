@@ -16,6 +16,7 @@ from debiaspl.kernels.norm import synchronise_norms
 from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads
 from debiaspl.training.build import (
     algorithm_of,
+    check_adopted,
     check_head,
     check_labels,
     check_parts,
@@ -24,19 +25,15 @@ from debiaspl.training.build import (
     take_over_heads,
     view_maker,
 )
-from debiaspl.training.classifier import finished, with_learned_head
-from debiaspl.training.errors import RunError
+from debiaspl.training.classifier import RANDOM, finished, first_classifier, graph_hints, with_learned_head
 from debiaspl.training.evaluate import predict_all
-from debiaspl.training.exchange import Losses, exchanged, no_sync, pieces
-from debiaspl.training.first_classifier import RANDOM, first_classifier, graph_hints
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.monitor import Monitor, true_counts
 from debiaspl.training.parts import find
+from debiaspl.training.process import RunError
+from debiaspl.training.program import Inputs, Losses, Recording, exchanged, no_sync, pieces
 from debiaspl.training.recipe import Recipe
-from debiaspl.training.recording import Inputs, Recording
-from debiaspl.training.returned import check_adopted
-from debiaspl.training.schedule import rate
-from debiaspl.training.update import Update
+from debiaspl.training.update import Update, rate
 
 NOTHING = Drawn(torch.empty(0, dtype=torch.int64), (), {})
 """The labeled images of a step without any."""
@@ -319,3 +316,15 @@ class Step:
 
 def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def fit(recipe: Recipe, task: Task, device: torch.device, begin: Mapping[str, Tensor] | None = None) -> Step:
+    """Train in memory, without a folder or a log. Returns the step after the last one; its ``finished()`` is the model.
+    ``begin`` is the first classifier, instead of the one that the recipe names."""
+    step = Step(recipe, task, device, begin=begin, monitored=False)
+    for number in range(recipe.steps):
+        step(number)
+    bad = int(step.first_bad_step)
+    if bad >= 0:
+        raise ValueError(f"the loss of step {bad} is not a finite number. Check the values of the data.")
+    return step

@@ -6,7 +6,8 @@ network, and one kernel on a GPU. There the network computes with a bfloat16 cop
 the float32 weights are here, and they are averaged, saved and evaluated.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -14,9 +15,147 @@ from torch import Tensor, nn
 from debiaspl.debias import ranks
 from debiaspl.kernels import bfloat16_works, triton_works
 from debiaspl.models import Average, Network, further_heads
-from debiaspl.training.adamw import adamw_step, shorten
-from debiaspl.training.flat import ParameterGroup, flatten, parameter_group
-from debiaspl.training.layers import blocks_above
+from debiaspl.training.recipe import FIXMATCH, HALF_WAVE
+
+ALIGNED = 64
+"""In elements: every parameter starts on a boundary that fast kernels need."""
+BETAS, EPS = (0.9, 0.999), 1e-8
+"""AdamW's."""
+
+
+class ParameterGroup:
+    """Parameters that are updated in the same way: with this weight decay, and the learning rate times ``scale``.
+
+    ``parameters`` are what the network computes with, and for which gradients are computed; ``values`` are their
+    float32 values, flat, and ``exact`` the same with the parameters' shapes. ``momentum`` is SGD's velocity or AdamW's
+    mean of the gradients, ``squares`` AdamW's mean of their squares. ``average`` has the flat averages of the values;
+    of an algorithm's parameters, only those of further classifiers have one. ``work`` is the tensor of which the
+    parameters are views, if that is not ``values``.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[nn.Parameter],
+        averages: Sequence[Tensor],
+        weight_decay: float,
+        half: bool,
+        adamw: bool,
+        scale: float = 1.0,
+    ) -> None:
+        dtype = torch.bfloat16 if half else torch.get_default_dtype()
+        self.parameters, self.weight_decay, self.scale = tuple(parameters), weight_decay, scale
+        self.values = torch.zeros(_length(parameters), device=parameters[0].device)
+        self.exact = _views(self.values, parameters)
+        for view, parameter in zip(self.exact, parameters, strict=True):
+            view.copy_(parameter.data)
+        self.work = self.values.to(dtype) if half else None
+        used = self.values if self.work is None else self.work
+        for parameter, view in zip(parameters, _views(used, parameters), strict=True):
+            parameter.data = view
+        self.gradients = torch.zeros_like(self.values, dtype=dtype)
+        self.gradient_views = _views(self.gradients, parameters)
+        self.momentum = torch.zeros_like(self.values)
+        self.squares = torch.zeros_like(self.values) if adamw else None
+        self.average = flatten(averages, torch.get_default_dtype()) if averages else None
+
+
+def flatten(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+    """One flat tensor with the values of all tensors, which become views of it."""
+    if not tensors:
+        return torch.zeros(0)
+    flat = torch.zeros(_length(tensors), dtype=dtype, device=tensors[0].device)
+    for tensor, view in zip(tensors, _views(flat, tensors), strict=True):
+        view.copy_(tensor.data)
+        tensor.data = view
+    return flat
+
+
+def _length(tensors: Sequence[Tensor]) -> int:
+    return sum(-(-tensor.numel() // ALIGNED) * ALIGNED for tensor in tensors)
+
+
+def _views(flat: Tensor, like: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Views of the flat tensor with the shapes and strides of these tensors, which are dense in memory."""
+    views, start = [], 0
+    for tensor in like:
+        views.append(flat.as_strided(tensor.shape, tensor.stride(), start))
+        start += -(-tensor.numel() // ALIGNED) * ALIGNED
+    return tuple(views)
+
+
+def blocks_above(network: nn.Module) -> dict[str, int]:
+    """Name of each parameter -> blocks above it: 0 for what follows the last block, such as the classifier.
+
+    A block is one of several modules of the same type in a list, such as a layer of a transformer or of a stage; a list
+    in a block of a list is not looked at, unless that block has no parameters beside it. What lies between blocks
+    counts to the one before it, what comes before the first one is below all.
+    """
+    blocks = list(_blocks(network, ""))
+    place = {name: number for number, name in enumerate(blocks, 1)}
+    last, found = 0, {}
+    for name, _ in network.named_parameters():
+        own = next((place[block] for block in blocks if name.startswith(f"{block}.")), None)
+        if own is not None:
+            last = own
+        elif name.startswith("head.") or last == len(blocks):
+            last = len(blocks) + 1 if blocks else 0
+        found[name] = last
+    top = max(found.values(), default=0)
+    return {name: top - depth for name, depth in found.items()}
+
+
+def _blocks(module: nn.Module, prefix: str) -> list[str]:
+    """Names of all blocks below a module, in order."""
+    names: list[str] = []
+    for name, child in module.named_children():
+        whole = f"{prefix}{name}"
+        inner = _blocks(child, f"{whole}.")
+        is_block = isinstance(module, nn.ModuleList | nn.Sequential) and _is_layer(child)
+        alike = len({type(other) for other in module.children()}) == 1
+        names += [whole] if is_block and alike and not inner else inner
+    return names
+
+
+def _is_layer(module: nn.Module) -> bool:
+    """Whether it has parameters in modules of its own, unlike a linear layer or an activation."""
+    return any(True for _ in module.children()) and any(True for _ in module.parameters())
+
+
+def adamw_step(
+    values: Tensor,
+    gradient: Tensor,
+    mean: Tensor,
+    squares: Tensor,
+    count: Tensor,
+    rate: Tensor | float,
+    weight_decay: float,
+) -> None:
+    """One step, in place; ``count`` is its number, from 1."""
+    first, second = BETAS
+    mean.lerp_(gradient, 1 - first)
+    squares.mul_(second).addcmul_(gradient, gradient, value=1 - second)
+    length = (squares / (1 - second**count)).sqrt_().add_(EPS)
+    direction = mean / (1 - first**count) / length + weight_decay * values
+    values.sub_((rate * direction).to(values.dtype))
+
+
+def shorten(gradients: Sequence[Tensor], longest: float) -> None:
+    """Shorten gradients, in place, so that together they are at most this long."""
+    length = torch.stack([gradient.float().square().sum() for gradient in gradients]).sum().sqrt()
+    share = (longest / (length + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(share.to(gradient.dtype))
+
+
+def rate(number: int, length: int, arc: float = FIXMATCH, warm_up: float = 0.0) -> float:
+    """The factor at step ``number`` of ``length``: linear from 0 to 1 over the first share ``warm_up`` of the steps,
+    then cos(arc pi k / K) over the other K steps. FixMatch's arc of 7/16 ends at 0.195, an arc of 1/2 at 0. An arc of 1
+    is the half wave of the ImageNet scripts, (1 + cos(pi k / K)) / 2, which ends at 0 as well."""
+    rising = round(warm_up * length)
+    if number < rising:
+        return (number + 1) / rising  # the first step is above 0, since a rate of 0 would waste it
+    wave = math.cos(arc * math.pi * (number - rising) / (length - rising))
+    return (1 + wave) / 2 if arc == HALF_WAVE else wave
 
 
 class Update:
@@ -58,13 +197,13 @@ class Update:
                 names = [name for name in chosen if scales[name] == scale]
                 means = [average.model.get_parameter(name) for name in names]
                 alike = [chosen[name] for name in names]
-                self.groups.append(parameter_group(alike, means, decay, half and decays, adamw, scale))
+                self.groups.append(ParameterGroup(alike, means, decay, half and decays, adamw, scale))
             own = [p for p in algorithm.parameters() if (p.ndim > 1) == decays]
             if plain := [p for p in own if id(p) not in further]:
-                self.groups.append(parameter_group(plain, [], decay, half and decays, adamw))
+                self.groups.append(ParameterGroup(plain, [], decay, half and decays, adamw))
             if averaged := [p for p in own if id(p) in further]:
                 averages = [further[id(p)] for p in averaged]
-                self.groups.append(parameter_group(averaged, averages, decay, half and decays, adamw))
+                self.groups.append(ParameterGroup(averaged, averages, decay, half and decays, adamw))
         self._flatten_statistics()
         if ranks.count() > 1:
             for group in self.groups:
@@ -115,30 +254,25 @@ class Update:
         one_minus_decay = 1 - self.average.decay
         if group.scale != 1:
             rate = rate * group.scale
-        if group.squares is not None:
-            gradient = group.gradients.to(group.values.dtype)
-            adamw_step(group.values, gradient, group.momentum, group.squares, self._count, rate, group.weight_decay)
-            self._follow(group)
-            return
-        if isinstance(rate, Tensor) and group.values.is_cuda and triton_works():
+        if isinstance(rate, Tensor) and group.squares is None and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
 
             tensors = group.values, group.gradients, group.momentum, group.average, group.work
             update(*tensors, rate, group.weight_decay, self.momentum, one_minus_decay)
             return
-        gradient = group.gradients.to(group.values.dtype).add(group.values, alpha=group.weight_decay)
-        group.momentum.mul_(self.momentum).add_(gradient)
-        direction = gradient.add_(group.momentum, alpha=self.momentum)
-        if isinstance(rate, Tensor):
-            group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
+        gradient = group.gradients.to(group.values.dtype)
+        if group.squares is not None:
+            adamw_step(group.values, gradient, group.momentum, group.squares, self._count, rate, group.weight_decay)
         else:
-            group.values.add_(direction, alpha=-rate)
-        self._follow(group)
-
-    def _follow(self, group: ParameterGroup) -> None:
-        """The average, and what the network computes with, after the values have changed."""
+            gradient = gradient.add(group.values, alpha=group.weight_decay)
+            group.momentum.mul_(self.momentum).add_(gradient)
+            direction = gradient.add_(group.momentum, alpha=self.momentum)
+            if isinstance(rate, Tensor):
+                group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
+            else:
+                group.values.add_(direction, alpha=-rate)
         if group.average is not None:
-            group.average.lerp_(group.values, 1 - self.average.decay)
+            group.average.lerp_(group.values, one_minus_decay)
         if group.work is not None:
             group.work.copy_(group.values)
 
@@ -168,8 +302,8 @@ class Update:
     def momenta(self) -> dict[str, Tensor]:
         momenta = {str(number): group.momentum for number, group in enumerate(self.groups)}
         if self._adamw:
-            squares = {f"{number}.squares": group.squares for number, group in enumerate(self.groups)}
-            momenta |= {name: value for name, value in squares.items() if value is not None}
+            squares = ((number, group.squares) for number, group in enumerate(self.groups))
+            momenta |= {f"{number}.squares": value for number, value in squares if value is not None}
             momenta["count"] = self._count
         return momenta
 

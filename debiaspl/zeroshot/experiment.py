@@ -20,7 +20,7 @@ from debiaspl.features.run import encode_images
 from debiaspl.features.saved import save_fit
 from debiaspl.files import exists_already, replacing, write_json, write_text
 from debiaspl.training import Run, RunError
-from debiaspl.training.device import find_device
+from debiaspl.training.process import find_device
 from debiaspl.training.run import OTHER_OUT
 from debiaspl.zeroshot.check import (
     ENOUGH_TO_TEST,

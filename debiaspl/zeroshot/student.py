@@ -19,7 +19,7 @@ from debiaspl.features.run import EncodedImages, is_frozen, unmeasured
 from debiaspl.models import MODELS
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.results import Ending
+from debiaspl.training.evaluate import Ending
 from debiaspl.training.settings import parse_settings
 from debiaspl.zeroshot.photos import lite0_size
 from debiaspl.zeroshot.predictions import Predictions

@@ -6,8 +6,7 @@ from torch import nn
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.debias import CDMAD
 from debiaspl.models import SmallNet
-from debiaspl.training.loop import fit
-from debiaspl.training.step import Step
+from debiaspl.training.step import Step, fit
 from tests.reference.paper import softmax
 from tests.training.tiny import EAGER, changed
 

@@ -35,7 +35,8 @@ from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit
 from debiaspl.report.findings.audit import findings
 from debiaspl.report.runs import read_run, runs_page
-from debiaspl.training import Choice, Run, RunError, checkpoint
+from debiaspl.training import Choice, Run, RunError
+from debiaspl.training.run import newest_checkpoint
 from tests.data.photos import jpeg, patch
 from tests.data.test_tar import header as tar_header
 from tests.data.test_unpickle import BATCH, python2_pickle
@@ -487,7 +488,7 @@ READERS: dict[str, Reader] = {
     ),
     "checkpoint bytes": Reader(
         _one("step-000000004.safetensors", mutated(sealed(json.dumps({"format": 2, "step": 4, "facts": FACTS})))),
-        lambda folder: checkpoint.newest(folder),
+        lambda folder: newest_checkpoint(folder),
     ),
     "model": Reader(models, load_model),
     "tar": Reader(_one("a.tar", tars), _read_tar),

@@ -15,9 +15,9 @@ from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
 from debiaspl.files import FileError, locked, remove_leftovers, replacing, write_text, write_whole
 from debiaspl.label.table import Table
 from debiaspl.predictions import read_predictions
-from debiaspl.training import RunError, checkpoint, train
-from debiaspl.training.checkpoint import Checkpoint
+from debiaspl.training import RunError, train
 from debiaspl.training.log import Log
+from debiaspl.training.run import Checkpoint, checkpoint_steps, newest_checkpoint, save_checkpoint
 from tests.training.tiny import TINY, changed, outcome
 
 PLAIN = (FileError, DataError, RunError, OSError)
@@ -80,16 +80,16 @@ def _checkpoint(step: int) -> Checkpoint:
 
 def _save_two(folder: Path) -> None:
     for step in (1, 2):
-        checkpoint.save(folder / "checkpoint", _checkpoint(step))
+        save_checkpoint(folder / "checkpoint", _checkpoint(step))
 
 
 def _check_checkpoint(folder: Path) -> None:
-    found = checkpoint.newest(folder / "checkpoint")
+    found = newest_checkpoint(folder / "checkpoint")
     assert found is not None
     assert found.step in (2, 3)
     assert float(found.tensors["w"][0]) == found.step
-    checkpoint.save(folder / "checkpoint", _checkpoint(4))
-    assert len(checkpoint.steps(folder / "checkpoint")) == 2
+    save_checkpoint(folder / "checkpoint", _checkpoint(4))
+    assert len(checkpoint_steps(folder / "checkpoint")) == 2
 
 
 def _log(folder: Path) -> None:
@@ -166,7 +166,7 @@ SCENARIOS: dict[str, Scenario] = {
     "pack": Scenario(lambda folder: None, _pack, _check_packed),
     "label": Scenario(_label, lambda folder: _table(folder).answer("b.jpg", "y"), _check_labels),
     "checkpoint": Scenario(
-        _save_two, lambda folder: checkpoint.save(folder / "checkpoint", _checkpoint(3)), _check_checkpoint
+        _save_two, lambda folder: save_checkpoint(folder / "checkpoint", _checkpoint(3)), _check_checkpoint
     ),
     "log": Scenario(lambda folder: (folder / "log.jsonl").write_text('{"step": 1}\nrest'), _log, _check_log),
     "overwrite": Scenario(_old_run, _overwrite, _check_overwritten),

@@ -124,7 +124,7 @@ def test_what_train_chooses_fits_what_pretrain_has_chosen(tmp_path):
 
 
 def trained_network_of(recipe, folder, network):
-    from debiaspl.training.results import about
+    from debiaspl.training.evaluate import about
     from debiaspl.training.tasks import task_of
 
     with Run(folder).begin(recipe):

@@ -9,8 +9,7 @@ from safetensors.torch import save
 
 from debiaspl.data.tensor_file import tensor_file
 from debiaspl.training import Run, RunError, train
-from debiaspl.training.checkpoint import Checkpoint, newest, read
-from debiaspl.training.checkpoint import save as save_checkpoint
+from debiaspl.training.run import Checkpoint, newest_checkpoint, read_checkpoint, save_checkpoint
 from tests.training.tiny import TINY
 
 TENSORS = {"weights": torch.arange(6.0), "seen": torch.tensor(3)}
@@ -27,7 +26,7 @@ def write(path: Path, header: object) -> None:
 
 
 def test_what_was_saved_is_read(saved):
-    found = read(saved)
+    found = read_checkpoint(saved)
     assert (found.step, dict(found.facts)) == (50, FACTS)
     assert {name: value.tolist() for name, value in found.tensors.items()} == {"weights": [*range(6)], "seen": 3}
 
@@ -39,7 +38,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(saved):
         flipped[place // 8] ^= 1 << place % 8
         saved.write_bytes(bytes(flipped))
         try:
-            found = read(saved)
+            found = read_checkpoint(saved)
         except RunError:
             continue
         assert (found.step, dict(found.facts)) == (50, FACTS)
@@ -49,14 +48,14 @@ def test_a_flipped_bit_is_found_or_changes_nothing(saved):
 def test_a_checkpoint_renamed_to_another_step_is_refused(tmp_path, saved):
     saved.rename(tmp_path / "step-000000060.safetensors")
     with pytest.raises(RunError, match="step 50"):
-        newest(tmp_path)
+        newest_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize("step", [-4, 50.0, "50", True])
 def test_a_step_that_is_no_number_of_steps_is_refused(tmp_path, step):
     write(tmp_path / "step-000000050.safetensors", {"format": 2, "step": step, "facts": FACTS})
     with pytest.raises(RunError, match="step"):
-        read(tmp_path / "step-000000050.safetensors")
+        read_checkpoint(tmp_path / "step-000000050.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_a_step_that_is_no_number_of_steps_is_refused(tmp_path, step):
 )
 def test_a_checkpoint_that_is_not_of_its_run_is_refused(tmp_path, step, changes, noun):
     train(TINY, tmp_path)
-    found = newest(tmp_path / "checkpoint")
+    found = newest_checkpoint(tmp_path / "checkpoint")
     save_checkpoint(tmp_path / "checkpoint", Checkpoint(step, found.tensors, {**found.facts, **changes}))
     with pytest.raises(RunError, match=noun):
         Run(tmp_path).checkpoint()
@@ -85,4 +84,4 @@ def test_another_header_is_refused(tmp_path, header):
     whole = json.dumps({"format": 2, "step": 50, "facts": FACTS})
     path.write_bytes(save(TENSORS, metadata={"debiaspl": header or whole}))
     with pytest.raises(RunError, match="damaged"):
-        read(path)
+        read_checkpoint(path)

@@ -6,8 +6,7 @@ import torch
 from debiaspl import kernels
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.training import step, update
-from debiaspl.training.device import find_device
-from debiaspl.training.errors import RunError
+from debiaspl.training.process import RunError, find_device
 from tests.training.tiny import EAGER
 
 

@@ -19,8 +19,8 @@ from debiaspl.models import scale
 from debiaspl.photos.frozen import train_frozen
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe, Run
-from debiaspl.training import first_classifier as first_classifier_module
-from debiaspl.training.first_classifier import text_head
+from debiaspl.training import classifier as classifier_module
+from debiaspl.training.classifier import text_head
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from tests.data.photos import jpeg, patch
@@ -118,13 +118,13 @@ def test_the_finished_model_is_an_encoder_with_a_linear_classifier(photos, tmp_p
 @pytest.mark.parametrize("is_frozen", [True, False])
 def test_coop_learns_its_words_from_labels_of_the_fold_alone(photos, tmp_path, is_frozen, monkeypatch):
     seen = []
-    original = first_classifier_module.learned_text
+    original = classifier_module.learned_text
 
     def watched(source, classes, features, labels, seed):
         seen.append(labels.tolist())
         return original(source, classes, features, labels, seed, epochs=2)
 
-    monkeypatch.setattr(first_classifier_module, "learned_text", watched)
+    monkeypatch.setattr(classifier_module, "learned_text", watched)
     recipe = replace(recipe_of(photos, save_model(tmp_path / "clip", "clip"), is_frozen), first_classifier="coop")
     if is_frozen:
         train_frozen(recipe, load_encoder(str(tmp_path / "clip")), tmp_path / "run", False, "again")

@@ -13,8 +13,7 @@ from debiaspl.models import LinearNetwork
 from debiaspl.training import train
 from debiaspl.training.classifier import with_learned_head
 from debiaspl.training.evaluate import evaluate, predict_all
-from debiaspl.training.loop import fit
-from debiaspl.training.step import Step
+from debiaspl.training.step import Step, fit
 from tests.training.tiny import EAGER, changed
 
 CPU = torch.device("cpu")

@@ -11,8 +11,9 @@ from debiaspl.data import FewLabels, LongTail, Task, load
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import pack_files
 from debiaspl.models import scale
-from debiaspl.training import Choice, checkpoint, train
+from debiaspl.training import Choice, train
 from debiaspl.training.evaluate import predict_all
+from debiaspl.training.run import newest_checkpoint
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
 from tests.data.photos import write_folder, write_shards
@@ -67,7 +68,7 @@ def test_images_in_any_place_are_adopted_and_resume_to_the_same_bits(tmp_path, k
         data = tmp_path / "packed"
     chosen = photos(data, stream=kind == "folder", algorithm=CREST.algorithm, checkpoint_every=1)
     check_resume(chosen, tmp_path, 2 * LENGTH + 1, workers=0)
-    assert (checkpoint.newest(tmp_path / "run" / "checkpoint").tensors["adopted"] >= 0).any()
+    assert (newest_checkpoint(tmp_path / "run" / "checkpoint").tensors["adopted"] >= 0).any()
 
 
 def test_a_file_that_cannot_be_read_is_not_adopted(tmp_path):

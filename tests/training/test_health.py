@@ -13,7 +13,7 @@ from debiaspl.data.packed import pack_files
 from debiaspl.models import scale
 from debiaspl.training import Recipe, RunError, train
 from debiaspl.training.group import ALONE
-from debiaspl.training.health import SAMPLE, Health, interval, sample, verdict
+from debiaspl.training.monitor import SAMPLE, Health, interval, sample, verdict
 from debiaspl.training.step import Step
 from tests.data.photos import write_folder
 from tests.ranks import on_ranks

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.training import Run, train
-from debiaspl.training.tensorboard import numbers
+from debiaspl.training.log import numbers
 from tests.training.tiny import TINY, train_until
 
 

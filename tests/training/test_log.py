@@ -7,7 +7,7 @@ import pytest
 
 from debiaspl.files import FileError
 from debiaspl.training import Run, RunError, train
-from debiaspl.training.results import PSEUDO
+from debiaspl.training.evaluate import PSEUDO
 from tests.training.tiny import EAGER, changed, outcome, results
 
 RECIPE = changed(EAGER, "log_every=2")

@@ -13,9 +13,8 @@ from debiaspl.algorithms import ALGORITHMS, STARTS
 from debiaspl.data import PROTOCOLS, Task, open_data
 from debiaspl.models import Network
 from debiaspl.training import Choice, Recipe, RunError
-from debiaspl.training.checkpoint import Checkpoint
 from debiaspl.training.parts import PARTS
-from debiaspl.training.run import Run
+from debiaspl.training.run import Checkpoint, Run
 from debiaspl.training.step import Step
 from tests.ranks import on_ranks
 from tests.training.tiny import EAGER, changed

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from debiaspl.training import RunError
-from debiaspl.training.recording import EAGER, Recording
+from debiaspl.training.program import EAGER, Recording
 
 
 class FakeGraph:

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from debiaspl import files
-from debiaspl.training import Interrupted, Run, RunError, checkpoint, train
+from debiaspl.training import Interrupted, Run, RunError, train
+from debiaspl.training import run as run_module
 from debiaspl.training.log import Log
 from tests.data.photos import write_folder
 from tests.processes import started
@@ -164,14 +165,14 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path):
 
 def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeypatch):
     """A real limit on the size of files, which the second checkpoint does not fit in."""
-    original = checkpoint.tensor_file
+    original = run_module.tensor_file
 
     def longer(tensors, name, text):
         if json.loads(text)["step"] == 8:
             tensors = {**tensors, "padding": torch.zeros(1_000_000)}
         return original(tensors, name, text)
 
-    monkeypatch.setattr(checkpoint, "tensor_file", longer)
+    monkeypatch.setattr(run_module, "tensor_file", longer)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
     try:

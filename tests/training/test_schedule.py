@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from debiaspl.training.schedule import FIXMATCH, HALF_WAVE, rate
+from debiaspl.training.recipe import FIXMATCH, HALF_WAVE
+from debiaspl.training.update import rate
 from tests.training.tiny import TINY
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from debiaspl._shares import almost_none, distance, pseudo_measures, ratio
+from debiaspl.training.evaluate import pseudo_labels
 from debiaspl.training.monitor import Monitor
-from debiaspl.training.results import pseudo_labels
 from tests.reference.shares import nearly_empty, total_variation
 
 

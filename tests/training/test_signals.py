@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from debiaspl.training.signals import stop_requests
+from debiaspl.training.process import stop_requests
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

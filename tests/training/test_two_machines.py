@@ -19,7 +19,7 @@ from unittest import mock
 
 import pytest
 
-from debiaspl.training import RunError, meeting
+from debiaspl.training import RunError, group
 from debiaspl.training.run import Run
 from tests.processes import started
 from tests.training.tiny import outcome
@@ -126,12 +126,8 @@ def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_o
     assert 8 <= seconds < 40
     said = [file.read_text() for file in cut.said]
     # At the beginning of a line: torchrun says it again, in the list that it ends with.
-    killed, silent = re.findall("^error on rank 0: rank 1 (.*)", said[0], re.MULTILINE)
-    assert re.match(r"\(process \d+ on .*; last seen at step \d+\) has stopped\.", killed)
-    assert re.match(r"\(process \d+ on .*; last seen at step \d+\) has not answered for 8 s\.", silent)
-    assert re.findall("^error on rank.*others:", said[1], re.MULTILINE) == [
-        "error on rank 1: rank 1 has lost the others:"
-    ]
+    assert len(re.findall("^error on rank 0: another rank has", said[0], re.MULTILINE)) == 2
+    assert re.findall("^error on rank.*rank has", said[1], re.MULTILINE) == ["error on rank 1: another rank has"]
     assert Run(run).checkpoint() is not None
     assert not (run / "results.json").exists()
 
@@ -146,7 +142,7 @@ def test_a_machine_that_cannot_be_reached_is_told_in_words(monkeypatch):
     # A port that nobody listens at.
     for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RANK": "1", "WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
-    with mock.patch.object(meeting, "STARTING", 1.0), pytest.raises(RunError) as caught:
-        meeting.connected("gloo", 1.0)
+    with mock.patch.object(group, "STARTING", 1.0), pytest.raises(RunError) as caught:
+        group._connect("gloo", 1.0)
     assert re.match(r"the ranks cannot reach each other \(.*127\.0\.0\.1.*\)\. Each machine", str(caught.value))
     assert "\n" not in str(caught.value)

@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from debiaspl.models import MODELS, Average
-from debiaspl.training.layers import blocks_above
-from debiaspl.training.update import Update
+from debiaspl.training.update import Update, blocks_above
 from tests.reference import paper
 
 

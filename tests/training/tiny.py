@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from debiaspl.data import load
 from debiaspl.recipes.lengths import DIGITS as ONE_LABEL
 from debiaspl.training import Choice, Recipe, RunError, train
-from debiaspl.training.results import about
+from debiaspl.training.evaluate import about
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
