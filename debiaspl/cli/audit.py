@@ -44,8 +44,8 @@ def audit_command(
         from debiaspl.files import refuse_existing, write_text
         from debiaspl.predictions import Names, parse_classes, read_predictions
         from debiaspl.report.audit import audit, audit_page
-        from debiaspl.report.findings.audit import findings
-        from debiaspl.report.pictures import images_in, images_of_run
+        from debiaspl.report.audit.findings import findings
+        from debiaspl.report.pages import images_in, images_of_run
 
         named = columns_of(column, *ROLES)
         names = Names(file_name=named.pop("file", None), **named)

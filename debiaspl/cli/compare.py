@@ -185,21 +185,19 @@ def _headline(planned: Any) -> str:
     return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} runs."
 
 
-def _print_tables(matrix: Any, console: Any, padding: int = 2) -> set[str]:
+def _print_tables(comparison: Any, console: Any, padding: int = 2) -> set[str]:
     """Print the widest form that fits the terminal, and return the names of its columns. If none fits, names go over
     several lines; numbers are not cut."""
-    for lines in matrix.tables():
-        table = _table(lines, padding)
-        if console.measure(table, options=console.options.update(max_width=10_000)).maximum <= console.width:
-            console.print(table)
-            return set(lines[0])
-    shown: set[str] = set()
-    for number, lines in enumerate(matrix.narrow()):
+    wide = console.options.update(max_width=10_000)
+    for form in comparison.forms():
+        tables = [_table(lines, padding) for lines in form]
+        if all(console.measure(table, options=wide).maximum <= console.width for table in tables):
+            break
+    for number, table in enumerate(tables):
         if number:
             console.print()
-        console.print(_table(lines, padding))
-        shown |= set(lines[0])
-    return shown
+        console.print(table)
+    return {name for lines in form for name in lines[0]}
 
 
 def _table(lines: Any, padding: int) -> Any:

@@ -23,8 +23,7 @@ def report_command(
         from debiaspl.recipes import RECIPES
         from debiaspl.report.pages import refuse_other_page
         from debiaspl.report.runs import read_run, runs_in, runs_page
-        from debiaspl.report.runs.fairness import differences
-        from debiaspl.report.runs.methods import methods_of
+        from debiaspl.report.runs.methods import differences, methods_of
 
         page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
         if out is not None:

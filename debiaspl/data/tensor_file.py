@@ -16,6 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from debiaspl.files import parse_json
+
 _SEAL = re.compile(r'(?:, )?"sha256": "([0-9a-f]{64})"}')
 
 
@@ -59,6 +61,17 @@ def read_tensor_file(path: Path, need_digest: bool = True, only: Sequence[str] =
     if need_digest:
         raise Damaged("it has no digest")
     return TensorFile(tensors, texts, sealed=False)
+
+
+def classes_of_run(folder: Path) -> tuple[str, ...] | None:
+    """All class names, including classes never predicted, from the header of ``model.safetensors``; None without it."""
+    try:
+        with safe_open(folder / "model.safetensors", framework="np") as file:  # no tensor is read
+            facts = parse_json((file.metadata() or {}).get("debiaspl", "{}"))
+    except (OSError, SafetensorError, ValueError):
+        return None
+    names = facts.get("classes") if isinstance(facts, dict) else None
+    return tuple(map(str, names)) if isinstance(names, list) else None
 
 
 def digest_of_tensors(tensors: Mapping[str, Tensor], name: str = "", text: str = "") -> str:

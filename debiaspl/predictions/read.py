@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from debiaspl.files import parse_json, unguarded
 from debiaspl.predictions.npz import read_npz
@@ -50,6 +49,8 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
     """
     names = names or Names()
     if path.is_dir():
+        from debiaspl.data.tensor_file import classes_of_run  # imports torch, which other cases do not need
+
         classes = classes_of_run(path) if classes is None else classes
         raw = replace(read_csv(_predictions_of_run(path), names), origin=str(path))
     else:
@@ -313,6 +314,8 @@ def _pandas(path: Path) -> Any:
 
 def _predictions_of_run(folder: Path) -> Path:
     """``predictions.csv`` of a finished run."""
+    from debiaspl.data.tensor_file import classes_of_run
+
     path = folder / "predictions.csv"
     if path.exists():
         return path
@@ -331,14 +334,3 @@ def _predictions_of_run(folder: Path) -> Path:
     ended = (folder / "results.json").exists()
     state = "has ended, but its predictions.csv is missing" if ended else "has not ended: it has no predictions.csv yet"
     raise PredictionsError(f"the run in {folder} {state}. For the rest of the run: debiaspl report {folder}")
-
-
-def classes_of_run(folder: Path) -> tuple[str, ...] | None:
-    """All class names, including classes never predicted, from the header of ``model.safetensors``; None without it."""
-    try:
-        with safe_open(folder / "model.safetensors", "np") as file:  # no tensor is read
-            facts = parse_json((file.metadata() or {}).get("debiaspl", "{}"))
-    except (OSError, SafetensorError, ValueError):
-        return None
-    names = facts.get("classes") if isinstance(facts, dict) else None
-    return tuple(map(str, names)) if isinstance(names, list) else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from debiaspl._shares import EVEN, TRUE, pseudo_measures
@@ -19,9 +20,7 @@ from debiaspl.report.over_seeds import (
 
 Table = list[tuple[str, ...]]
 """A header and rows."""
-BASELINE, COMPARED, OWN = "none", "debiaser", "own"
-WIDEST = 3
-"""With more corrections than this, each pair has a row of its own."""
+BASELINE, OWN = "none", "own"
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,9 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
         true = [run.get("true_counts") for run in self.results[self.baseline]]
-        return {"seeds": list(self.seeds), "baseline": self.baseline, "true_counts": true, "methods": self._methods()}
+        return {"seeds": list(self.seeds), "baseline": self.baseline, "true_counts": true, "methods": self._methods}
 
+    @cached_property
     def _methods(self) -> dict[str, Any]:
         baseline = self.results[self.baseline]
         return {
@@ -48,24 +48,22 @@ class Comparison:
             for name, runs in self.results.items()
         }
 
-    def tables(self) -> list[Table]:
-        """The table in two forms: complete, and for a terminal of 80 columns."""
+    def forms(self) -> list[list[Table]]:
+        """The table, then shorter forms for narrow terminals; the last one is two: methods, and their differences."""
         whole = self.whole()
-        return [whole, [(row[0], *row[2:4], *row[6:8]) for row in whole]]
-
-    def narrow(self) -> list[Table]:
-        """Two tables, for where both are too wide: the methods, and their differences."""
-        whole = self.whole()
-        first: Table = [(row[0], row[2], *row[6:8]) for row in whole]
-        second: Table = [(row[0], row[3]) for row in whole if row[3]]
-        return [first, second] if len(second) > 1 else [first]
+        short: Table = [(row[0], *row[2:4], *row[6:8]) for row in whole]
+        measures: Table = [(*row[:2], *row[3:]) for row in short]
+        differences: Table = [(row[0], row[2]) for row in short if row[2]]
+        return [[whole], [short], [measures, differences] if len(differences) > 1 else [measures]]
 
     def whole(self) -> Table:
         """Means over seeds, with the standard deviation where useful."""
         against = f"- {difference_heading(self.baseline, len(self.seeds))}", "worst seed", "better on"
-        measures = "worst class %", f"off {self._reference()} %", "almost none"
-        lines: Table = [("method", "seeds", "accuracy %", *against, *measures)]
-        for name, numbers in self._methods().items():
+        measures = [one for runs in self.results.values() for one in map(pseudo_measures, runs) if one]
+        shares = EVEN if any(one["reference"] == EVEN for one in measures) else TRUE
+        last = "worst class %", f"off {shares} %", "almost none"
+        lines: Table = [("method", "seeds", "accuracy %", *against, *last)]
+        for name, numbers in self._methods.items():
             difference, off = numbers["difference"], numbers["pseudo_distance"]
             paired = "", "", ""
             if name != self.baseline:
@@ -84,18 +82,13 @@ class Comparison:
             )
         return lines
 
-    def _reference(self) -> str:
-        """The shares that pseudo-labels are compared with: even ones, if some run does not record the true ones."""
-        measures = [pseudo_measures(run) for runs in self.results.values() for run in runs]
-        return EVEN if any(one and one["reference"] == EVEN for one in measures) else TRUE
-
     def notes(self) -> list[str]:
         """What is in the brackets."""
         return [difference_note(len(self.seeds))] if len(self.seeds) > 1 else []
 
     def finding(self, method: str) -> str:
         """One sentence that compares a method with the baseline over the seeds."""
-        difference = self._methods()[method]["difference"]
+        difference = self._methods[method]["difference"]
         mean, better, count = 100 * difference["mean"], difference["better_on"], len(self.seeds)
         if count == 1:
             return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed is not enough; try more."
@@ -134,78 +127,46 @@ class Matrix:
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
         algorithms = {
-            name: {"own_correction": self.own[name], "corrections": self._cells(name), "refused": self.refused[name]}
-            for name in self.results
+            name: {"own_correction": self.own[name], "corrections": cells, "refused": self.refused[name]}
+            for name, cells in self._cells.items()
         }
         return {"seeds": list(self.seeds), "baseline": BASELINE, "algorithms": algorithms}
 
-    def _cells(self, algorithm: str) -> dict[str, Any]:
-        runs = self.results[algorithm]
+    @cached_property
+    def _cells(self) -> dict[str, dict[str, Any]]:
         return {
-            correction: measured(ended, runs.get(BASELINE))
-            | {"seconds": summary([run["timing"]["seconds"] for run in ended])}
-            for correction, ended in runs.items()
+            algorithm: {
+                correction: measured(ended, runs.get(BASELINE))
+                | {"seconds": summary([run["timing"]["seconds"] for run in ended])}
+                for correction, ended in runs.items()
+            }
+            for algorithm, runs in self.results.items()
         }
 
-    def tables(self) -> list[Table]:
-        """First the form that is read best: means over seeds, with the standard deviation where a spread is meant."""
-        return [self.wide(), self.long()] if len(self.corrections) <= WIDEST else [self.long()]
-
-    def wide(self) -> Table:
-        """A row for each algorithm."""
-        compares = {BASELINE, COMPARED} <= set(self.corrections)
-        columns = [text for name in self.corrections for text in (f"{name} %", "worst %")]
-        ending = self._ending(f"{COMPARED} - ") if compares else ()
-        lines: Table = [("algorithm", *columns, *ending, "s a run")]
-        for algorithm in self.results:
-            cells = self._cells(algorithm)
-            shown = [text for name in self.corrections for text in self._shown(algorithm, name, cells)]
-            ending = _paired(cells.get(COMPARED, {}).get("difference")) if compares else ()
-            lines.append((algorithm, *shown, *ending, self._seconds(cells)))
-        return lines
-
-    def long(self) -> Table:
-        """A row for each pair."""
-        compares = BASELINE in self.corrections
-        ending = self._ending("- ") if compares else ()
-        lines: Table = [("algorithm", "correction", "accuracy %", "worst %", *ending, "s a run")]
-        for algorithm in self.results:
-            cells = self._cells(algorithm)
-            for name in self.corrections:
-                alone = {} if self._same(algorithm, name) else {key: cells[key] for key in cells if key == name}
-                difference = None if name == BASELINE else alone.get(name, {}).get("difference")
-                ending = _paired(difference) if compares else ()
-                lines.append((algorithm, name, *self._shown(algorithm, name, cells), *ending, self._seconds(alone)))
-        return lines
-
-    def narrow(self) -> list[Table]:
-        """``long`` in two tables, for where it is too wide: accuracy, and differences to no correction if there are
-        some."""
-        whole = self.long()
+    def forms(self) -> list[list[Table]]:
+        """The table, then in two for narrow terminals: accuracies, and differences to no correction."""
+        whole = self.whole()
         if BASELINE not in self.corrections:
-            return [whole]
-        first = [(*row[:4], row[-1]) for row in whole]
-        second = [(*row[:2], *row[4:6]) for row in whole if row[4]]
-        return [first, second] if len(second) > 1 else [first]
+            return [[whole]]
+        accuracies: Table = [(*row[:4], row[-1]) for row in whole]
+        differences: Table = [(*row[:2], *row[4:6]) for row in whole if row[4]]
+        return [[whole], [accuracies, differences] if len(differences) > 1 else [accuracies]]
 
-    def _ending(self, minus: str) -> tuple[str, str]:
-        return minus + difference_heading(BASELINE, len(self.seeds)), "better on"
-
-    def _shown(self, algorithm: str, correction: str, cells: Mapping[str, Any]) -> tuple[str, str]:
-        if correction not in cells:
-            return "-", "-"
-        if self._same(algorithm, correction):
-            return f"= {self.own[algorithm]}", ""
-        cell = cells[correction]
-        return with_spread(cell["accuracy"]), f"{100 * cell['worst_recall']['mean']:.0f}"
-
-    def _same(self, algorithm: str, correction: str) -> bool:
-        """The algorithm's own correction has a column of its own: the same runs."""
-        return correction == OWN and self.own[algorithm] in self.corrections
-
-    def _seconds(self, cells: Mapping[str, Any]) -> str:
-        each = [value for cell in cells.values() for value in cell["seconds"]["per_seed"]]
-        return f"{sum(each) / len(each):.0f}" if each else ""
+    def whole(self) -> Table:
+        """A row for each pair: means over seeds, with the standard deviation where a spread is meant."""
+        against = f"- {difference_heading(BASELINE, len(self.seeds))}", "better on"
+        lines: Table = [("algorithm", "correction", "accuracy %", "worst %", *against, "s a run")]
+        for algorithm, cells in self._cells.items():
+            for name in self.corrections:
+                shown: tuple[str, ...] = ("-", *[""] * 4)
+                if name == OWN and self.own[algorithm] in self.corrections:  # the same runs
+                    shown = (f"= {self.own[algorithm]}", *[""] * 4)
+                elif cell := cells.get(name):
+                    paired = ("", "") if name == BASELINE else _paired(cell["difference"])
+                    worst, seconds = 100 * cell["worst_recall"]["mean"], cell["seconds"]["mean"]
+                    shown = with_spread(cell["accuracy"]), f"{worst:.0f}", *paired, f"{seconds:.0f}"
+                lines.append((algorithm, name, *shown))
+        return lines if BASELINE in self.corrections else [(*line[:4], line[-1]) for line in lines]
 
     def notes(self) -> list[str]:
         """Notes below the table: every reason once, and what ``own`` means."""
@@ -214,15 +175,13 @@ class Matrix:
         reasons = dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values())
         notes += [f"-: {reason}" for reason in reasons]
         if OWN in self.corrections:
-            built_in: dict[str, list[str]] = {}
-            for algorithm, correction in self.own.items():
-                built_in.setdefault(correction, []).append(algorithm)
-            told = "; ".join(f"{name} for {', '.join(users)}" for name, users in built_in.items())
+            users = {own: ", ".join(name for name in self.own if self.own[name] == own) for own in self.own.values()}
+            told = "; ".join(f"{own} for {names}" for own, names in users.items())
             notes.append(f"{OWN}: the correction built into each paper: {told}.")
         return notes
 
     def to_markdown(self) -> str:
-        return _text(self.tables()[0], self.notes())
+        return _text(self.whole(), self.notes())
 
 
 def _check(name: str, runs: Results, seeds: Sequence[int]) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from debiaspl.deploy.next import Suggestions
 from debiaspl.deploy.tables import Prediction
-from debiaspl.report.pages import build_page, rounded, short_name
-from debiaspl.report.pictures import images_in, thumbnails
+from debiaspl.report.pages import build_page, images_in, rounded, short_name, thumbnails
 
 NEXT_SIDE, SHEET_SIDE = 128, 96
 """Pixels of a picture, so that a person can see the class."""

@@ -33,7 +33,7 @@ from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions
 from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit
-from debiaspl.report.findings.audit import findings
+from debiaspl.report.audit.findings import findings
 from debiaspl.report.runs import read_run, runs_page
 from debiaspl.training import Choice, Run, RunError
 from debiaspl.training.run import newest_checkpoint

@@ -65,7 +65,7 @@ def test_the_table_shows_means_spread_and_paired_differences():
         "DebiasPL": [results(0.9, 0.6, [4, 4]), results(0.75, 0.8, [5, 3])],
     }
     comparison = Comparison([0, 1], runs, "FixMatch")
-    whole, short = comparison.tables()
+    (whole,), (short,), _ = comparison.forms()
     assert whole[0][-2:] == ("off true shares %", "almost none")
     assert whole[1:] == [
         ("supervised", "2", "55.0 ± 7.1", "-20.0 (-20.0, -20.0)", "-20.0", "0 of 2", "20", "-", "-"),
@@ -74,7 +74,7 @@ def test_the_table_shows_means_spread_and_paired_differences():
     ]
     assert short[0] == ("method", "accuracy %", "- FixMatch (each seed)", "worst class %", "off true shares %")
     assert short[2] == ("FixMatch", "75.0 ± 7.1", "", "30", "38")
-    assert comparison_of(comparison.to_json()).tables() == comparison.tables()
+    assert comparison_of(comparison.to_json()).forms() == comparison.forms()
     assert comparison.to_json()["methods"]["DebiasPL"]["accuracy"]["per_seed"] == [0.9, 0.75]
     with pytest.raises(ValueError, match="DebiasPL has 1 results"):
         Comparison([0, 1], {**runs, "DebiasPL": runs["DebiasPL"][:1]}, "FixMatch")
@@ -91,7 +91,7 @@ def test_the_table_fits_the_terminal_without_breaking_a_cell(width, columns):
     comparison = comparison_of(written)
     _print_tables(comparison, console, padding=1)
     lines = console.export_text().splitlines()
-    (shown,) = (table for table in comparison.tables() if len(table[0]) == columns)
+    (shown,) = (form[0] for form in comparison.forms()[:2] if len(form[0][0]) == columns)
     assert all(cell in line for row, line in zip(shown[1:], lines[2:], strict=True) for cell in row)
     assert ("seeds" in lines[0] + lines[1]) == ("seeds" in shown[0])
     assert len(lines) == 2 + 3  # a header of two lines, and one line a method

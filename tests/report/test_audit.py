@@ -11,9 +11,9 @@ from debiaspl._chance import wilson
 from debiaspl._confusion import Cells
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
+from debiaspl.report.audit.findings import findings
 from debiaspl.report.audit.page import audit_values
-from debiaspl.report.confusion import confusion_order, matrix_of
-from debiaspl.report.findings.audit import findings
+from debiaspl.report.pages import confusion_order, matrix_of
 from tests.reference.shares import nearly_empty, total_variation
 from tests.report import slow
 from tests.report.made import Made, made

@@ -12,7 +12,7 @@ import pytest
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit, audit_page
-from debiaspl.report.confusion import confusion_order
+from debiaspl.report.pages import confusion_order
 from debiaspl.report.runs import read_run, runs_in, runs_page
 from tests.report import slow
 from tests.report.chromium import Page, needs_chromium

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_in, runs_values
-from debiaspl.report.runs.fairness import differences
-from debiaspl.report.runs.methods import methods_of
+from debiaspl.report.runs.methods import differences, methods_of
 from debiaspl.training import Choice
 from debiaspl.training.settings import parse_settings
 
@@ -36,7 +35,7 @@ def made(folder, *parts, **results):
 
 
 def told(*folders) -> list[str]:
-    return [str(one) for one in differences(methods_of([read_run(folder) for folder in folders]))]
+    return differences(methods_of([read_run(folder) for folder in folders]))
 
 
 @pytest.fixture
@@ -53,15 +52,15 @@ def fixmatch(tmp_path):
         (
             ["per_class=4"],
             {"labels": [4, 4]},
-            [("protocol.per_class", "1", "4"), ("labels of each class", "[1, 1]", "[4, 4]")],
+            [("protocol.per_class", "1", "4"), ("labels of each class", "1, 1", "4, 4")],
         ),
         # Of the other run the default, which its recipe does not spell out.
-        (["labeled_also_unlabeled=false"], {}, [("protocol.labeled_also_unlabeled", "yes", "no")]),
+        (["labeled_also_unlabeled=false"], {}, [("protocol.labeled_also_unlabeled", "true", "false")]),
         (["seed=3"], {}, [("seeds", "0", "3")]),
         ([], {"test": 5}, [("measured on", "4 test images", "5 test images")]),
         ([], {"check": {"kind": "none"}}, [("measured on", "4 test images", "4 labels it was trained with")]),
-        (["learning_rate=0.5", "flip=true"], {}, [("flip", "no", "yes"), ("learning_rate", "0.2", "0.5")]),
-        ([], {"labels": [2, 0]}, [("labels of each class", "[1, 1]", "[2, 0]")]),
+        (["learning_rate=0.5", "flip=true"], {}, [("flip", "false", "true"), ("learning_rate", "0.2", "0.5")]),
+        ([], {"labels": [2, 0]}, [("labels of each class", "1, 1", "2, 0")]),
         (["average_decay=0.5"], {}, [("average_decay", "0.99", "0.5")]),
     ],
 )
@@ -123,7 +122,7 @@ def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):
 def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatch):
     short = made(tmp_path / "short", "steps=30")
     values = runs_values([read_run(fixmatch), read_run(short)], RECIPES)
-    assert values["unfair"] == [{"what": "steps", "values": [("90", "fixmatch"), ("30", "debiaspl")]}]
+    assert values["unfair"] == ["steps: 90 (fixmatch) against 30 (debiaspl)"]
     first, accuracy = values["findings"][:2]
     assert first["fact"] == ("These runs differ in more than the method: steps: 90 (fixmatch) against 30 (debiaspl).")
     assert "not from the method" in accuracy["todo"]

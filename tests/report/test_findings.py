@@ -7,7 +7,7 @@ import pytest
 
 from debiaspl.predictions import Raw, predictions_from, read_predictions
 from debiaspl.report.audit import audit
-from debiaspl.report.findings.audit import EVEN, LABELS, TRUTH, Finding, favoured, findings
+from debiaspl.report.audit.findings import EVEN, LABELS, TRUTH, Finding, favoured, findings
 from tests.report import slow
 from tests.report.made import write_csv
 from tests.report.test_audit import AUDITS, SIZES

@@ -8,8 +8,8 @@ import pytest
 from debiaspl._chance import LEVEL
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
+from debiaspl.report.audit.findings import Finding, chance_of_imbalance, findings
 from debiaspl.report.audit.measures import Shares
-from debiaspl.report.findings.audit import Finding, chance_of_imbalance, findings
 
 
 def binomial(count: int, trials: int, share: float) -> float:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.report.pictures import images_of_run
+from debiaspl.report.pages import images_of_run
 from debiaspl.training import train
 from tests.data.photos import write_folder
 from tests.training.tiny import TINY

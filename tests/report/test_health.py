@@ -8,7 +8,7 @@ import pytest
 
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page, runs_values
-from debiaspl.report.runs.curves import POINTS, curves
+from debiaspl.report.runs.page import POINTS, curves
 from debiaspl.training import train
 from tests.report.chromium import needs_chromium
 from tests.report.made import HOSTILE

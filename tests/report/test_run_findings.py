@@ -8,8 +8,8 @@ import pytest
 
 from debiaspl._confusion import Cells
 from debiaspl.recipes import RECIPES
-from debiaspl.report.findings.runs import _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs import RunRecord
+from debiaspl.report.runs.findings import _pseudo_labels, _worst, run_findings
 from debiaspl.report.runs.methods import Method
 from tests.report.test_fairness import RESULTS
 
@@ -17,10 +17,8 @@ RECIPE = RECIPES["digits-10"]
 
 
 def method(title, off, without=0.0, reference="even shares"):
-    measures = {"distance": off, "almost_none": None if off is None else without}
-    return SimpleNamespace(
-        title=title, pseudo=measures.__getitem__, reference=lambda: reference, ended=lambda: [{}, {}]
-    )
+    measures = None if off is None else {"distance": off, "almost_none": without, "reference": reference}
+    return SimpleNamespace(title=title, pseudo=lambda: measures, ended=lambda: [{}, {}])
 
 
 def test_what_to_do_about_pseudo_labels():

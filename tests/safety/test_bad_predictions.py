@@ -14,7 +14,7 @@ import pytest
 from debiaspl.files import memory
 from debiaspl.predictions import PredictionsError, read_predictions
 from debiaspl.report.audit import audit
-from debiaspl.report.findings.audit import findings
+from debiaspl.report.audit.findings import findings
 
 LABELS = ["a", "b", "a"]
 SCORES = [0.2, 0.3, 0.4]

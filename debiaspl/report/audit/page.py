@@ -5,10 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl.report.audit.findings import UNCERTAIN, favoured, findings
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
-from debiaspl.report.pages import build_page, rounded, short_name
-from debiaspl.report.pictures import Find, thumbnails
+from debiaspl.report.pages import (
+    MOST_CLASSES,
+    Find,
+    build_page,
+    confusion_order,
+    matrix_of,
+    rounded,
+    short_name,
+    thumbnails,
+)
 
 MOST_PAIRS = 500
 """Rows of a table of confusions or moves; rarer ones are left out."""
@@ -29,8 +37,6 @@ def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str
 
 def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> dict[str, Any]:
     """All that the page shows."""
-    from debiaspl.report.findings.audit import findings  # which are about what this package computes
-
     shown = _picks(audit)
     # Each once, the most useful first.
     names = dict.fromkeys(one["name"] for part in ("uncertain", "changed", "mistaken") for one in shown[part])
@@ -126,8 +132,6 @@ def _change(audit: Audit) -> dict[str, Any] | None:
 
 def _picks(audit: Audit) -> dict[str, Any]:
     """Images to look at, in the order they are shown."""
-    from debiaspl.report.findings.audit import UNCERTAIN, favoured
-
     found, most = audit.predictions, favoured(audit)
     rows: dict[str, NDArray[np.int64]] = {name: np.empty(0, np.int64) for name in ("uncertain", "changed", "mistaken")}
     if found.confidence is not None:

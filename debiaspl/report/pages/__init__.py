@@ -1,16 +1,24 @@
-"""Builds one HTML page with its style, script and values inside."""
+"""Builds one HTML page with its style, script and values inside; small pictures and confusion matrices for it."""
 
 import base64
 import hashlib
 import html
+import io
 import json
 import math
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import numpy as np
+
+from debiaspl._confusion import Cells
 from debiaspl.files import FileError
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 SCRIPTS = (
     "kit.js",
@@ -31,6 +39,16 @@ SCRIPTS = (
 LONGEST_NAME = 120
 MARK = b'<meta name="generator" content="debiaspl">'
 """Near the beginning of every page."""
+MOST_CELLS = 60_000
+"""Cells of a matrix that a page carries."""
+MOST_CLASSES = 2_000
+"""A matrix of more classes is not drawn; the list of mistakes is still shown."""
+SIDE = 64
+MOST_BYTES = 700_000
+"""Total size of the pictures of a page, as text, so that the page can be sent by mail."""
+
+Find = Callable[[str], "Image.Image | None"]
+"""From the name of an image to the image; None if there is none."""
 
 Value = TypeVar("Value")
 
@@ -104,3 +122,103 @@ def _script() -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def matrix_of(cells: Cells, most: int = MOST_CELLS) -> dict[str, Any]:
+    """Row by row, predicted class and count by turns; of more cells than ``most`` the smallest are left out."""
+    kept = np.sort(np.argsort(-cells.count, kind="stable")[:most])
+    pairs = np.stack([cells.predicted[kept], cells.count[kept]], 1)
+    ends = np.searchsorted(cells.true[kept], np.arange(1, cells.classes))
+    return {
+        "rows": [part.reshape(-1).tolist() for part in np.split(pairs, ends)],
+        "totals": cells.of_true.tolist(),
+        "left_out": int(cells.count.sum() - cells.count[kept].sum()),
+    }
+
+
+def confusion_order(cells: Cells) -> list[int]:
+    """An order of the classes by average linkage of their confusions, in which confused classes are next to each other.
+
+    scipy's optimal_leaf_ordering would need 2 s for 1,000 classes, and its order was not better.
+    """
+    if not 1 < cells.classes <= MOST_CLASSES:
+        return list(range(cells.classes))
+    from scipy.cluster.hierarchy import linkage
+
+    shares = cells.dense() / np.maximum(cells.of_true, 1)[:, None]
+    near = (shares + shares.T) / 2  # how much of two classes is taken for one another
+    joins = linkage(1 - near[np.triu_indices(cells.classes, 1)], "average")
+    groups = {number: [number] for number in range(cells.classes)}
+    for place, (one, other, distance, _) in enumerate(joins.tolist()):
+        if distance >= 1:  # never confused
+            break
+        first, second = groups.pop(int(one)), groups.pop(int(other))
+        ways = [(a, b) for a in (first, first[::-1]) for b in (second, second[::-1])]
+        first, second = max(ways, key=lambda way: near[way[0][-1], way[1][0]])
+        groups[cells.classes + place] = first + second
+    return [number for group in sorted(groups.values(), key=min) for number in group]
+
+
+def thumbnails(names: Iterable[str], find: Find, most_bytes: int = MOST_BYTES) -> dict[str, str]:
+    """Pictures as data URIs, by name, as many as fit."""
+    made: dict[str, str] = {}
+    used = 0
+    for name in names:
+        image = find(name)
+        if image is None:
+            continue
+        content = io.BytesIO()
+        image.save(content, "WEBP", quality=75)
+        uri = "data:image/webp;base64," + base64.b64encode(content.getvalue()).decode()
+        used += len(uri)
+        if used > most_bytes:
+            break
+        made[name] = uri
+    return made
+
+
+def images_in(folder: Path, side: int = SIDE, linked: bool = False) -> Find:
+    """Finds images by their path in a folder. Names that leave the folder find nothing, unless they are ``linked``."""
+    from debiaspl.data.decode import BadImage, open_image
+
+    home = folder.resolve()
+
+    def find(name: str) -> "Image.Image | None":
+        try:
+            path = home / name
+            if not path.is_file() or not (linked or path.resolve().is_relative_to(home)):
+                return None
+            return open_image(path, (side, side))
+        except (BadImage, OSError, ValueError):  # a name with a zero byte is a ValueError
+            return None
+
+    return find
+
+
+def images_of_run(folder: Path) -> Find | None:
+    """Finds test images of a run by name, if its data are a known set on this machine. Runs are untrusted, so a folder
+    that a run names is not opened; ``--images`` names one."""
+    import torch
+    from PIL import Image
+
+    from debiaspl.data.known import SETS, load
+    from debiaspl.files import parse_json
+
+    try:
+        data = parse_json((folder / "config.json").read_text())["recipe"]["data"]
+        if data not in (*SETS, "digits"):
+            return None
+        test = load(data).test
+    except (OSError, ValueError, KeyError, TypeError, ImportError):
+        return None
+    places = {name: place for place, name in enumerate(test.ids)}
+
+    def find(name: str) -> "Image.Image | None":
+        if name not in places:
+            return None
+        pixels = test.images[torch.tensor([places[name]])][0].cpu().numpy().transpose(1, 2, 0)
+        image = Image.fromarray(np.repeat(pixels, 3, 2) if pixels.shape[2] == 1 else pixels)
+        image.thumbnail((SIDE, SIDE))
+        return image
+
+    return find

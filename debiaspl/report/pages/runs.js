@@ -51,8 +51,8 @@ function runFacts(run, method) {
     run.worst_recall === null ? null : ["worst recall", write.share(run.worst_recall), "of the class least recognised"],
     ["method", method.title, `seed ${run.seed}`],
     ["steps", write.count(run.step), run.ended ? "all of them" : `of ${write.count(run.steps)}`],
-    run.pseudo_distance === null ? null : ["pseudo-labels off the shares", write.share(run.pseudo_distance), `in the second half, from ${run.pseudo_reference}`],
-    run.pseudo_almost_none === null ? null : ["classes with almost none", write.count(run.pseudo_almost_none), "pseudo-labels, in the second half"],
+    run.off ? ["pseudo-labels off the shares", write.share(run.off.distance), `in the second half, from ${run.off.reference}`] : null,
+    run.off ? ["classes with almost none", write.count(run.off.almost_none), "pseudo-labels, in the second half"] : null,
     run.pseudo_accuracy ? ["pseudo-labels right", write.share(run.pseudo_accuracy), "in the second half"] : null,
   ]);
 }
@@ -69,7 +69,7 @@ function points(value) {
 // At the numbers that would be compared, not only at the top of the page.
 function unfairNote(unfair) {
   if (!unfair.length) return null;
-  const told = unfair.map(({ what, values }) => el("li", {}, what ? el("b", {}, `${what}: `) : "", values.map(([value, who]) => `${value} (${who})`).join(" against ")));
+  const told = unfair.map((words) => el("li", {}, words));
   return el("div", { class: "warning", role: "note" }, paragraph(el("b", {}, "These runs differ in more than the method"), ", so a difference in accuracy may come from these settings:"), el("ul", {}, told));
 }
 
@@ -86,7 +86,7 @@ function accuracySection({ methods, runs, tints, unfair }) {
     { name: "method", text: true }, { name: "runs", write: write.count }, { name: "accuracy %", write: said }, { name: "− supervised", write: points },
     { name: "worst recall", write: write.share }, { name: "off shares", write: write.share }, { name: "almost none", write: (value) => (value === null ? "-" : write.number(value)) }, { name: "pseudo-labels right", write: write.share },
   ];
-  const rows = methods.map((method) => [method.title, method.runs, method.unmeasured ? "unmeasured" : method.accuracy, method.to_supervised, method.worst_recall, method.pseudo_distance, method.pseudo_almost_none, method.pseudo_accuracy]);
+  const rows = methods.map((method) => [method.title, method.runs, method.unmeasured ? "unmeasured" : method.accuracy, method.to_supervised, method.worst_recall, method.off ? method.off.distance : null, method.off ? method.off.almost_none : null, method.pseudo_accuracy]);
   const dots = methods.map((method, place) => ({
     name: method.title,
     dots: runs.filter((run) => run.method === place && run.interval).map((run) => ({ value: run.accuracy, low: run.interval[0], high: run.interval[1], colour: tints[place], title: `${run.name}: ${write.share(run.accuracy)}` })),

@@ -1,26 +1,40 @@
-"""Runs that differ only in their seed are one method; the names of methods, how they compare, and the command that
-repeats a run."""
+"""Runs that differ only in their seed are one method: its numbers over seeds, what methods differ in besides the
+method, and the command that repeats a run."""
 
 import json
+import os
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
+from textwrap import shorten
 from typing import Any, Protocol
 
 from debiaspl._chance import wilson
 from debiaspl._confusion import Cells
 from debiaspl._shares import EVEN, pseudo_measures
 from debiaspl.algorithms import STARTS
+from debiaspl.data.open import is_known
 from debiaspl.report.over_seeds import paired_test, summary
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import method_of
+from debiaspl.training.parts import PARTS
 from debiaspl.training.recipe import DESCRIPTION, with_defaults
 from debiaspl.training.settings import as_text, parse_settings
 
 MOST_SETTINGS = 2
 """A method is named by its settings if up to this many tell it apart."""
 APART = (*DESCRIPTION, "seed", "log_every", "evaluate_every", "health_every", "checkpoint_every")
+"""Settings that change no result, and the seed."""
+COMPARED = ("algorithm", "correction", "teacher")
+"""What is compared, and who labels, which is a matter of the method."""
+UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
+"""Of no use to a method that learns from labels alone."""
+LONGEST = 200
+MANY = 3
+"""So many methods with one value are called "all others"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +65,11 @@ class Method:
     def accuracy(self) -> dict[str, Any] | None:
         """Mean over seeds; its spread for several, and Wilson's interval for one."""
         results = self.ended()
-        found = summary([float(one["accuracy"]) for one in results])
-        if found is None:
+        numbers = summary([float(one["accuracy"]) for one in results])
+        if numbers is None:
             return None
         interval = accuracy_interval(results[0]) if len(results) == 1 else None
-        return {"mean": found["mean"], "deviation": found["deviation"], "interval": interval, "seeds": len(results)}
+        return {"mean": numbers["mean"], "deviation": numbers["deviation"], "interval": interval, "seeds": len(results)}
 
     def difference(self, other: "Method") -> dict[str, Any] | None:
         """Accuracy minus the other's, seed by seed, and its test; None without a common seed."""
@@ -64,20 +78,20 @@ class Method:
         numbers = summary(both)
         return None if numbers is None else numbers | paired_test(both, finest=1 / self.ended()[0]["test"])
 
-    def over_seeds(self, name: str) -> float | None:
+    def mean(self, name: str) -> float | None:
         """Mean over seeds of a number of the results; None if no run has it."""
-        found = summary([float(one[name]) for one in self.ended() if one.get(name) is not None])
-        return None if found is None else float(found["mean"])
+        values = [float(one[name]) for one in self.ended() if one.get(name) is not None]
+        return fmean(values) if values else None
 
-    def pseudo(self, name: str) -> float | None:
-        """Mean over seeds of a measure of the pseudo-labels' shares; None without pseudo-labels."""
-        found = summary([float(one[name]) for one in map(pseudo_measures, self.ended()) if one])
-        return None if found is None else float(found["mean"])
-
-    def reference(self) -> str | None:
-        """The shares to compare with: even ones, if some run does not record the true ones."""
-        found = {one["reference"] for one in map(pseudo_measures, self.ended()) if one}
-        return EVEN if EVEN in found else next(iter(found), None)
+    def pseudo(self) -> dict[str, Any] | None:
+        """Mean measures of the pseudo-labels' shares; None without pseudo-labels. They are compared with even shares
+        where some run does not record the true ones."""
+        measures = [one for one in map(pseudo_measures, self.ended()) if one]
+        if not measures:
+            return None
+        even = any(one["reference"] == EVEN for one in measures)
+        means = {name: fmean(one[name] for one in measures) for name in ("distance", "almost_none")}
+        return means | {"reference": EVEN if even else measures[0]["reference"]}
 
     def _by_seed(self) -> dict[int, float]:
         runs = [(run.recipe.seed, run.results or {}) for run in self.runs]
@@ -121,6 +135,11 @@ def flat(recipe: Recipe, defaults: bool = False) -> dict[str, Any]:
     return settings
 
 
+def setting_text(value: Any) -> str:
+    """A setting as ``--set`` reads it."""
+    return "default" if value is None else json.dumps(value) if isinstance(value, dict) else as_text(value)
+
+
 def _rank(recipe: Recipe) -> int:
     """Labels alone, then without a correction, then the rest."""
     correction = recipe.correction
@@ -152,6 +171,58 @@ def what_was_tested(results: Mapping[str, Any]) -> str:
     return named.get(str(check.get("kind")), "test images") if isinstance(check, dict) else "test images"
 
 
+def differences(methods: Sequence[Method]) -> list[str]:
+    """What makes a comparison unfair: everything in which the methods differ, such as steps, labels or seeds, except
+    algorithm and correction with their settings."""
+    conditions = [(method, _conditions(method)) for method in methods]
+    differing: list[str] = []
+    parts: set[str] = set()
+    for name in dict.fromkeys(name for _, values in conditions for name in values):
+        part = name.partition(".")[0]
+        by_value: dict[str, list[str]] = {}
+        for method, values in conditions:
+            if name in values and not (method.supervised and part in UNLABELED):
+                by_value.setdefault(values[name], []).append(method.title)
+        # Parts of different names have different settings: the names say it all.
+        if len(by_value) > 1 and part not in parts:
+            parts |= {name} & set(PARTS)
+            most = max(by_value.values(), key=len)
+            who = ["all others" if len(most) >= MANY and one is most else "; ".join(one) for one in by_value.values()]
+            pairs = zip(by_value, who, strict=True)
+            differing.append(f"{name}: " + " against ".join(f"{shorten(one, LONGEST)} ({of})" for one, of in pairs))
+    repeated = [(method.title, *item) for method in methods for item in _seeds(method).items()]
+    return differing + [f"seed {seed} occurs {count} times ({title})" for title, seed, count in repeated if count > 1]
+
+
+def place_of(data: str) -> str:
+    """A known set by its name; a folder the same way, however its path is written."""
+    return data if is_known(data) else os.path.abspath(os.path.expanduser(data))
+
+
+def _conditions(method: Method) -> dict[str, str]:
+    """Settings besides the method that affect the result, the data, the seeds and what was measured on."""
+    recipe, results = method.runs[0].recipe, method.ended()
+    settings = {
+        name: setting_text(value)
+        for name, value in flat(recipe, defaults=True).items()
+        if name.partition(".")[0] not in (*APART, *COMPARED)
+    }
+    measured = {
+        "unlabeled images": {f"{one['unlabeled']:,}" for one in results if "unlabeled" in one},
+        "measured on": {f"{one['test']:,} {what_was_tested(one)}" for one in results},
+        "evaluated": {str(one["evaluated"]) for one in results if "evaluated" in one},
+        "labels of each class": {", ".join(map(str, one["labels"])) for one in results if "labels" in one},
+        "seeds": {", ".join(map(str, sorted(_seeds(method))))},
+    }
+    told = {name: " or ".join(sorted(values)) for name, values in measured.items()}
+    return settings | {"data": place_of(recipe.data)} | {name: text for name, text in told.items() if text}
+
+
+def _seeds(method: Method) -> Counter[int]:
+    """Seeds, which decide the labeled images, of the runs that have ended."""
+    return Counter(run.recipe.seed for run in method.runs if run.results is not None)
+
+
 class Known(Protocol):
     """The recipes that a run may have begun with."""
 
@@ -164,10 +235,10 @@ def command_of(wanted: Recipe, known: Known) -> str | None:
     """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe. A run of the demo
     is called after its recipe, with the method and seed behind it."""
     try:
-        found = known.origin(wanted)
-        if found is None:
+        origin = known.origin(wanted)
+        if origin is None:
             return None
-        base, options = found
+        base, options = origin
         settings = [f"{key}={as_text(value)}" for key, value in base.diff(wanted).items()]
         # Settings are written as text and some cannot be taken back: only a command that was tried is told.
         if parse_settings(base, settings).diff(wanted):

@@ -1,27 +1,27 @@
-"""The report of runs as one page: the values that the page's script draws."""
+"""The report of runs as one page: the values that the page's script draws. Logs become curves of limited length."""
 
-import json
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from debiaspl._confusion import Cells
 from debiaspl._shares import pseudo_measures
 from debiaspl.files import write_text
-from debiaspl.report.confusion import MOST_CLASSES, confusion_order, matrix_of
-from debiaspl.report.pages import build_page, rounded, short_name
-from debiaspl.report.pictures import images_in
-from debiaspl.report.runs.curves import curves, mean_stages, stages, stripes
-from debiaspl.report.runs.fairness import differences, place_of
+from debiaspl.report.pages import MOST_CLASSES, build_page, confusion_order, images_in, matrix_of, rounded, short_name
+from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import (
     APART,
     Known,
     Method,
     accuracy_interval,
     command_of,
+    differences,
     flat,
     methods_of,
+    place_of,
+    setting_text,
     what_was_tested,
 )
 from debiaspl.report.runs.photos import compared_runs, is_of_photos, photo_values
@@ -30,10 +30,18 @@ from debiaspl.training import RunError
 
 MOST_CELLS = 20_000
 PHOTO_SIDE = 96
+POINTS = 200
+"""Points of a line."""
+STRIPES = 12_000
+"""Shares of classes through time that are drawn as stripes: with more classes, fewer times."""
+STAGES = 3
 FROM_RESULTS = (
     *("accuracy", "evaluated", "worst_recall", "pseudo_accuracy"),
     *("unlabeled", "test", "versions", "timing"),
 )
+
+Record = dict[str, Any]
+"""A line of a log."""
 
 
 def write_report(folders: Sequence[Path], out: Path, known: Known, photos: Path | None = None) -> Path:
@@ -63,21 +71,23 @@ def runs_page(runs: Sequence[RunRecord], known: Known, photos: Path | None = Non
 
 def runs_values(runs: Sequence[RunRecord], known: Known) -> dict[str, Any]:
     """All that the page shows."""
-    from debiaspl.report.findings.runs import run_findings  # which are about what this package reads
-
     names = _class_names(runs)
     methods = methods_of(runs)
-    ended = [method for method in methods if method.ended()]
+    data = {
+        (place_of(run.recipe.data), sum(run.results.get("labels", [])), run.results.get("test"))
+        for run in runs
+        if run.results is not None
+    }
     return {
         "kind": "runs",
         "about": runs[0].recipe.about,
         "classes": [short_name(name) for name in names],
         "findings": [vars(finding) for finding in run_findings(methods, names)],
-        "unfair": [{"what": one.what, "values": one.told()} for one in differences(methods)],
-        "same_data": len({_data(run) for run in runs if run.results is not None}) < 2,
+        "unfair": differences(methods),
+        "same_data": len(data) < 2,
         "methods": [_method(method, methods) for method in methods],
         "runs": [_run(run, place, len(names), known) for place, method in enumerate(methods) for run in method.runs],
-        **_confusions(ended),
+        **_confusions([method for method in methods if method.ended()]),
         "settings": _settings(methods),
     }
 
@@ -90,15 +100,14 @@ def _class_names(runs: Sequence[RunRecord]) -> list[str]:
             f"these runs have {' and '.join(map(str, sorted(sizes)))} classes, expected as many in each: only runs on "
             "the same classes can be compared on one page."
         )
-    told = next((run.classes for run in runs if run.classes), None)
-    if told is not None:
-        return list(told)
-    return [f"class {number}" for number in range(next(iter(sizes), 0))]
+    numbers = [f"class {number}" for number in range(next(iter(sizes), 0))]
+    return next((list(run.classes) for run in runs if run.classes), numbers)
 
 
 def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
     baseline = next((other for other in methods if other.supervised and other is not method), None)
-    recalls = [one["recall"] for one in method.ended()]
+    # A class without test images has None, which becomes NaN, then masked, and None again.
+    recalls = np.ma.masked_invalid(np.array([one["recall"] for one in method.ended()], float))
     return {
         "title": method.title,
         "supervised": method.supervised,
@@ -106,37 +115,25 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "accuracy": method.accuracy(),
         "unmeasured": not method.ended() and all(run.results is not None for run in method.runs),
         "to_supervised": None if baseline is None else method.difference(baseline),
-        "worst_recall": method.over_seeds("worst_recall"),
-        **_shares(method.pseudo("distance"), method.pseudo("almost_none"), method.reference()),
-        "pseudo_accuracy": method.over_seeds("pseudo_accuracy"),
-        "recall": _mean_recall(recalls) if recalls else None,
+        "worst_recall": method.mean("worst_recall"),
+        "off": method.pseudo(),
+        "pseudo_accuracy": method.mean("pseudo_accuracy"),
+        "recall": rounded(recalls.mean(0).tolist()) if len(recalls) else None,
         "stages": mean_stages([stages(run.log) for run in method.runs]),
     }
 
 
-def _data(run: RunRecord) -> tuple[Any, ...]:
-    results = run.results or {}
-    return place_of(run.recipe.data), sum(results.get("labels", [])), results.get("test")
-
-
-def _mean_recall(recalls: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Over seeds, class by class; None for a class without test images."""
-    columns = ([value for value in column if value is not None] for column in zip(*recalls, strict=True))
-    return [rounded(statistics.fmean(values)) if values else None for values in columns]
-
-
 def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, Any]:
     results = run.results or {}
-    shares = pseudo_measures(results)
     return {
         "name": run.name,
         "method": method,
         "seed": run.recipe.seed,
         "ended": run.results is not None,
         "step": run.step,
-        "steps": run.steps,
+        "steps": run.recipe.steps,
         **{name: results.get(name) for name in FROM_RESULTS},
-        **_shares(shares.get("distance"), shares.get("almost_none"), shares.get("reference")),
+        "off": pseudo_measures(results) or None,
         "interval": accuracy_interval(results),
         "labels": sum(results["labels"]) if "labels" in results else None,
         "tested": what_was_tested(results),
@@ -148,11 +145,6 @@ def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, A
         "prior": stripes(run.log, classes, "prior") if classes else None,
         "has_prior": any("prior" in record for record in run.log[-1:]),
     }
-
-
-def _shares(distance: float | None, almost_none: float | None, reference: str | None) -> dict[str, Any]:
-    """Distance of the pseudo-labels of the second half from the shares they should have."""
-    return {"pseudo_distance": distance, "pseudo_almost_none": almost_none, "pseudo_reference": reference}
 
 
 def _confusions(ended: Sequence[Method]) -> dict[str, Any]:
@@ -167,13 +159,92 @@ def _confusions(ended: Sequence[Method]) -> dict[str, Any]:
 def _settings(methods: Sequence[Method]) -> dict[str, Any]:
     """Settings that all methods share, and those that differ."""
     by_method = [{k: v for k, v in flat(method.runs[0].recipe).items() if k not in APART} for method in methods]
-    names = list(dict.fromkeys(name for settings in by_method for name in settings))
-    values = {name: [_shown(settings.get(name)) for settings in by_method] for name in names}
+    names = dict.fromkeys(name for settings in by_method for name in settings)
+    rows = {name: [setting_text(settings.get(name)) for settings in by_method] for name in names}
     return {
-        "same": [[name, found[0]] for name, found in values.items() if len(set(found)) == 1],
-        "different": [[name, *found] for name, found in values.items() if len(set(found)) > 1],
+        "same": [[name, row[0]] for name, row in rows.items() if len(set(row)) == 1],
+        "different": [[name, *row] for name, row in rows.items() if len(set(row)) > 1],
     }
 
 
-def _shown(value: Any) -> str:
-    return "default" if value is None else value if isinstance(value, str) else json.dumps(value)
+def windows(log: Sequence[Record], most: int) -> list[list[Record]]:
+    """The lines of the log in groups of neighbours, at most ``most`` groups."""
+    size = -(-len(log) // most) if log else 1
+    return [list(log[start : start + size]) for start in range(0, len(log), size)]
+
+
+def curves(log: Sequence[Record]) -> dict[str, Any]:
+    """Numbers during training, a list per name, None where a value is missing."""
+    parts = windows(log, POINTS)
+    names = list(dict.fromkeys(name for record in log for name in record["losses"]))
+    return {
+        "step": [part[-1]["step"] for part in parts],
+        "losses": {name: [_mean([record["losses"].get(name) for record in part]) for part in parts] for name in names},
+        "pseudo_accuracy": [_right(part) for part in parts],
+        **{
+            name: [_mean([record.get(name) for record in part]) for part in parts]
+            for name in ("kept", "pseudo_distance", "distance")
+        },
+        "measured": [[record["step"], record["accuracy"]] for record in log if "accuracy" in record],
+        "health": _health([record for record in log if "health" in record]),
+    }
+
+
+def _health(log: Sequence[Record]) -> dict[str, list[Any]] | None:
+    """Measures of the features, a list per measure; None where not measured."""
+    parts = [part[-1] for part in windows(log, POINTS)]
+    measures = {name: [rounded(record["health"].get(name)) for record in parts] for name in ("rank", "spread")}
+    return {"step": [record["step"] for record in parts], **measures} if parts else None
+
+
+def _pseudo_shares(part: Sequence[Record]) -> Any:
+    """Pseudo-labels of these lines, class by class, in times of an even share; None if there were none."""
+    vectors = [record["pseudo_labels"] for record in part if "pseudo_labels" in record]
+    total = np.asarray(vectors, np.int64).sum(0) if vectors else np.zeros(1, np.int64)
+    return total * len(total) / total.sum() if total.any() else None
+
+
+def stripes(log: Sequence[Record], classes: int, of: str) -> dict[str, Any] | None:
+    """Shares of all classes through time, in times of an even share.
+
+    ``of`` is ``pseudo_labels``, or ``prior``, for which a run without one gives its mean prediction.
+    """
+    most = int(np.clip(STRIPES // classes, 8, 120))
+    steps, values = [], []
+    for part in windows(log, most):
+        if of == "pseudo_labels":
+            times_even = _pseudo_shares(part)
+        else:
+            prior = part[-1].get("prior") or part[-1].get("marginal")
+            times_even = None if prior is None else np.asarray(prior) * classes
+        if times_even is not None:
+            steps.append(part[-1]["step"])
+            values.append(rounded(times_even.tolist()))
+    return {"step": steps, "times_even": values} if values else None
+
+
+def stages(log: Sequence[Record]) -> list[list[float] | None]:
+    """The paper's figure: in each third of training, the pseudo-labels' shares, largest first, in times of even."""
+    end = log[-1]["step"] if log else 0
+    found: list[list[float] | None] = []
+    for stage in range(STAGES):
+        part = [record for record in log if stage * end < STAGES * record["step"] <= (stage + 1) * end]
+        shares = _pseudo_shares(part)
+        found.append(None if shares is None else sorted(shares.tolist(), reverse=True))
+    return found
+
+
+def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | None]:
+    """Over the seeds of a method, place by place."""
+    stages = [[shares for run in runs if (shares := run[stage]) is not None] for stage in range(STAGES)]
+    return [rounded(np.mean(values, 0).tolist()) if values else None for values in stages]
+
+
+def _right(part: Sequence[Record]) -> float | None:
+    known = sum(record.get("pseudo_known", 0) for record in part)
+    return rounded(sum(record.get("pseudo_right", 0) for record in part) / known) if known else None
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    there = [value for value in values if value is not None]
+    return rounded(sum(there) / len(there)) if there else None

@@ -17,8 +17,7 @@ from debiaspl.data.csv_text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
-from debiaspl.report.pages import rounded, short_name
-from debiaspl.report.pictures import Find, thumbnails
+from debiaspl.report.pages import Find, rounded, short_name, thumbnails
 from debiaspl.report.runs.methods import flat
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training.method import method_of

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl._confusion import Cells
+from debiaspl.data.tensor_file import classes_of_run
 from debiaspl.files import parse_json
-from debiaspl.predictions.read import classes_of_run
 from debiaspl.training import Recipe, Run, RunError
 
 NUMBERS = ("worst_recall", "pseudo_distance", "pseudo_almost_none", "pseudo_accuracy")
@@ -43,10 +43,6 @@ class RunRecord:
     def step(self) -> int:
         """The last step in the log."""
         return int(self.log[-1]["step"]) if self.log else 0
-
-    @property
-    def steps(self) -> int:
-        return self.recipe.steps
 
     def num_classes(self) -> int | None:
         """The number of classes; None for a run whose log does not contain it."""
@@ -167,12 +163,8 @@ def _expect(holds: Any, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _is_number(value: Any) -> bool:
-    return (isinstance(value, float) and math.isfinite(value)) or (_is_whole(value) and abs(value) < MOST)
+    return (isinstance(value, float) and math.isfinite(value)) or (type(value) is int and abs(value) < MOST)
 
 
 def _is_shares(value: Any) -> bool:
@@ -185,4 +177,4 @@ def _is_share(value: Any) -> bool:
 
 
 def _is_counts(value: Any) -> bool:
-    return isinstance(value, list) and all(_is_whole(one) and 0 <= one < MOST for one in value)
+    return isinstance(value, list) and all(type(one) is int and 0 <= one < MOST for one in value)

@@ -6,10 +6,8 @@ import numpy as np
 
 from debiaspl._chance import LEVEL, Finding, told
 from debiaspl._shares import EVEN
-from debiaspl.report.intervals import MIN_PAIRS
-from debiaspl.report.over_seeds import in_brackets
-from debiaspl.report.runs.fairness import differences
-from debiaspl.report.runs.methods import Method, what_was_tested
+from debiaspl.report.over_seeds import MIN_PAIRS, in_brackets
+from debiaspl.report.runs.methods import Method, differences, what_was_tested
 
 FEW = 50
 """Up to this many images of a class, a count is given instead of a share."""
@@ -26,7 +24,7 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
     unfair = differences(ended)
     found = [*features, _accuracy(best, ended, bool(unfair)), *_pseudo_labels(best, ended), _worst(best, names)]
     if unfair:
-        differ = f"These runs differ in more than the method: {'; '.join(map(str, unfair))}."
+        differ = f"These runs differ in more than the method: {'; '.join(unfair)}."
         todo = "Give them the same settings (--set) and seeds before you compare the methods."
         found.insert(0, Finding(differ, todo, "accuracy"))
     return found
@@ -34,7 +32,6 @@ def run_findings(methods: list[Method], names: list[str]) -> list[Finding]:
 
 def _starts(methods: list[Method]) -> list[Finding]:
     """Runs that have ended, with no label to measure them."""
-    found = [run for method in methods for run in method.runs if run.results is not None]
     return [
         Finding(
             f"{run.name} has learned features of {run.results['unlabeled']:,} images without labels. It has no "
@@ -42,7 +39,8 @@ def _starts(methods: list[Method]) -> list[Finding]:
             f"Start a run with labels from it: debiaspl train PHOTOS --set start={run.folder}",
             "training",
         )
-        for run in found
+        for method in methods
+        for run in method.runs
         if run.results is not None
     ]
 
@@ -103,38 +101,30 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
 
 
 def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
-    labelling = [method for method in ended if method.pseudo("distance") is not None]
-    if not labelling:
+    """The distance of pseudo-labels from the shares they should have, and the classes that have almost none."""
+    measures = {method.title: pseudo for method in ended if (pseudo := method.pseudo()) is not None}
+    if not measures:
         return []
-    shown = [_off(method) for method in labelling]
-    shares = " or ".join(dict.fromkeys(f"the {method.reference()}".replace("the even", "even") for method in labelling))
-    off, without = best.pseudo("distance"), best.pseudo("almost_none")
-    stronger = "A larger strength removes more of this."
-    if best.reference() == EVEN:
-        stronger = f"If the images are balanced, {stronger[0].lower()}{stronger[1:]}"
-    fine = "Nothing to do here." if len(shown) == 1 else f"Nothing to do for {best.title}, the best one."
-    todo = stronger if off is not None and (off > MUCH or without) else fine
-    if off is None:
+    shown = []
+    for method in ended:
+        if pseudo := measures.get(method.title):
+            few, several = pseudo["almost_none"], len(method.ended()) > 1
+            count = f"{few:.1f} classes on average" if several else f"{few:.0f} class{'' if few == 1 else 'es'}"
+            classes = f" ({count} with almost none)" if few else ""
+            shown.append(f"{method.title} {100 * pseudo['distance']:.0f} %{classes}")
+    references = dict.fromkeys(pseudo["reference"] for pseudo in measures.values())
+    shares = " or ".join(one if one == EVEN else f"the {one}" for one in references)
+    own = measures.get(best.title)
+    if own is None:
         todo = f"{best.title}, the best one, does not use pseudo-labels: those of the others do not help yet."
-    return [
-        Finding(
-            f"Pseudo-labels of the second half of training that would have to change class to match {shares}: "
-            f"{', '.join(shown)}.",
-            todo,
-            "pseudo",
-        )
-    ]
-
-
-def _off(method: Method) -> str:
-    """The distance of its pseudo-labels from the shares they should have, and the classes that have almost none."""
-    off, without = method.pseudo("distance"), method.pseudo("almost_none")
-    assert off is not None
-    assert without is not None
-    several = len(method.ended()) > 1
-    count = f"{without:.1f} classes on average" if several else f"{without:.0f} class{'' if without == 1 else 'es'}"
-    classes = f" ({count} with almost none)" if without else ""
-    return f"{method.title} {100 * off:.0f} %{classes}"
+    elif own["distance"] <= MUCH and not own["almost_none"]:
+        todo = "Nothing to do here." if len(shown) == 1 else f"Nothing to do for {best.title}, the best one."
+    elif own["reference"] == EVEN:
+        todo = "If the images are balanced, a larger strength removes more of this."
+    else:
+        todo = "A larger strength removes more of this."
+    fact = f"Pseudo-labels of the second half of training that would have to change class to match {shares}: "
+    return [Finding(f"{fact}{', '.join(shown)}.", todo, "pseudo")]
 
 
 def _worst(best: Method, names: list[str]) -> Finding:
