@@ -28,7 +28,7 @@ def measure(labeled: int, steps: int) -> None:
     import torch
 
     from debiaspl.data import FewLabels, ImageSet, Task
-    from debiaspl.data.formats.definition import TrainTest
+    from debiaspl.data.images import TrainTest
     from debiaspl.recipes import recipe
     from debiaspl.training.group import joined
     from debiaspl.training.step import Step

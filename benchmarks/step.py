@@ -25,7 +25,7 @@ import torch
 from usual import UsualStep
 
 from debiaspl.data import FewLabels, ImageSet, Task
-from debiaspl.data.formats.definition import TrainTest
+from debiaspl.data.images import TrainTest
 from debiaspl.models import WideResNet
 from debiaspl.recipes import recipe
 from debiaspl.training.settings import parse_settings

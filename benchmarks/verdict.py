@@ -23,7 +23,7 @@ from torch import Tensor
 from zeroshot import EUROSAT
 
 from debiaspl.data import UNLABELED, ImageSet, load
-from debiaspl.data.folder import read_folder
+from debiaspl.data.lazy import read_folder
 from debiaspl.encoders import features_of
 from debiaspl.features import FeatureTable, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps

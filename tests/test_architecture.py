@@ -23,18 +23,18 @@ DEFINED_ONCE = {
     "write_whole": "files/whole.py",
     "open_locked": "files/lock.py",
     "digest_of_file": "files/digest.py",
-    "cell": "data/csv_text.py",
+    "cell": "data/text.py",
     "read_label_table": "data/label_table.py",
     "match_files": "data/label_table.py",
-    "shown": "data/errors.py",
-    "composed": "data/class_names.py",
+    "shown": "data/text.py",
+    "composed": "data/text.py",
     "list_folder": "data/listing.py",
     "list_images": "data/listing.py",
-    "read_folder": "data/folder.py",
-    "left_in_files": "data/folder.py",
+    "read_folder": "data/lazy.py",
+    "left_in_files": "data/lazy.py",
     "read_predictions": "predictions/read.py",
-    "read_class_names": "data/class_names.py",
-    "in_order": "data/feed.py",
+    "read_class_names": "data/text.py",
+    "in_order": "data/lazy.py",
     "predict_set": "models/predict.py",
     "train_as": "training/loop.py",
 }
@@ -42,7 +42,7 @@ DEFINED_ONCE = {
 
 DONE_ONLY_IN = {
     "csv.reader csv.DictReader csv.writer csv.DictWriter": {
-        "data/csv_text.py",
+        "data/text.py",
         "predictions/read.py",  # which row is wrong
     },
     "os.replace os.rename Path.replace Path.rename": {"files/whole.py"},
@@ -51,11 +51,11 @@ DONE_ONLY_IN = {
     "hashlib.file_digest": {"files/digest.py"},
     "typer.echo": {"cli/terminal.py"},  # names from untrusted files are made harmless there
     "os.scandir os.walk Path.rglob Path.walk": {"data/listing.py"},
-    "FolderFiles": {"data/folder.py", "deploy/saved.py"},
-    "LazyImages": {"data/folder.py", "data/open.py", "deploy/saved.py"},  # photos; tar shards; files that are named
+    "FolderFiles": {"data/lazy.py", "deploy/saved.py"},
+    "LazyImages": {"data/lazy.py", "deploy/saved.py"},  # photos and tar shards; files that are named
     "in_order": {
         "data/packed.py",
-        "data/feed.py",
+        "data/lazy.py",
         "models/predict.py",
     },
     "predict_set": {

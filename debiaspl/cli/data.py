@@ -20,8 +20,7 @@ def get_command(
 ) -> None:
     """Download a known image set from its authors."""
     with plain_errors():
-        from debiaspl.data.download import get
-        from debiaspl.data.known import known_set
+        from debiaspl.data.known import get, known_set
 
         if name == "digits":
             say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to download")

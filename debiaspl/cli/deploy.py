@@ -78,7 +78,7 @@ def predict_command(
     Where --out is a folder, it gets a table of every 10,000 photos, and parts of the work can be done anywhere.
     """
     with plain_errors():
-        from debiaspl.data.errors import shown
+        from debiaspl.data.text import shown
         from debiaspl.deploy.predict import predict_folder
         from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.deploy.tables import format_of
@@ -207,7 +207,7 @@ def next_command(
     with plain_errors():
         if photos is not None and encoder is not None:
             raise ValueError("--encoder chooses the first labels, without a run: leave out RUN, or --encoder.")
-        from debiaspl.data.table_form import Columns
+        from debiaspl.data.label_table import Columns
         from debiaspl.deploy.saved import check_inputs
         from debiaspl.files import write_text
 
@@ -381,7 +381,7 @@ def _counted(count: int, thing: str) -> str:
 
 
 def _write_skipped(found: Any, path: Path) -> None:
-    from debiaspl.data.csv_text import csv_line
+    from debiaspl.data.text import csv_line
     from debiaspl.files import write_text
 
     rows = sorted([*found.bad.items(), *found.others])

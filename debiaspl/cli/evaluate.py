@@ -24,7 +24,7 @@ def evaluate_command(
 ) -> None:
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
     with plain_errors():
-        from debiaspl.data.table_form import Columns
+        from debiaspl.data.label_table import Columns
         from debiaspl.deploy.saved import check_inputs, load_model
         from debiaspl.files import refuse_existing, write_json
         from debiaspl.report.evaluation import HEADER, evaluate_folder

@@ -32,8 +32,8 @@ def label_command(
 ) -> None:
     """Label photos in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
     with plain_errors():
-        from debiaspl.data.class_names import read_class_names
-        from debiaspl.data.table_form import Columns
+        from debiaspl.data.label_table import Columns
+        from debiaspl.data.text import read_class_names
         from debiaspl.encoders import lite0_is_installed
         from debiaspl.encoders.efficientnet import NAME
         from debiaspl.files import refuse_missing_folder

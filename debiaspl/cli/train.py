@@ -95,7 +95,7 @@ def train_command(
         if rank() is not None:
             raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
         from debiaspl.algorithms import STARTS
-        from debiaspl.data.table_form import Columns
+        from debiaspl.data.label_table import Columns
 
         table, columns = options.one_table(labels), Columns(**options.columns_of(column))
         if method in STARTS:

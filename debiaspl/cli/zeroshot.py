@@ -63,7 +63,7 @@ def zeroshot_command(
     """
     with plain_errors():
         options.refuse_both(resume, overwrite)
-        from debiaspl.data.table_form import Columns
+        from debiaspl.data.label_table import Columns
         from debiaspl.encoders.feature_folder import FEATURES
         from debiaspl.encoders.templates import read_templates
         from debiaspl.recipes import RECIPES

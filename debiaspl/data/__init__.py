@@ -1,16 +1,13 @@
 """Data sets: images and labels as tensors."""
 
-from debiaspl.data.errors import DataError
-from debiaspl.data.feed import Drawn, Feed, feed, in_order, loaded
-from debiaspl.data.formats.definition import TrainTest
-from debiaspl.data.given import GivenLabels, NoLabels
-from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.data.feed import Feed, IndexStream, feed
+from debiaspl.data.images import UNLABELED, ImageSet, TrainTest
 from debiaspl.data.known import load
-from debiaspl.data.lazy import LazyImages
+from debiaspl.data.lazy import Drawn, LazyImages, in_order, loaded
 from debiaspl.data.open import open_data, with_test_set
 from debiaspl.data.splits import FewLabels, LongTail, Mismatch, Split, Splitter, TwoTails, hold_out_labels
-from debiaspl.data.stream import IndexStream
-from debiaspl.data.task import PROTOCOLS, Hints, Task, digest
+from debiaspl.data.task import PROTOCOLS, GivenLabels, Hints, NoLabels, Task, digest
+from debiaspl.data.text import DataError
 
 __all__ = [
     "PROTOCOLS",

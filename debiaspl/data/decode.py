@@ -11,11 +11,12 @@ from typing import IO
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError, WebPImagePlugin
 from torch import Tensor
 
-from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import NO_HEIC, reads_heic
+from debiaspl.data.text import DataError
 from debiaspl.files import memory
 
 PIXEL_LIMIT = 178_000_000
@@ -62,18 +63,24 @@ def decode(
         raise DataError(
             f"channels is {channels} and size is {size}, expected 1 or 3 channels, and a size of 1 or more."
         )
-    pixels = np.array(open_image(path_or_bytes, size, channels))
-    # Transposed by NumPy: torch would start threads for it, in each of the threads and processes that decode.
-    return torch.from_numpy(pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+    return _tensor(open_image(path_or_bytes, size, channels))
 
 
 def as_pixels(image: Image.Image, size: tuple[int, int] | None, channels: int) -> Tensor:
     """An image of Pillow as ``decode`` would read it, but never from a smaller scale of a JPEG."""
     turn = _TO_UPRIGHT.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)
-    fitted = _fit(_plain(upright, "L" if channels == 1 else "RGB"), size, upright.size)
-    pixels = np.array(fitted)
-    return torch.from_numpy(pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1)))
+    return _tensor(_fit(_plain(upright, "L" if channels == 1 else "RGB"), size, upright.size))
+
+
+def channels_first(image: Image.Image) -> NDArray[np.uint8]:
+    pixels = np.asarray(image)
+    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
+
+
+def _tensor(image: Image.Image) -> Tensor:
+    # Transposed by NumPy: torch would start threads for it, in each of the threads and processes that decode.
+    return torch.from_numpy(channels_first(image).copy())
 
 
 def open_image(
@@ -220,8 +227,7 @@ def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
     made = torch.empty((*images.shape[:2], *size), dtype=torch.uint8)
     for place, picture in enumerate(images.cpu().permute(0, 2, 3, 1).numpy()):
         image = Image.fromarray(picture[:, :, 0] if grey else picture)
-        pixels = torch.from_numpy(np.array(_fit(image, size, image.size)))
-        made[place] = pixels[None] if grey else pixels.permute(2, 0, 1)
+        made[place] = _tensor(_fit(image, size, image.size))
     return made
 
 

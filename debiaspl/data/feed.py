@@ -1,25 +1,24 @@
-"""Batches for training steps, from memory or from files, with one interface."""
+"""Which images each training step sees, from memory or from files, with one interface."""
 
 import atexit
 import math
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from itertools import count
-from typing import Any, NamedTuple
+from random import Random
+from typing import Any
 from weakref import WeakSet
 
 import torch
+from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from debiaspl._processes import end_with_parent, safe_start
-from debiaspl.data.decode import BadImage
-from debiaspl.data.errors import DataError
+from debiaspl.data.decode import BadImage, channels_first, open_image, pillow_keeps_quiet
 from debiaspl.data.images import ImageSet, StoredImages
-from debiaspl.data.lazy import LazyImages
-from debiaspl.data.stream import BalancedStream, IndexStream
+from debiaspl.data.lazy import Drawn, LazyImages
+from debiaspl.data.text import DataError
 from debiaspl.debias import ranks
 
 AHEAD = 2
@@ -29,15 +28,58 @@ LookUp = Callable[[Tensor], tuple[Tensor, ...]]
 _Summary = tuple[list[int], dict[int, str]]
 
 
-class Drawn(NamedTuple):
-    """The images of one step."""
+class IndexStream:
+    """Shuffled positions 0..size-1, epoch after epoch, without end.
 
-    positions: Tensor
-    """Their indices in the set, on the CPU."""
-    pictures: tuple[Tensor, ...]
-    """uint8, (N, C, H, W) each, on the device: one per view. Empty if they are looked up."""
-    skipped: dict[int, str]
-    """Index -> why a file could not be read; another image is used instead."""
+    Batch k depends only on the seed and k, so a resumed run only needs to know k. Several ranks can each take one of
+    ``parts`` equal parts of the same batch: together they see what a single process would.
+    """
+
+    def __init__(self, size: int, batch: int, seed: int, part: int = 0, parts: int = 1) -> None:
+        if size < 1 or batch < 1:
+            raise ValueError(f"a stream needs at least one image and one per batch; found {size} and {batch}.")
+        if not 0 <= part < parts or batch % parts:
+            raise ValueError(f"part {part} of {parts} of a batch of {batch}, expected one of equal parts.")
+        self.size, self.batch, self.seed = size, batch, seed
+        self.rows = batch // parts
+        """Number of positions in a part."""
+        self.first = part * self.rows
+        """Place of the first of them in the whole batch."""
+        self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def __getitem__(self, number: int) -> Tensor:
+        """Positions of batch ``number``. A batch that reaches the end of an epoch continues with the next one."""
+        start, parts, missing = number * self.batch + self.first, [], self.rows
+        while missing:
+            epoch, offset = divmod(start, self.size)
+            part = self._shuffled(epoch)[offset : offset + missing]
+            parts.append(part)
+            start, missing = start + len(part), missing - len(part)
+        return torch.cat(parts)
+
+    def _shuffled(self, epoch: int) -> Tensor:
+        if epoch != self._epoch:
+            # Neighbouring seeds share no epoch within the first million of each.
+            generator = torch.Generator().manual_seed((self.seed << 20) + epoch)
+            self._epoch, self._order = epoch, torch.randperm(self.size, generator=generator)
+        return self._order
+
+
+class BalancedStream(IndexStream):
+    """A stream with the same number of every class: one image of each in turn, each class shuffled by itself."""
+
+    def __init__(self, classes: Tensor, batch: int, seed: int, part: int = 0, parts: int = 1) -> None:
+        super().__init__(len(classes), batch, seed, part, parts)
+        classes = classes.cpu()
+        self._members = [(classes == one).nonzero().flatten() for one in torch.unique(classes)]
+        # Classes have seeds of their own, which other streams do not have: those are small.
+        seeds = [(((seed + 1) << 20) + number) % 2**43 for number in range(len(self._members))]
+        self._streams = [IndexStream(len(own), 1, one) for own, one in zip(self._members, seeds, strict=True)]
+
+    def __getitem__(self, number: int) -> Tensor:
+        start = number * self.batch + self.first
+        turns = (divmod(place, len(self._members)) for place in range(start, start + self.rows))
+        return torch.cat([self._members[one][self._streams[one][turn]] for turn, one in turns])
 
 
 def feed(
@@ -62,82 +104,6 @@ def feed(
     if isinstance(images.images, LazyImages):
         return FileFeed(images.images, stream, views, device, workers)
     return MemoryFeed(images.images, stream, views, device)
-
-
-def in_order(
-    images: ImageSet, batch: int, first: int = 0, every: int = 1, workers: int | None = None
-) -> Iterator[Drawn]:
-    """All images once, in order; files that cannot be read are left out and listed in ``skipped``.
-
-    To share the work, pass ``first`` and ``every``: batch number ``first`` and every ``every``-th one after it; the
-    batches themselves do not change. Threads read files one batch ahead, so that memory use stays constant.
-    """
-    chunks = torch.split(torch.arange(len(images)), batch)[first::every]
-    stored = images.images
-    if not isinstance(stored, LazyImages):
-        for positions in chunks:
-            yield Drawn(positions, (stored[positions.to(stored.device)],), {})
-        return
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
-
-    def begin(number: int) -> list[Future[Tensor]]:
-        positions = chunks[number].tolist() if number < len(chunks) else []
-        return [pool.submit(stored.picture, position) for position in positions]
-
-    try:
-        ahead = begin(0)
-        for number, positions in enumerate(chunks):
-            under_way, ahead = ahead, begin(number + 1)
-            yield _collected(positions, under_way, stored)
-    finally:
-        # After an interrupt, running reads finish and no other one starts.
-        pool.shutdown(cancel_futures=True)
-
-
-def _collected(positions: Tensor, under_way: list[Future[Tensor]], stored: LazyImages) -> Drawn:
-    pictures: dict[int, Tensor] = {}
-    skipped: dict[int, str] = {}
-    for position, future in zip(positions.tolist(), under_way, strict=True):
-        try:
-            pictures[position] = future.result()
-        except BadImage as error:
-            skipped[position] = str(error)
-    made = torch.stack(list(pictures.values())) if pictures else torch.empty((0, *stored.shape[1:]), dtype=torch.uint8)
-    return Drawn(torch.tensor(list(pictures), dtype=torch.int64), (made,), skipped)
-
-
-def loaded(
-    images: ImageSet,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    check: Callable[[dict[str, str]], None] = lambda bad: None,
-) -> tuple[ImageSet, dict[str, str]]:
-    """The same images in memory, and a reason for each one that cannot be read. ``check`` gets these reasons and may
-    raise before the images are put together."""
-    if not isinstance(images.images, LazyImages):
-        return images, {}
-    buffer, kept, bad = _empty(images.images.shape), list[int](), dict[str, str]()
-    for drawn in in_order(images, 64, workers=workers):  # few enough for frequent progress
-        buffer[len(kept) : len(kept) + len(drawn.positions)] = drawn.pictures[0]
-        kept += drawn.positions.tolist()
-        bad |= {images.ids[place]: reason for place, reason in drawn.skipped.items()}
-        progress(len(kept) + len(bad), len(images))
-    check(bad)
-    if not kept:
-        raise DataError(f"none of {len(images):,} images can be read. The first: {next(iter(bad.values()))}.")
-    return replace(images.select(kept), images=buffer[: len(kept)]), bad
-
-
-def _empty(shape: tuple[int, int, int, int]) -> Tensor:
-    """One tensor for all images, so that there is never a second copy."""
-    try:
-        return torch.empty(shape, dtype=torch.uint8)
-    except RuntimeError as error:
-        need = math.prod(shape) / 1e9
-        raise DataError(
-            f"{shape[0]:,} images of {shape[2]} x {shape[3]} need {need:,.1f} GB of memory, more than is free. "
-            "Read them at a smaller size."
-        ) from error
 
 
 class MemoryFeed:
@@ -251,7 +217,7 @@ class _Batches(Dataset[_Summary]):
     def __getitem__(self, number: int) -> _Summary:
         # The stream's seed, the number of the batch and the place in the joint batch seed an image's crops.
         seed = (((self.stream.seed << 32) + number) << 32) + self.stream.first
-        return self.images.load(self.stream[number], seed, self.buffer(number))
+        return load_crops(self.images, self.stream[number], seed, self.buffer(number))
 
 
 def _follow_the_parent(worker: int) -> None:
@@ -265,3 +231,51 @@ def _follow_the_parent(worker: int) -> None:
 def _as_it_is(summary: Any) -> Any:
     """Return a worker's result unchanged: DataLoader would convert its numbers into tensors."""
     return summary
+
+
+def load_crops(images: LazyImages, positions: Tensor, seed: int, out: Tensor) -> _Summary:
+    """Read these images, and write random resized crops of each into ``out``, uint8, (crops, N, C, H, W).
+
+    Each image has its own generator: the first is seeded with ``seed``, the others with the following numbers. A file
+    that cannot be read is replaced by the next readable one, so that batches keep their size. Returns the positions of
+    the images that were used, and why others could not be read.
+    """
+    used: list[int] = []
+    skipped: dict[int, str] = {}
+    arrays, (height, width) = out.numpy(), images.size
+    with pillow_keeps_quiet:  # once per batch, since it costs as much as a small image
+        for place, position in enumerate(positions.tolist()):
+            actual, image = _next_readable(images, position, skipped)
+            used.append(actual)
+            random = Random(seed + place)
+            for picture in arrays[:, place]:
+                box = resized_crop_box(image.width, image.height, random)
+                crop = image.resize((width, height), Image.Resampling.BILINEAR, box=box)
+                picture[...] = channels_first(crop)
+    return used, skipped
+
+
+def _next_readable(images: LazyImages, position: int, skipped: dict[int, str]) -> tuple[int, Image.Image]:
+    for step in range(len(images.positions)):
+        actual = (position + step) % len(images.positions)
+        try:
+            return actual, open_image(images.files.read(int(images.positions[actual])), None, images.channels)
+        except BadImage as error:
+            skipped[actual] = str(error)
+    raise DataError(f"none of {len(images.positions)} images can be read. The first: {skipped[position]}.")
+
+
+def resized_crop_box(width: int, height: int, random: Random) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom of a random part with 20 to 100 % of the area and an aspect ratio of 3:4 to 4:3.
+
+    The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part with an allowed ratio.
+    """
+    for _ in range(10):
+        area = width * height * random.uniform(0.2, 1.0)
+        ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+        w, h = math.sqrt(area * ratio), math.sqrt(area / ratio)
+        if w <= width and h <= height:
+            left, top = random.uniform(0, width - w), random.uniform(0, height - h)
+            return left, top, left + w, top + h
+    w, h = min(width, height * 4 / 3), min(height, width * 4 / 3)
+    return (width - w) / 2, (height - h) / 2, (width + w) / 2, (height + h) / 2

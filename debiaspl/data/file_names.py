@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote
 
-from debiaspl.data.class_names import composed
+from debiaspl.data.text import composed
 
 EXTENSIONS = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp"),

@@ -4,7 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -13,6 +13,21 @@ from torch import Tensor
 UNLABELED = -1
 DIGESTED = 2**28
 """In bytes: of more numbers than that, every second, third, ... of each image is read for a digest."""
+
+
+class Files(Protocol):
+    """Image files by position, readable from any process."""
+
+    def __len__(self) -> int: ...
+
+    def stamp(self, position: int) -> tuple[int, int]:
+        """Size in bytes and time of the last change, in nanoseconds: a file whose stamp is the same is not read again.
+        (-1, -1) if there is no such file."""
+
+    def read(self, position: int) -> bytes: ...
+
+    def part(self, position: int) -> bytes:
+        """Some of its bytes, for a digest."""
 
 
 class StoredImages(ABC):
@@ -199,6 +214,14 @@ class ImageSet:
                 f"{name} run from {low} to {high}, expected -1 (no label) to {self.num_classes - 1}: "
                 f"there are {self.num_classes} classes."
             )
+
+
+@dataclass(frozen=True)
+class TrainTest:
+    """A set and its test set."""
+
+    train: ImageSet
+    test: ImageSet
 
 
 def same_images(one: ImageSet, other: ImageSet) -> bool:

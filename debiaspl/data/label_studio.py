@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from debiaspl.data.csv_text import read_text
-from debiaspl.data.errors import DataError, shown
+from debiaspl.data.text import DataError, read_text, shown
 
 IMAGE = "image"
 CHOICE = "choice"

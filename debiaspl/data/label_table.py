@@ -1,25 +1,63 @@
-"""The only reader of label tables: CSV with ``file_name,label``, and exports of Label Studio (.json)."""
+"""The only reader of label tables: CSV with ``file_name,label``, and exports of Label Studio (.json).
+
+Unusual layouts of CSV are accepted if unambiguous, and reported as assumptions.
+"""
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing import parent_process
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
-from debiaspl.data.csv_text import CsvError, CsvRow, read_text
-from debiaspl.data.errors import DataError, counted, shown
 from debiaspl.data.file_names import EXTENSIONS, FileNames
 from debiaspl.data.label_studio import read_tasks
-from debiaspl.data.table_form import USUAL, Columns, Form, form_of, refuse_form
+from debiaspl.data.text import (
+    UNLABELED_NAME,
+    CsvError,
+    CsvRow,
+    DataError,
+    composed,
+    counted,
+    csv_rows,
+    means_no_label,
+    read_text,
+    shown,
+)
 from debiaspl.files import unguarded
 
+FILE, LABEL = "file_name", "label"
+FILE_ALSO = frozenset(
+    (
+        *("filename", "file", "file_path", "filepath", "path", "image", "image_name", "image_file", "image_path"),
+        *("img", "photo", "picture"),
+    )
+)
+LABEL_ALSO = frozenset(["class", "class_name", "category", "choice", "labels"])
+"""Other names of the two columns in tables of other programs."""
 ASKED = "asked"
 """The column of new tables that says how the image was chosen: coverage, uncertainty or random; empty if unknown."""
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+CSV = "a csv file of labels"
 _log = logging.getLogger("debiaspl")
 _TOLD: set[str] = set()
-CSV = "a csv file of labels"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of the two relevant columns of a table; None: the default name."""
+
+    file: str | None = None
+    """Column of the image; by default ``file_name``."""
+    label: str | None = None
+    """Column of the class; by default ``label``."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.file or FILE, self.label or LABEL
+
+
+USUAL = Columns()
 
 
 @dataclass(frozen=True)
@@ -35,10 +73,21 @@ class LabelRow:
 
 
 @dataclass(frozen=True)
-class LabelText(Form):
+class LabelText:
     """A CSV table with its original text: unchanged rows can be written back byte for byte."""
 
-    table: Path = Path()
+    table: Path
+    header: CsvRow
+    """Empty if the table has no line of column names."""
+    rows: tuple[CsvRow, ...]
+    """All other rows, including blank ones."""
+    names: tuple[str, ...]
+    """Names of all columns."""
+    places: tuple[int, int]
+    """Numbers of the file column and of the label column."""
+    separator: str
+    assumed: tuple[str, ...]
+    """What is unusual, as text."""
 
     def cells(self, row: CsvRow) -> tuple[str, str]:
         """The cells of the file and of the label, which may be missing at the end of a row."""
@@ -55,7 +104,9 @@ class LabelText(Form):
                 'first line. Put a name with a comma in quotes: "a, b.jpg".'
             )
         name, label = self.cells(row)
-        if not name.strip() or _holds_rows(label, self.separator):
+        # A line break alone is no sign that a quote was not closed: class names may contain one.
+        following = [line.partition(self.separator)[0] for line in label.splitlines()[1:]]
+        if not name.strip() or any(map(_names_image, following)):
             found = "a label over several lines" if name.strip() else "no file name"
             raise DataError(f"{self.table} has {found} in line {row.line}. Is a quote not closed, or a cell missing?")
         return LabelRow(f"line {row.line}", name, class_name(label))
@@ -103,13 +154,66 @@ def _assumed_unlabeled(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
-    """Header and rows, with checked columns."""
-    try:
-        return LabelText(**vars(form_of(text, columns)), table=table)
-    except CsvError as error:
-        raise DataError(f"{table} cannot be read from line {error.line} on: {error}. Is a quote not closed?") from error
-    except ValueError as error:
-        raise refuse_form(table, str(error), columns) from error
+    """Header and rows in the only layout that fits the text, with checked columns."""
+    layouts: list[LabelText] = []
+    reasons: list[str] = []
+    for separator in SEPARATORS:
+        try:
+            layout = _layout(csv_rows(text, separator=separator), table, columns, separator)
+        except CsvError as error:
+            if separator == ",":
+                raise DataError(
+                    f"{table} cannot be read from line {error.line} on: {error}. Is a quote not closed?"
+                ) from error
+            continue
+        if isinstance(layout, LabelText):
+            layouts.append(layout)
+        else:  # the reason that counts is that of the separator in the first line
+            reasons.insert(0 if separator in text.partition("\n")[0] else len(reasons), layout)
+    if layouts and (len(layouts) == 1 or layouts[0].separator == ","):
+        return layouts[0]
+    raise DataError(
+        f"{table} {reasons[0]}. Expected a first line with {' and '.join(columns.names)}, separated by commas. For "
+        "other names, use --column file=NAME and --column label=NAME."
+    )
+
+
+def _layout(rows: list[CsvRow], table: Path, columns: Columns, separator: str) -> LabelText | str:
+    """The table with this separator, or why it is none."""
+    first = next((number for number, row in enumerate(rows) if not row.is_blank), len(rows))
+    empty = CsvRow("", 1, ())
+    header, *others = rows[first:] or [empty]
+    names = tuple(name.strip().casefold() for name in header.cells)
+    assumed: tuple[str, ...] = () if separator == "," else (f"separated by {SEPARATORS[separator]}",)
+    files = _places(names, columns.file, FILE, FILE_ALSO)
+    labels = _places(names, columns.label, LABEL, LABEL_ALSO)
+    if len(files) == len(labels) == 1:
+        file, label = files[0], labels[0]
+        if (names[file], names[label]) != tuple(name.strip().casefold() for name in columns.names):
+            assumed += (f"files in the column {names[file]} and labels in {names[label]}",)
+        return LabelText(table, header, tuple(others), names, (file, label), separator, assumed)
+    # A first line that is already a row: two cells, one of them an image.
+    images = [_names_image(cell) for cell in header.cells]
+    if columns == USUAL and len(images) == 2 and sum(images) == 1 and all(names):
+        file = images.index(True)
+        assumed += (f"no line of column names; files in column {file + 1}, labels in column {2 - file}",)
+        nameless = (FILE, LABEL) if file == 0 else (LABEL, FILE)
+        return LabelText(table, empty, tuple(rows), nameless, (file, 1 - file), separator, assumed)
+    several = [names[place] for places in (files, labels) if len(places) > 1 for place in places]
+    which = f", and {shown(several)} could all be meant" if several else ""
+    return f"has the columns {shown(names)}{which}" if names else "is empty"
+
+
+def _places(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> list[int]:
+    """Numbers of the columns that could be meant."""
+    exact = [place for place, name in enumerate(names) if name == (typed or usual).strip().casefold()]
+    if exact or typed:
+        return exact
+    return [place for place, name in enumerate(names) if name.replace(" ", "_").replace("-", "_") in also]
+
+
+def _names_image(cell: str) -> bool:
+    return PurePath(cell.strip()).suffix.lower() in EXTENSIONS
 
 
 @dataclass(frozen=True)
@@ -154,20 +258,10 @@ def match_files(table: Path, rows: Iterable[LabelRow], names: FileNames, allow_a
             f"{table} names {counted(missing, 'file')} not in {names.root}: {shown(missing)}. "
             f"Paths are relative to {names.root} and written with /."
         )
-    assumed = tuple(f"{how} ({counted_rows(count)})" for how, count in read_as.items())
+    assumed = tuple(f"{how} ({count:,} row{'' if count == 1 else 's'})" for how, count in read_as.items())
     return Matched(labels, tuple(dict.fromkeys(missing)), assumed)
-
-
-def counted_rows(count: int) -> str:
-    return f"{count:,} row{'' if count == 1 else 's'}"
 
 
 def class_name(name: str) -> str | None:
     """The normalised label; None if it means: no label."""
     return None if not name or means_no_label(name) else composed(name)
-
-
-def _holds_rows(label: str, separator: str) -> bool:
-    """Whether a quote that was not closed has made other rows part of this label. A line break alone is no sign of it,
-    since class names may contain one."""
-    return any(Path(line.partition(separator)[0]).suffix.lower() in EXTENSIONS for line in label.splitlines()[1:])

@@ -1,47 +1,31 @@
-"""Images that stay in their files until they are needed."""
+"""Images that stay in their files until they are needed; all of them in order, or in memory."""
 
 import hashlib
+import logging
 import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
-from typing import Protocol
+from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
-from debiaspl.data.decode import BadImage, decode, open_image, pillow_keeps_quiet
-from debiaspl.data.errors import DataError
-from debiaspl.data.images import StoredImages
+from debiaspl._processes import usable_cores
+from debiaspl.data.decode import BadImage, decode, open_image
+from debiaspl.data.images import Files, ImageSet, StoredImages
+from debiaspl.data.listing import Listing, Skipped, list_folder
+from debiaspl.data.text import DataError, counted, shown
 from debiaspl.files import memory
 
 LARGE_FILE = 50_000_000
 """Size in bytes from which on the free memory is checked."""
-
-
 PART = 1024
 """In bytes: how much of a file is read for a digest."""
 MOST_SIZES, MOST_CONTENTS = 200_000, 10_000
 """Files of a set whose size, and whose content, is part of its digest."""
-
-
-class Files(Protocol):
-    """Image files by position, readable from any process."""
-
-    def __len__(self) -> int: ...
-
-    def stamp(self, position: int) -> tuple[int, int]:
-        """Size in bytes and time of the last change, in nanoseconds: a file whose stamp is the same is not read again.
-        (-1, -1) if there is no such file."""
-
-    def read(self, position: int) -> bytes: ...
-
-    def mark(self, position: int, content: bool) -> bytes:
-        """The size of a file and, with ``content``, a part of it."""
-        ...
+_log = logging.getLogger("debiaspl")
 
 
 @dataclass(frozen=True)
@@ -73,15 +57,11 @@ class FolderFiles:
         except OSError as error:
             raise BadImage(f"cannot be opened: {error.strerror or error}") from error
 
-    def mark(self, position: int, content: bool) -> bytes:
-        path = self.root / self.names[position]
+    def part(self, position: int) -> bytes:
         try:
-            size = path.stat().st_size
-            if not content:
-                return b"%d" % size
-            with path.open("rb") as file:
-                file.seek(size // 2)
-                return b"%d " % size + file.read(PART)
+            with (self.root / self.names[position]).open("rb") as file:
+                file.seek(max(self.stamp(position)[0], 0) // 2)
+                return file.read(PART)
         except OSError:
             return b"?"
 
@@ -109,7 +89,8 @@ class LazyImages(StoredImages):
         found = hashlib.blake2b(digest_size=16)
         sizes, contents = (max(1, len(self.positions) // most) for most in (MOST_SIZES, MOST_CONTENTS))
         for place, position in enumerate(self.positions[::sizes].tolist()):
-            found.update(self.files.mark(position, place * sizes % contents < sizes) + b"\0")
+            part = self.files.part(position) if place * sizes % contents < sizes else b""
+            found.update(b"%d %b\0" % (self.files.stamp(position)[0], part))
         return found.digest()
 
     def __getitem__(self, positions: Tensor) -> Tensor:
@@ -137,58 +118,140 @@ class LazyImages(StoredImages):
                 reason = str(error)
         raise DataError(f"none of {len(self.positions)} images can be read. The last: {reason}.")
 
-    def load(self, positions: Tensor, seed: int, out: Tensor) -> tuple[list[int], dict[int, str]]:
-        """Read these images, and write random resized crops of each into ``out``, uint8, (crops, N, C, H, W).
 
-        Each image has its own generator: the first is seeded with ``seed``, the others with the following numbers. A
-        file that cannot be read is replaced by the next readable one, so that batches keep their size. Returns the
-        positions of the images that were used, and why others could not be read.
-        """
-        used: list[int] = []
-        skipped: dict[int, str] = {}
-        arrays = out.numpy()
-        with pillow_keeps_quiet:  # once per batch, since it costs as much as a small image
-            for place, position in enumerate(positions.tolist()):
-                used.append(self._fill(arrays[:, place], position, Random(seed + place), skipped))
-        return used, skipped
+class Drawn(NamedTuple):
+    """The images of one step."""
 
-    def _fill(self, out: NDArray[np.uint8], position: int, random: Random, skipped: dict[int, str]) -> int:
-        """Write crops, (crops, C, H, W), of this image or of the next readable one; returns its position."""
-        for step in range(len(self.positions)):
-            actual = (position + step) % len(self.positions)
-            try:
-                content = self.files.read(int(self.positions[actual]))
-                image = open_image(content, None, self.channels)
-            except BadImage as error:
-                skipped[actual] = str(error)
-                continue
-            for picture in out:
-                picture[...] = _channels_first(_resized_crop(image, self.size, random))
-            return actual
-        raise DataError(f"none of {len(self.positions)} images can be read. The first: {skipped[position]}.")
+    positions: Tensor
+    """Their indices in the set, on the CPU."""
+    pictures: tuple[Tensor, ...]
+    """uint8, (N, C, H, W) each, on the device: one per view. Empty if they are looked up."""
+    skipped: dict[int, str]
+    """Index -> why a file could not be read; another image is used instead."""
 
 
-def _resized_crop(image: Image.Image, size: tuple[int, int], random: Random) -> Image.Image:
-    box = resized_crop_box(image.width, image.height, random)
-    return image.resize((size[1], size[0]), Image.Resampling.BILINEAR, box=box)
+def in_order(
+    images: ImageSet, batch: int, first: int = 0, every: int = 1, workers: int | None = None
+) -> Iterator[Drawn]:
+    """All images once, in order; files that cannot be read are left out and listed in ``skipped``.
 
-
-def _channels_first(image: Image.Image) -> NDArray[np.uint8]:
-    pixels = np.asarray(image)
-    return pixels[None] if pixels.ndim == 2 else pixels.transpose(2, 0, 1)
-
-
-def resized_crop_box(width: int, height: int, random: Random) -> tuple[float, float, float, float]:
-    """Left, top, right, bottom of a random part with 20 to 100 % of the area and an aspect ratio of 3:4 to 4:3.
-
-    The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part with an allowed ratio.
+    To share the work, pass ``first`` and ``every``: batch number ``first`` and every ``every``-th one after it; the
+    batches themselves do not change. Threads read files one batch ahead, so that memory use stays constant.
     """
-    for _ in range(10):
-        area = width * height * random.uniform(0.2, 1.0)
-        ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
-        w, h = math.sqrt(area * ratio), math.sqrt(area / ratio)
-        if w <= width and h <= height:
-            left, top = random.uniform(0, width - w), random.uniform(0, height - h)
-            return left, top, left + w, top + h
-    w, h = min(width, height * 4 / 3), min(height, width * 4 / 3)
-    return (width - w) / 2, (height - h) / 2, (width + w) / 2, (height + h) / 2
+    chunks = torch.split(torch.arange(len(images)), batch)[first::every]
+    stored = images.images
+    if not isinstance(stored, LazyImages):
+        for positions in chunks:
+            yield Drawn(positions, (stored[positions.to(stored.device)],), {})
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
+
+    def begin(number: int) -> list[Future[Tensor]]:
+        positions = chunks[number].tolist() if number < len(chunks) else []
+        return [pool.submit(stored.picture, position) for position in positions]
+
+    try:
+        ahead = begin(0)
+        for number, positions in enumerate(chunks):
+            under_way, ahead = ahead, begin(number + 1)
+            yield _collected(positions, under_way, stored)
+    finally:
+        # After an interrupt, running reads finish and no other one starts.
+        pool.shutdown(cancel_futures=True)
+
+
+def _collected(positions: Tensor, under_way: list[Future[Tensor]], stored: LazyImages) -> Drawn:
+    pictures: dict[int, Tensor] = {}
+    skipped: dict[int, str] = {}
+    for position, future in zip(positions.tolist(), under_way, strict=True):
+        try:
+            pictures[position] = future.result()
+        except BadImage as error:
+            skipped[position] = str(error)
+    made = torch.stack(list(pictures.values())) if pictures else torch.empty((0, *stored.shape[1:]), dtype=torch.uint8)
+    return Drawn(torch.tensor(list(pictures), dtype=torch.int64), (made,), skipped)
+
+
+def loaded(
+    images: ImageSet, workers: int | None = None, progress: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[ImageSet, dict[str, str]]:
+    """The same images in memory, and a reason for each one that cannot be read. ``progress(done, total)`` is called in
+    the calling thread."""
+    if not isinstance(images.images, LazyImages):
+        return images, {}
+    # One tensor for all images, so that there is never a second copy.
+    buffer, kept, bad = room_for(images.images.shape), list[int](), dict[str, str]()
+    for drawn in in_order(images, 64, workers=workers):  # few enough for frequent progress
+        buffer[len(kept) : len(kept) + len(drawn.positions)] = drawn.pictures[0]
+        kept += drawn.positions.tolist()
+        bad |= {images.ids[place]: reason for place, reason in drawn.skipped.items()}
+        progress(len(kept) + len(bad), len(images))
+    if not kept:
+        raise DataError(f"none of {len(images):,} images can be read: {_shown_reasons(bad.items())}.")
+    return replace(images.select(kept), images=buffer[: len(kept)]), bad
+
+
+def room_for(shape: tuple[int, ...]) -> Tensor:
+    """A tensor of bytes for images, (N, C, H, W). Raises if it does not fit in memory."""
+    if not memory.fits(need := math.prod(shape)):
+        raise DataError(
+            f"{shape[0]:,} images of {shape[3]} x {shape[2]} pixels need {memory.gigabytes(need)} of memory, which are "
+            "not free. Choose a smaller size, or read them from a folder while training."
+        )
+    return torch.empty(shape, dtype=torch.uint8)
+
+
+def left_in_files(listing: Listing, size: int | tuple[int, int] = 0, channels: int = 3) -> ImageSet:
+    """The images of a folder, to be read when they are needed, at this size: (height, width), the side of a square, or
+    0 for the size of the first readable image."""
+    files = listing.stored or FolderFiles(listing.root, listing.files)
+    shape = (size, size) if isinstance(size, int) else size
+    lazy = LazyImages(files, torch.arange(len(files)), shape, channels)
+    return ImageSet(lazy if size else lazy.with_size_of_first(), listing.labels, listing.classes, listing.files)
+
+
+def read_listing(
+    listing: Listing,
+    size: int | tuple[int, int],
+    channels: int = 3,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[ImageSet, Skipped]:
+    """The images in memory, and what was skipped: (file, reason); docs/bad-files.md lists what happens with odd and
+    damaged files. ``size`` as in ``left_in_files``, ``workers`` are threads."""
+    every = left_in_files(listing, size, channels)
+    images, bad = loaded(every, workers or min(8, usable_cores()), progress)
+    counts = zip(listing.classes, every.counts(), images.counts(), strict=True)
+    if lost := [name for name, before, after in counts if before and not after]:
+        labels = dict(zip(listing.files, listing.labels.tolist(), strict=True))
+        reasons = _shown_reasons((file, bad[file]) for file in sorted(bad) if listing.classes[labels[file]] in lost)
+        raise DataError(
+            f"no labeled image of {shown(lost)} in {listing.root} can be read: {reasons}. Every class needs at least "
+            "one image. Replace these files."
+        )
+    if skipped := tuple(sorted((*listing.skipped, *bad.items()))):
+        number = counted(skipped, "file")
+        message = "%s: read %d images, skipped %s: %s"
+        _log.warning(message, listing.root, len(images), number, _shown_reasons(skipped))
+    return images, skipped
+
+
+def images_of(
+    listing: Listing,
+    size: int,
+    stream: bool,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> ImageSet:
+    """The images left in their files with ``stream`` and in tar shards, otherwise in memory."""
+    if stream or listing.stored:
+        return left_in_files(listing, size)
+    return read_listing(listing, size, progress=progress)[0]
+
+
+def read_folder(root: Path | str, size: int | tuple[int, int]) -> tuple[ImageSet, Skipped]:
+    """The same for a folder that is not listed yet."""
+    return read_listing(list_folder(root), size)
+
+
+def _shown_reasons(skipped: Iterable[tuple[str, str]]) -> str:
+    return shown([f"{file} ({reason})" for file, reason in skipped])

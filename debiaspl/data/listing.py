@@ -1,6 +1,7 @@
 """Lists the images of a folder and their labels; no image is opened."""
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,14 +10,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from debiaspl.data.class_names import UNLABELED_NAME, composed, means_no_label
-from debiaspl.data.errors import DataError, counted, no_labels, shown
 from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_image_name, leads_out, reads_heic
-from debiaspl.data.images import UNLABELED
-from debiaspl.data.label_table import class_name, match_files, read_label_table, tell_assumed, tell_once
-from debiaspl.data.lazy import Files
+from debiaspl.data.images import UNLABELED, Files
+from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table, tell_assumed, tell_once
 from debiaspl.data.manifest import encoded_names, encoders_in
-from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.data.text import UNLABELED_NAME, DataError, composed, counted, means_no_label, shown
 from debiaspl.files import digest_if_there
 
 Skipped = tuple[tuple[str, str], ...]
@@ -217,7 +215,7 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     if loose and len(loose) == len(files) and classes is not None:
         return dict.fromkeys(files)
     if loose and len(loose) == len(files):
-        raise no_labels(root)
+        raise _no_labels(root)
     if loose:
         raise DataError(
             f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. "
@@ -240,6 +238,17 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     also = sorted(name for name in used if means_no_label(name) and name != UNLABELED_NAME)
     tell_assumed(root, [f"{shown([f'{name}/' for name in also])} contains photos without a label"] if also else [])
     return {file: class_name(file.split("/")[0]) for file in files}
+
+
+def _no_labels(root: Path) -> DataError:
+    """The error for a folder without any label, where training needs some: the three ways to get them."""
+    photos = shlex.quote(str(root))
+    return DataError(
+        f"no image of {root} has a label yet. Expected labels of two classes or more. Label a few images of every "
+        f'class: debiaspl label {photos} --classes "..."; or train with class names alone: debiaspl zeroshot {photos} '
+        f'--classes "..."; or, if there are labels already, name their table, with the columns file_name,label: '
+        f"--labels TABLE, or move the images into a folder for each class: {root}/CLASS/*.jpg."
+    )
 
 
 def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
@@ -273,7 +282,7 @@ def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> 
         name for name in order if not name or means_no_label(name) or any("\ud800" <= c <= "\udfff" for c in name)
     ]
     if classes is None and not order:
-        raise no_labels(root)
+        raise _no_labels(root)
     if classes is None and len(order) < 2 and not broken:
         raise DataError(
             f"{root} has labels of one class only: {shown(order)}. Expected two classes or more: label a few images of "

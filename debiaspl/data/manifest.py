@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import leaves
+from debiaspl.data.text import DataError, shown
 from debiaspl.files import fits, open_own, parse_json, try_lock, write_bytes
 
 ROWS = 10_000

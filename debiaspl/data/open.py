@@ -7,16 +7,14 @@ import torch
 from torch import Tensor
 
 from debiaspl.data.decode import resized
-from debiaspl.data.errors import DataError
-from debiaspl.data.folder import left_in_files, read_folder
-from debiaspl.data.formats.definition import TrainTest
-from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.data.images import UNLABELED, ImageSet, TrainTest
 from debiaspl.data.known import SETS, load
-from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.lazy import LazyImages, images_of, left_in_files
 from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.data.packed import INDEX, open_packed
-from debiaspl.data.shards import find_shards, index_shards
+from debiaspl.data.shards import holds_shards, list_shards
 from debiaspl.data.splits import held_out_share
+from debiaspl.data.text import DataError
 
 TEST_SHARE = 0.2
 
@@ -38,13 +36,11 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
             f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known image set."
         )
     if is_known(data) or not place.exists():
-        return _sized(load(data, root), image_size)
+        whole = load(data, root)
+        return TrainTest(_sized(whole.train, image_size), _sized(whole.test, image_size)) if image_size else whole
     if _is_packed(place):
         return with_test_set(open_packed(place))
-    images = read_place(place, image_size)
-    if isinstance(images.images, LazyImages) and isinstance(images.images.files, FolderFiles) and not stream:
-        images, _ = read_folder(place, images.images.size)
-    return with_test_set(images)
+    return with_test_set(images_of(_list_labeled(place), image_size, stream))
 
 
 def is_known(data: str) -> bool:
@@ -62,57 +58,41 @@ def _is_packed(place: Path) -> bool:
     return (place / INDEX).exists()
 
 
-def holds_shards(place: Path) -> bool:
-    """Whether the place is a tar shard, or a folder of them."""
-    return place.is_file() or any(place.glob("*.tar"))
-
-
-def _sized(whole: TrainTest, image_size: int) -> TrainTest:
-    """A set at another size: streamed images are read at this size, images in memory are resized once."""
-
-    def sized(images: ImageSet) -> ImageSet:
-        stored, size = images.images, (image_size, image_size)
-        if isinstance(stored, LazyImages):
-            return replace(images, images=replace(stored, size=size))
-        return replace(images, images=resized(stored, size)) if isinstance(stored, Tensor) else images
-
-    if not image_size:
-        return whole
-    return TrainTest(sized(whole.train), sized(whole.test))
+def _sized(images: ImageSet, side: int) -> ImageSet:
+    """Streamed images are read at this size, images in memory are resized once."""
+    stored, size = images.images, (side, side)
+    if isinstance(stored, LazyImages):
+        return replace(images, images=replace(stored, size=size))
+    return replace(images, images=resized(stored, size)) if isinstance(stored, Tensor) else images
 
 
 def list_place(place: Path) -> Listing:
     """All images of a folder, or of tar shards, without labels."""
     if not holds_shards(place):
         return list_images(place)
-    samples = index_shards(find_shards(place))
-    none = torch.full((len(samples.ids),), UNLABELED)
-    return Listing(place, samples.ids, none, (), samples.skipped, stored=samples.files)
+    shards = list_shards(place)
+    return replace(shards, labels=torch.full_like(shards.labels, UNLABELED), classes=())
 
 
 def read_place(place: Path, image_size: int) -> ImageSet:
     """A folder of images, or tar shards, with the images left in their files."""
-    if holds_shards(place):
-        samples = index_shards(find_shards(place))
-        classes = tuple(sorted(set(samples.labels) - {""}, key=_by_number))
-        if len(classes) < 2:
-            raise DataError(
-                f"the shards at {place} have {len(classes)} classes, expected two or more: each sample needs a .cls "
-                "file with its class beside the image (0001.jpg, 0001.cls)."
-            )
-        number = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
-        labels = torch.tensor([number[label] for label in samples.labels])
-        lazy = LazyImages(samples.files, torch.arange(len(samples.ids)), (image_size, image_size))
-        return ImageSet(lazy if image_size else lazy.with_size_of_first(), labels, classes, samples.ids)
-    return left_in_files(list_folder(place), image_size)
+    return left_in_files(_list_labeled(place), image_size)
 
 
-def _by_number(name: str) -> tuple[int, int, str]:
-    """Sort key: class numbers in numeric order, then names alphabetically."""
-    return (0, int(name), "") if name.isdecimal() else (1, 0, name)
+def _list_labeled(place: Path) -> Listing:
+    if not holds_shards(place):
+        return list_folder(place)
+    shards = list_shards(place)
+    if len(shards.classes) < 2:
+        raise DataError(
+            f"the shards at {place} have {len(shards.classes)} classes, expected two or more: each sample needs a .cls "
+            "file with its class beside the image (0001.jpg, 0001.cls)."
+        )
+    return shards
 
 
 def with_test_set(images: ImageSet) -> TrainTest:
+    """A fifth of each class is held out, the same for every seed."""
     if int(images.labels.min()) == UNLABELED:
         unlabeled = int((images.labels == UNLABELED).sum())
         raise DataError(

@@ -19,10 +19,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from debiaspl.data.errors import DataError
-from debiaspl.data.feed import in_order
 from debiaspl.data.images import ImageSet, StoredImages
-from debiaspl.data.lazy import LazyImages
+from debiaspl.data.lazy import LazyImages, in_order
+from debiaspl.data.text import DataError
 from debiaspl.files import parse_json, write_text, write_whole
 from debiaspl.files.whole import PARTIAL
 

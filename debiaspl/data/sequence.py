@@ -9,8 +9,8 @@ from PIL import Image
 from torch import Tensor
 
 from debiaspl.data.decode import BadImage, as_pixels
-from debiaspl.data.errors import DataError
 from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.data.text import DataError
 from debiaspl.files import memory
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")

@@ -2,21 +2,25 @@
 
 import os
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from debiaspl.data.archive import DAMAGED_TAR, members
-from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import EXTENSIONS
+from debiaspl.data.images import UNLABELED
 from debiaspl.data.lazy import PART
+from debiaspl.data.listing import Listing
+from debiaspl.data.text import DataError
 
 LABEL_EXTENSIONS = (".cls", ".txt")
 LONGEST_LABEL = 4096
 """In bytes; a label is the name or the number of a class."""
+_DAMAGED = (tarfile.TarError, EOFError, ValueError, OverflowError, LookupError, MemoryError, OSError)
+"""Exceptions from reading a damaged tar file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,45 +49,29 @@ class TarShards:
         """The bytes of one image file."""
         path = self.paths[self.shard[position]]
         try:
-            with path.open("rb") as file:
-                content = os.pread(file.fileno(), int(self.size[position]), int(self.offset[position]))
+            content = _bytes_at(path, int(self.offset[position]), int(self.size[position]))
         except OSError as error:
             raise DataError(f"could not read {path}: {error.strerror}. Is the shard still there?") from error
         if len(content) != self.size[position]:
             raise DataError(f"{path} has become shorter since it was first read. Was it replaced? Start a new run.")
         return content
 
-    def mark(self, position: int, content: bool) -> bytes:
-        size = b"%d " % self.size[position]
-        return size + self.read(position)[:PART] if content else size
+    def part(self, position: int) -> bytes:
+        return self.read(position)[:PART]
 
 
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """What a pass over shards found."""
-
-    files: TarShards
-    ids: tuple[str, ...]
-    """``shard/sample`` of each image."""
-    labels: tuple[str, ...]
-    """The label as written; "" if a sample has none."""
-    skipped: tuple[tuple[str, str], ...]
-    """Samples without an image: (name, reason)."""
+def holds_shards(place: Path) -> bool:
+    """Whether the place is a tar shard, or a folder of them."""
+    return place.is_file() or any(place.glob("*.tar"))
 
 
-def find_shards(place: Path) -> tuple[Path, ...]:
-    """A tar file, or all tar files of a folder, by name."""
-    found = [place] if place.is_file() else sorted(place.glob("*.tar")) if place.is_dir() else []
-    if not found:
+def list_shards(place: Path) -> Listing:
+    """The images of a tar file, or of all tar files of a folder, by name: one pass over their headers. An image is
+    named ``shard/sample``; there may be less than two classes."""
+    paths = (place,) if place.is_file() else tuple(sorted(place.glob("*.tar")))
+    if not paths:
         raise DataError(f"there is no tar file at {place}. Expected a shard, or a folder with shards named *.tar.")
-    return tuple(found)
-
-
-def index_shards(paths: Sequence[Path]) -> Samples:
-    """One pass over the headers of all shards."""
-    shard: list[int] = []
-    offset: list[int] = []
-    size: list[int] = []
+    found: list[tuple[int, int, int]] = []
     ids: list[str] = []
     labels: list[str] = []
     skipped: list[tuple[str, str]] = []
@@ -93,15 +81,22 @@ def index_shards(paths: Sequence[Path]) -> Samples:
             if image is None:
                 skipped.append((f"{path.name}/{name}", f"no image among {', '.join(sorted(sample))}"))
                 continue
-            shard.append(number)
-            offset.append(image.offset_data)
-            size.append(image.size)
+            found.append((number, image.offset_data, image.size))
             ids.append(f"{path.name}/{name}")
             labels.append(_label(path, name, sample))
     if not ids:
         raise DataError(f"no image in {len(paths)} shard(s), first {paths[0]}. Expected members such as 0001.jpg.")
-    table = TarShards(tuple(paths), np.array(shard, np.int32), np.array(offset, np.int64), np.array(size, np.int64))
-    return Samples(table, tuple(ids), tuple(labels), tuple(skipped))
+    table = np.array(found, np.int64).T
+    files = TarShards(paths, table[0].astype(np.int32), table[1].copy(), table[2].copy())
+    classes = tuple(sorted(set(labels) - {""}, key=_by_number))
+    number_of = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
+    numbers = torch.tensor([number_of[label] for label in labels])
+    return Listing(place, tuple(ids), numbers, classes, tuple(skipped), stored=files)
+
+
+def _by_number(name: str) -> tuple[int, int, str]:
+    """Sort key: class numbers in numeric order, then names alphabetically."""
+    return (0, int(name), "") if name.isdecimal() else (1, 0, name)
 
 
 def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
@@ -110,38 +105,50 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
     length = path.stat().st_size
     try:
         with tarfile.open(path, "r:") as shard:
-            for member in members(shard):
+            for member in _members(shard):
                 if member.isreg() and not PurePosixPath(member.name).name.startswith("."):
-                    _refuse_cut(path, member, length)
+                    if member.offset_data + member.size > length:
+                        raise DataError(f"{path} is truncated inside {member.name}. Get or make the shard again.")
                     folder, _, file = member.name.rpartition("/")
                     stem, dot, extension = file.partition(".")
                     samples.setdefault(f"{folder}/{stem}" if folder else stem, {})[dot + extension.lower()] = member
     except DataError:
         raise
-    except (*DAMAGED_TAR, OSError) as error:
+    except _DAMAGED as error:
         why = str(error) or type(error).__name__
         raise DataError(f"{path} is not a complete, plain tar file ({why}). Get or make the shard again.") from error
     return samples
 
 
-def _refuse_cut(path: Path, member: tarfile.TarInfo, length: int) -> None:
-    if member.offset_data + member.size > length:
-        raise DataError(f"{path} is truncated inside {member.name}. Get or make the shard again.")
+def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """All members, in order. Raises tarfile.ReadError if one claims to end before it begins: a pass over the file would
+    return to the same place forever."""
+    end = 0
+    for member in tar:
+        if member.size < 0 or member.offset < end:
+            raise tarfile.ReadError(f"its member {member.name!r} claims {member.size:,} bytes at {member.offset:,}")
+        if member.issparse():
+            raise tarfile.ReadError(f"its member {member.name!r} is sparse")
+        end = member.offset_data
+        yield member
 
 
 def _label(path: Path, name: str, sample: dict[str, tarfile.TarInfo]) -> str:
-    for extension in LABEL_EXTENSIONS:
-        if extension in sample:
-            member = sample[extension]
-            if member.size > LONGEST_LABEL:
-                raise DataError(
-                    f"the label {name}{extension} in {path} has {member.size:,} bytes, expected the name or number of "
-                    "a class. Get or make the shard again."
-                )
-            with path.open("rb") as file:
-                content = os.pread(file.fileno(), member.size, member.offset_data)
-            try:
-                return content.decode().strip()
-            except UnicodeDecodeError as error:
-                raise DataError(f"the label {name}{extension} in {path} is not text: {error}.") from error
-    return ""
+    extension = next((each for each in LABEL_EXTENSIONS if each in sample), None)
+    if extension is None:
+        return ""
+    member = sample[extension]
+    if member.size > LONGEST_LABEL:
+        raise DataError(
+            f"the label {name}{extension} in {path} has {member.size:,} bytes, expected the name or number of a class. "
+            "Get or make the shard again."
+        )
+    try:
+        return _bytes_at(path, member.offset_data, member.size).decode().strip()
+    except UnicodeDecodeError as error:
+        raise DataError(f"the label {name}{extension} in {path} is not text: {error}.") from error
+
+
+def _bytes_at(path: Path, offset: int, size: int) -> bytes:
+    with path.open("rb") as file:
+        return os.pread(file.fileno(), size, offset)

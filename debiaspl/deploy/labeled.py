@@ -6,9 +6,8 @@ from pathlib import Path
 
 from debiaspl.data import UNLABELED, DataError, GivenLabels
 from debiaspl.data.file_names import FileNames, leads_out
-from debiaspl.data.label_table import read_label_table, tell_assumed
+from debiaspl.data.label_table import USUAL, Columns, read_label_table, tell_assumed
 from debiaspl.data.listing import list_folder
-from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.files import digest_of_file, parse_json
 from debiaspl.training import Run, RunError
 

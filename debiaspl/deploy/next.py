@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.csv_text import csv_line
 from debiaspl.data.listing import list_images
+from debiaspl.data.text import csv_line
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.features.coverage import NEIGHBOURS, Coverage

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError, ImageSet
-from debiaspl.data.errors import shown
 from debiaspl.data.listing import Listing, list_images
+from debiaspl.data.text import shown
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.deploy.shares import FOLDER
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
-from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.listing import list_images
+from debiaspl.data.text import shown
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.deploy.hub import downloaded, hub_name
 from debiaspl.deploy.shares import SavedShares

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from debiaspl._extras import extra
 from debiaspl._version import __version__
-from debiaspl.data.csv_text import csv_line
+from debiaspl.data.text import csv_line
 
 ROWS = 8192
 """Rows per group in a Parquet file."""

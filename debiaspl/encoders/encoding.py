@@ -26,9 +26,9 @@ from torch import Tensor
 from debiaspl._processes import usable_cores
 from debiaspl.data import DataError, ImageSet
 from debiaspl.data.decode import BadImage, decode
-from debiaspl.data.errors import shown
 from debiaspl.data.lazy import FolderFiles, LazyImages
 from debiaspl.data.manifest import add_to_manifest, alone_in, encoders_in, read_manifest
+from debiaspl.data.text import shown
 from debiaspl.encoders.encoder import Encoder
 from debiaspl.encoders.feature_folder import FeatureFolder, Rows
 from debiaspl.kernels import bfloat16_works

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from debiaspl.data import DataError
-from debiaspl.data.csv_text import read_text
+from debiaspl.data.text import read_text
 
 PLACE = "{}"
 

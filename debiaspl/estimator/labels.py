@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from debiaspl.data.class_names import means_no_label, means_no_value
+from debiaspl.data.text import means_no_label, means_no_value
 
 UNLABELED_TEXT = ("", "-1")
 """NumPy turns ``["cat", -1]`` into strings."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from debiaspl._chance import mcnemar, wilson
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, Hints
-from debiaspl.data.given import fold_of
+from debiaspl.data.task import fold_of
 from debiaspl.features.blend import CLASSES, PHOTOS
 from debiaspl.features.calibration import Calibrated, calibrate
 from debiaspl.features.fit import Begin, Fitted, fit_recipe

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet, Task
-from debiaspl.data.errors import shown
 from debiaspl.data.images import same_images
+from debiaspl.data.text import shown
 from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES

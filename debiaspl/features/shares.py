@@ -16,7 +16,7 @@ from math import sqrt
 import torch
 from torch import Tensor
 
-from debiaspl.data.given import fold_of
+from debiaspl.data.task import fold_of
 from debiaspl.features.logistic import MOST, logistic
 
 FOLDS = 5

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from debiaspl.data.class_names import check_class_names, composed, means_no_label
-from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_images, refuse_parts
-from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.data.text import DataError, check_class_names, composed, means_no_label
 from debiaspl.files import Busy, remove_leftovers
 from debiaspl.files import locked as lock_file
 from debiaspl.label.guide import EncoderGuide, Guide, RunGuide

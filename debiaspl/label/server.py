@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, TypeGuard
 
 from debiaspl.data.decode import BadImage
-from debiaspl.data.errors import DataError
+from debiaspl.data.text import DataError
 from debiaspl.files import FileError
 from debiaspl.label.session import Session, Stale
 from debiaspl.training.process import RunError

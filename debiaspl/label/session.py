@@ -12,7 +12,7 @@ from typing import Any
 from PIL import Image
 
 from debiaspl.data.decode import BadImage, open_image
-from debiaspl.data.errors import DataError
+from debiaspl.data.text import DataError
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.load import lite0_is_installed
 from debiaspl.label.guide import Guide

@@ -9,12 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from debiaspl.data.class_names import composed
-from debiaspl.data.csv_text import CsvRow, csv_line, is_open, read_text
-from debiaspl.data.errors import DataError, shown
 from debiaspl.data.file_names import FileNames, leaves
-from debiaspl.data.label_table import ASKED, CSV, LabelText, match_files, split_table, tell_assumed
-from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.data.label_table import ASKED, CSV, USUAL, Columns, LabelText, match_files, split_table, tell_assumed
+from debiaspl.data.text import CsvRow, DataError, composed, csv_line, is_open, read_text, shown
 from debiaspl.files import try_lock, unguarded, write_whole
 
 

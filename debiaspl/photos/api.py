@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from debiaspl.data.label_table import Columns
 from debiaspl.data.manifest import stored_for
-from debiaspl.data.table_form import Columns
 from debiaspl.deploy import SavedModel, load_model
 from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from debiaspl.data.given import fold_of
+from debiaspl.data.task import fold_of
 from debiaspl.features.crosscheck import GRAPH, SUPERVISED, Candidate
 from debiaspl.photos.survey import Photos
 from debiaspl.training import Recipe

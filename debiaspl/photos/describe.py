@@ -6,7 +6,7 @@ from typing import Any
 
 from debiaspl._printable import printable
 from debiaspl._shares import distance, unlike
-from debiaspl.data.errors import shown
+from debiaspl.data.text import shown
 from debiaspl.features.crosscheck import paired
 from debiaspl.photos.check import Outcome
 

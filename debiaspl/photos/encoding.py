@@ -7,10 +7,11 @@ from pathlib import Path
 import torch
 
 from debiaspl.data import UNLABELED, ImageSet
-from debiaspl.data.folder import left_in_files
+from debiaspl.data.lazy import left_in_files
 from debiaspl.data.listing import Listing
 from debiaspl.data.manifest import read_manifest, stored_for
-from debiaspl.data.open import holds_shards, list_place
+from debiaspl.data.open import list_place
+from debiaspl.data.shards import holds_shards
 from debiaspl.deploy.next import Pool
 from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.encoders import features_of, load_encoder

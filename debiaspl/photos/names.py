@@ -4,8 +4,7 @@ import re
 from typing import NamedTuple
 
 from debiaspl.data import DataError
-from debiaspl.data.class_names import means_no_value
-from debiaspl.data.errors import counted, shown
+from debiaspl.data.text import counted, means_no_value, shown
 from debiaspl.photos.survey import Photos
 
 NAMED = 5

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.decode import BadImage, open_image
-from debiaspl.data.errors import shown
+from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.data.manifest import stored_for
-from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.data.text import shown
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32

@@ -100,6 +100,6 @@ def parse_classes(text: str) -> tuple[str, ...]:
     """Parse ``--classes``: a number of classes, names separated by commas, or a file of names."""
     if text.isascii() and text.isdecimal():
         return tuple(str(number) for number in range(int(text)))
-    from debiaspl.data.class_names import read_class_names  # imports torch, which other cases do not need
+    from debiaspl.data.text import read_class_names  # imports torch, which other cases do not need
 
     return read_class_names(text)

@@ -10,8 +10,8 @@ import numpy as np
 from debiaspl._chance import wilson
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, DataError
+from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder
-from debiaspl.data.table_form import USUAL, Columns
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.features.blend import PHOTOS

@@ -14,7 +14,7 @@ from debiaspl._shares import almost_none, distance, ratio
 from debiaspl._version import __version__
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import ImageSet, Task
-from debiaspl.data.csv_text import csv_line
+from debiaspl.data.text import csv_line
 from debiaspl.debias import ranks
 from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._extras import extra
-from debiaspl.data.class_names import read_class_names
+from debiaspl.data.text import read_class_names
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
 from debiaspl.encoders.pretrained import Pretrained

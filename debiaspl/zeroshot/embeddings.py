@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from debiaspl.data import DataError
-from debiaspl.data.class_names import check_class_names
+from debiaspl.data.text import check_class_names
 from debiaspl.debias import Debiaser
 from debiaspl.features import Fitted, fit
 from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logits

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data import DataError, ImageSet
-from debiaspl.data.csv_text import csv_line
-from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.text import csv_line
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.encoders.feature_folder import FEATURES

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
-from debiaspl.data.errors import shown
-from debiaspl.data.folder import left_in_files
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.lazy import left_in_files
 from debiaspl.data.listing import list_folder, list_images
-from debiaspl.data.table_form import USUAL, Columns
+from debiaspl.data.text import shown
 
 SMALL = 128
 """Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""

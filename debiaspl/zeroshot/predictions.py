@@ -9,7 +9,7 @@ from torch import Tensor
 
 from debiaspl._shares import ALMOST_NONE, almost_none, distance, ratio, reference_name
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.csv_text import csv_line
+from debiaspl.data.text import csv_line
 
 HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
 PER_CLASS = 20

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from debiaspl.algorithms import PAWS, Batch, Models
 from debiaspl.algorithms.crops import AREA, small_crops
 from debiaspl.data import LongTail, Task, load
-from debiaspl.data.stream import BalancedStream
+from debiaspl.data.feed import BalancedStream
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
 from debiaspl.training.step import Step
 from tests.algorithms.test_starts import IMAGES, Plain, batch_normed, made

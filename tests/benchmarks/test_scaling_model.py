@@ -16,8 +16,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from debiaspl import Debiaser
 from debiaspl.algorithms.fixmatch import cld
 from debiaspl.augment import RandAugment, Weak
+from debiaspl.data.feed import IndexStream
 from debiaspl.data.shards import TarShards
-from debiaspl.data.stream import IndexStream
 from debiaspl.debias import ranks
 from debiaspl.kernels.norm import synchronise_norms
 from debiaspl.models import Average, ResNet, WideResNet

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from debiaspl.data import DataError
-from debiaspl.data.class_names import check_class_names, class_names_in, read_class_names
+from debiaspl.data.text import check_class_names, class_names_in, read_class_names
 from debiaspl.predictions import parse_classes
 
 PACKAGE = Path(__file__).parents[2] / "debiaspl"
@@ -104,4 +104,4 @@ def test_there_is_no_other_reader():
     for path in commands:
         assert re.search(r"\b(read_class_names|parse_classes|named_classes)\(classes\)", path.read_text()), path.name
     normalising = {path.name for path in PACKAGE.rglob("*.py") if "unicodedata.normalize" in path.read_text()}
-    assert normalising == {"class_names.py"}
+    assert normalising == {"text.py"}

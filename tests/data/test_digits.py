@@ -9,8 +9,7 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_digits
 
-import debiaspl.data.formats.digits as room
-from debiaspl.data import open_data
+from debiaspl.data import formats, open_data
 from debiaspl.data.decode import decode
 from debiaspl.data.splits import held_out
 
@@ -21,21 +20,17 @@ def expected() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.from_numpy(grey)[:, None], torch.from_numpy(found.target).long()
 
 
-@pytest.mark.parametrize("elsewhere", [False, True])
-def test_they_are_scikit_learns(monkeypatch, elsewhere):
-    """Also where scikit-learn keeps its file in another place: its own loader knows it."""
-    if elsewhere:
-        monkeypatch.setattr(room, "find_spec", lambda name: None)
+def test_they_are_scikit_learns():
     images, labels = expected()
     train, test = held_out(labels, per_class=50, seed=0)
-    found = room.digits()
+    found = formats.digits()
     for part, places in ((found.train, train), (found.test, test)):
         assert torch.equal(part.images, images[places])
         assert torch.equal(part.labels, labels[places])
     found.train.images.zero_()  # what is read once is nobody's to change
     found.train.labels.zero_()
-    assert torch.equal(room.digits().train.images, images[train])
-    assert torch.equal(room.digits().train.labels, labels[train])
+    assert torch.equal(formats.digits().train.images, images[train])
+    assert torch.equal(formats.digits().train.labels, labels[train])
 
 
 @pytest.mark.slow
@@ -50,9 +45,9 @@ def test_neither_scikit_learn_nor_scipy_is_imported():
 
 def test_without_it_they_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    room._columns.cache_clear()
+    formats._digits_columns.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'debiaspl\[digits\]'"):
-        room.digits()
+        formats.digits()
 
 
 @pytest.mark.parametrize("side", [4, 12])

@@ -20,11 +20,9 @@ import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli.data import data_app
-from debiaspl.data.archive import unpack
-from debiaspl.data.download import fetch, get
-from debiaspl.data.errors import DataError
-from debiaspl.data.formats.definition import Source
-from debiaspl.data.known import SETS, find
+from debiaspl.data.formats import Source
+from debiaspl.data.known import SETS, fetch, find, get, unpack
+from debiaspl.data.text import DataError
 
 CONTENT = random.Random(0).randbytes(300_000)
 

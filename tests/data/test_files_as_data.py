@@ -15,11 +15,11 @@ from PIL import Image
 
 from debiaspl.data import DataError, ImageSet, IndexStream, LazyImages, feed, open_data
 from debiaspl.data.decode import decode
-from debiaspl.data.feed import FileFeed
-from debiaspl.data.lazy import FolderFiles, resized_crop_box
+from debiaspl.data.feed import FileFeed, load_crops, resized_crop_box
+from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed, pack
-from debiaspl.data.shards import find_shards, index_shards
+from debiaspl.data.shards import list_shards
 from tests.data.photos import add, jpeg, patch, write_folder, write_shards
 from tests.processes import started
 
@@ -27,13 +27,13 @@ CPU = torch.device("cpu")
 
 
 def test_shards_are_read_in_any_order(tmp_path):
-    samples = index_shards(find_shards(write_shards(tmp_path)))
-    assert len(samples.files) == 20
-    assert sorted(set(samples.labels)) == ["0", "1"]
+    samples = list_shards(write_shards(tmp_path))
+    assert len(samples.stored) == 20
+    assert samples.classes == ("0", "1")
     for position in (13, 2, 19, 0):
-        label, number = samples.ids[position].rpartition("/")[2].split("-")
-        assert samples.files.read(position) == jpeg(patch(int(label), int(number)))
-        assert samples.labels[position] == label
+        label, number = samples.files[position].rpartition("/")[2].split("-")
+        assert samples.stored.read(position) == jpeg(patch(int(label), int(number)))
+        assert samples.classes[samples.labels[position]] == label
 
 
 def test_shards_keep_class_names_and_numbers_in_order(tmp_path):
@@ -50,9 +50,9 @@ def test_samples_without_an_image_are_named_and_those_without_a_label_are_unlabe
         add(tar, "._two.jpg", b"what a Mac leaves behind")
         add(tar, "folder/three.png", jpeg(patch(0, 1)))
         add(tar, "folder/three.cls", b"7\n")
-    samples = index_shards(find_shards(tmp_path))
-    assert samples.ids == ("a.tar/two", "a.tar/folder/three")
-    assert samples.labels == ("", "7")
+    samples = list_shards(tmp_path)
+    assert samples.files == ("a.tar/two", "a.tar/folder/three")
+    assert (samples.labels.tolist(), samples.classes) == ([-1, 0], ("7",))
     assert samples.skipped == (("a.tar/one", "no image among .cls"),)
 
 
@@ -83,24 +83,24 @@ def test_damaged_shards_are_named(tmp_path, damage, message):
         add(tar, "big.jpg", os.urandom(20_000))
     damage(tmp_path / "part.tar")
     with pytest.raises(DataError, match=rf"part.tar .*({message})"):
-        index_shards(find_shards(tmp_path))
+        list_shards(tmp_path)
 
 
 def test_no_shards_and_no_images_teach(tmp_path):
     with pytest.raises(DataError, match="there is no tar file at"):
-        find_shards(tmp_path)
+        list_shards(tmp_path)
     with tarfile.open(tmp_path / "empty.tar", "w"):
         pass
     with pytest.raises(DataError, match=r"no image in 1 shard.*Expected members such as"):
-        index_shards(find_shards(tmp_path))
+        list_shards(tmp_path)
 
 
 def test_a_shard_that_shrinks_while_it_is_used_is_named(tmp_path):
     write_shards(tmp_path, shards=1)
-    samples = index_shards(find_shards(tmp_path))
+    samples = list_shards(tmp_path)
     (tmp_path / "part-000.tar").write_bytes(b"short")
     with pytest.raises(DataError, match="has become shorter"):
-        samples.files.read(5)
+        samples.stored.read(5)
 
 
 def lazy(root: Path, side: int = 16) -> LazyImages:
@@ -141,10 +141,10 @@ def test_views_are_other_crops_of_the_same_image(tmp_path):
         for number in range(3):
             (tmp_path / name / f"{number}.png").write_bytes(jpeg(image))
     pictures = torch.empty((2, 6, 3, 16, 16), dtype=torch.uint8)
-    lazy(tmp_path).load(torch.arange(6), 1, pictures)
+    load_crops(lazy(tmp_path), torch.arange(6), 1, pictures)
     strongest = pictures.float().mean((3, 4)).argmax(-1)
     assert strongest.tolist() == [[0, 0, 0, 2, 2, 2]] * 2
-    lazy(write_folder(tmp_path / "photos")).load(torch.arange(4), 1, pictures[:, :4])
+    load_crops(lazy(write_folder(tmp_path / "photos")), torch.arange(4), 1, pictures[:, :4])
     assert not torch.equal(pictures[0, :4], pictures[1, :4])
 
 
@@ -153,17 +153,17 @@ def test_a_file_that_cannot_be_read_is_named_and_another_stands_in(tmp_path):
     (tmp_path / "china" / "0004.jpg").write_bytes(b"")
     images = lazy(tmp_path)
     pictures, alone = (torch.empty((1, count, 3, 16, 16), dtype=torch.uint8) for count in (3, 1))
-    positions, skipped = images.load(torch.tensor([3, 4, 5]), 0, pictures)
+    positions, skipped = load_crops(images, torch.tensor([3, 4, 5]), 0, pictures)
     assert positions == [3, 5, 5]
     assert list(skipped) == [4]
     assert "zero bytes" in skipped[4]
-    images.load(torch.tensor([5]), 1, alone)
+    load_crops(images, torch.tensor([5]), 1, alone)
     assert torch.equal(pictures[0, 1], alone[0, 0])
     with pytest.raises(DataError, match="image 4 cannot be read"):
         images[torch.tensor([4])]
     broken = LazyImages(FolderFiles(tmp_path, ("china/0004.jpg",)), torch.arange(1), (8, 8))
     with pytest.raises(DataError, match="none of 1 images can be read"):
-        broken.load(torch.tensor([0]), 0, alone)
+        load_crops(broken, torch.tensor([0]), 0, alone)
 
 
 def batches(images: ImageSet, numbers: list[int], workers: int) -> list[tuple[torch.Tensor, ...]]:

@@ -12,9 +12,9 @@ import torch
 from PIL import Image, ImageFilter, JpegImagePlugin
 
 from debiaspl.data.decode import decode
-from debiaspl.data.errors import DataError
-from debiaspl.data.folder import read_folder, read_listing
+from debiaspl.data.lazy import read_folder, read_listing
 from debiaspl.data.listing import list_folder
+from debiaspl.data.text import DataError
 from tests.data.test_bad_files import close, encoded, photo, pixels
 
 
@@ -112,7 +112,7 @@ def test_bad_images_leave_no_gaps(root: Path, caplog: pytest.LogCaptureFixture) 
 
 
 def test_more_than_the_memory_holds(root: Path) -> None:
-    with pytest.raises(DataError, match=r"200 images of 10000000000 x 10000000000 need .* GB of memory"):
+    with pytest.raises(DataError, match=r"200 images of 10000000000 x 10000000000 pixels need .* GB of memory"):
         read_folder(root, (10**10, 10**10))
 
 

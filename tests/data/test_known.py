@@ -4,6 +4,7 @@ import gzip
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import torch
 from PIL import Image
 
-from debiaspl.data.errors import DataError
-from debiaspl.data.formats import cifar, imagenet, mnist
-from debiaspl.data.formats.eurosat import SIZES, held_out_numbers
-from debiaspl.data.known import SETS, TrainTest, find, load
+from debiaspl.data import cifar
+from debiaspl.data.formats import EUROSAT_SIZES, held_out_numbers, read_imagenet, read_mnist
+from debiaspl.data.images import TrainTest
+from debiaspl.data.known import SETS, find, load
+from debiaspl.data.text import DataError
 from tests.data.test_unpickle import python2_pickle
 
 CIFAR10 = replace(cifar.CIFAR10_LAYOUT, train={f"data_batch_{k}": 10 for k in range(1, 6)}, test={"test_batch": 20})
@@ -52,7 +54,7 @@ def write_cifar(folder: Path, layout: cifar.CifarLayout) -> dict[str, dict[bytes
 @pytest.mark.parametrize("layout", [CIFAR10, CIFAR100], ids=["cifar10", "cifar100"])
 def test_cifar(tmp_path, layout):
     written = write_cifar(tmp_path / "cifar", layout)
-    read = cifar.read(layout, tmp_path / "cifar")
+    read = cifar.read_cifar(layout, tmp_path / "cifar")
     for part, batches in ((read.train, layout.train), (read.test, layout.test)):
         assert len(part) == sum(batches.values())
         assert part.classes == tuple(f"class {k}" for k in range(layout.classes))
@@ -62,6 +64,13 @@ def test_cifar(tmp_path, layout):
     row, column = 5, 7
     red, green, blue = (written[last][b"data"][-1, plane * 1024 + row * 32 + column] for plane in range(3))
     assert read.train.images[-1, :, row, column].tolist() == [red, green, blue]
+
+
+def refused(monkeypatch, name: str, read: Callable[[Path], TrainTest], folder: Path, message: str) -> None:
+    monkeypatch.setitem(SETS, name, replace(SETS[name], read=read))
+    with pytest.raises(DataError, match=message) as error:
+        load(name, folder)
+    assert str(error.value).endswith(f"remove {folder} and run: debiaspl data get {name}")
 
 
 def change(name: str, **changes: object) -> Callable[[Path, dict[str, dict[bytes, object]]], None]:
@@ -87,12 +96,10 @@ def change(name: str, **changes: object) -> Callable[[Path, dict[str, dict[bytes
         (change("batches.meta", label_names=[b"a"]), "batches.meta .* 10 names"),
     ],
 )
-def test_damaged_cifar_teaches(tmp_path, spoil, message):
+def test_damaged_cifar_teaches(tmp_path, monkeypatch, spoil, message):
     folder = tmp_path / "cifar"
     spoil(folder, write_cifar(folder, CIFAR10))
-    with pytest.raises(DataError, match=message) as error:
-        cifar.read(CIFAR10, folder)
-    assert str(error.value).endswith(f"Remove {folder} and run: debiaspl data get cifar10")
+    refused(monkeypatch, "cifar10", partial(cifar.read_cifar, CIFAR10), folder, message)
 
 
 def idx(values: np.ndarray) -> bytes:
@@ -109,7 +116,7 @@ def write_mnist(folder: Path) -> None:
 
 def test_mnist(tmp_path):
     write_mnist(tmp_path / "mnist")
-    read = mnist.read(tmp_path / "mnist", **MNIST)
+    read = read_mnist(tmp_path / "mnist", **MNIST)
     assert read.train.images.shape == (30, 1, 28, 28)
     assert torch.equal(read.test.images[:, 0], torch.from_numpy(noise(20, 28, 28)))
     assert read.test.labels.tolist() == [k % 10 for k in range(20)]
@@ -134,20 +141,18 @@ LABELS = idx(np.arange(20, dtype=np.uint8) % 10)
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_damaged_mnist_teaches(tmp_path, content, message):
+def test_damaged_mnist_teaches(tmp_path, monkeypatch, content, message):
     write_mnist(tmp_path / "mnist")
     file = tmp_path / "mnist" / "t10k-labels-idx1-ubyte.gz"
     if content is None:
         file.unlink()
     else:
         file.write_bytes(content if message == "complete .gz" else gzip.compress(content))
-    with pytest.raises(DataError, match=message) as error:
-        mnist.read(tmp_path / "mnist", **MNIST)
-    assert f"{tmp_path / 'mnist'} and run: debiaspl data get mnist" in str(error.value)
+    refused(monkeypatch, "mnist", partial(read_mnist, **MNIST), tmp_path / "mnist", message)
 
 
 def write_eurosat(folder: Path, numbers: range = range(1, 21)) -> None:
-    for shade, name in enumerate(SIZES):
+    for shade, name in enumerate(EUROSAT_SIZES):
         (folder / name).mkdir(parents=True)
         for number in numbers:
             image = Image.new("RGB", (64, 64), (10 * shade, number, 200))
@@ -160,7 +165,7 @@ def test_eurosat(tmp_path, place):
     read = load("eurosat", tmp_path)
     assert read.train.counts() == [16] * 10
     assert read.test.counts() == [4] * 10
-    assert read.train.classes == tuple(sorted(SIZES))
+    assert read.train.classes == tuple(sorted(EUROSAT_SIZES))
     assert list(read.train.ids) == sorted(read.train.ids)
     for part in (read.train, read.test):
         for image, label, file in zip(part.images, part.labels.tolist(), part.ids, strict=True):
@@ -180,7 +185,7 @@ def test_half_of_eurosat_holds_out_a_fifth_of_what_the_whole_set_holds_out(tmp_p
 
 
 def test_the_test_images_of_eurosat_are_the_same_on_every_machine():
-    for name, size in SIZES.items():
+    for name, size in EUROSAT_SIZES.items():
         numbers = np.flatnonzero(held_out_numbers(name))
         assert len(numbers) == size // 5
         assert numbers.max() <= size
@@ -262,7 +267,7 @@ def write_imagenet(folder: Path) -> None:
 
 def test_imagenet_is_listed(tmp_path):
     write_imagenet(tmp_path / "imagenet")
-    parts = imagenet.read(tmp_path / "imagenet", classes=2)
+    parts = read_imagenet(tmp_path / "imagenet", classes=2)
     train, val = parts.train, parts.test
     assert list(train.ids) == [
         f"train/{name}/{file}" for name in ("n00000001", "n00000002") for file in ("a.JPEG", "b.JPEG")
@@ -287,7 +292,7 @@ def test_damaged_imagenet_teaches(tmp_path, spoil, message):
     write_imagenet(tmp_path / "imagenet")
     spoil(tmp_path / "imagenet")
     with pytest.raises(DataError, match=message):
-        imagenet.read(tmp_path / "imagenet", classes=2)
+        read_imagenet(tmp_path / "imagenet", classes=2)
 
 
 REAL = os.environ.get("DEBIASPL_DATA", "")

@@ -8,10 +8,9 @@ from urllib.parse import quote
 import pytest
 
 from debiaspl.data import DataError, GivenLabels
-from debiaspl.data.csv_text import csv_line, csv_rows, is_open
-from debiaspl.data.label_table import LabelRow, read_label_table
+from debiaspl.data.label_table import Columns, LabelRow, read_label_table
 from debiaspl.data.listing import list_folder
-from debiaspl.data.table_form import Columns
+from debiaspl.data.text import csv_line, csv_rows, is_open
 from tests.data.photos import jpeg, patch
 
 FILES = ("a.jpg", "day 1/été.jpg", "day 1/c.jpg", "d,e.jpg")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from debiaspl.data.errors import DataError
 from debiaspl.data.packed import open_packed, pack
+from debiaspl.data.text import DataError
 
 GOOD = {
     "classes": ["a", "b"],

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl.data.archive import unpack
-from debiaspl.data.errors import DataError
-from debiaspl.data.shards import index_shards
+from debiaspl.data.known import unpack
+from debiaspl.data.shards import list_shards
+from debiaspl.data.text import DataError
 from tests.data.photos import add, jpeg, patch
 
 BLOCK = 512
@@ -40,7 +40,7 @@ def test_a_negative_size_is_refused(tmp_path, size):
     """The next member would begin before this one: the pass over the shard would never end."""
     path = shard(tmp_path / "a.tar", header("0.jpg", 0), header("1.jpg", size), bytes(BLOCK))
     with pytest.raises(DataError, match=r"a\.tar is not a complete, plain tar file"):
-        index_shards([path])
+        list_shards(path)
 
 
 @pytest.mark.timeout(20)
@@ -55,7 +55,7 @@ def test_so_it_is_in_an_archive_of_a_known_set(tmp_path):
 def test_a_size_beyond_the_end_is_refused(tmp_path, size):
     path = shard(tmp_path / "a.tar", header("1.jpg", size), bytes(BLOCK))
     with pytest.raises(DataError, match=r"truncated inside 1\.jpg"):
-        index_shards([path])
+        list_shards(path)
 
 
 def test_a_sparse_member_is_refused(tmp_path):
@@ -67,7 +67,7 @@ def test_a_sparse_member_is_refused(tmp_path):
         member.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "3"}
         tar.addfile(member, io.BytesIO(content))
     with pytest.raises(DataError, match="sparse"):
-        index_shards([tmp_path / "a.tar"])
+        list_shards(tmp_path)
 
 
 def test_a_label_as_large_as_a_film_is_refused(tmp_path):
@@ -75,4 +75,4 @@ def test_a_label_as_large_as_a_film_is_refused(tmp_path):
         add(tar, "1.jpg", jpeg(patch(0, 0)))
         add(tar, "1.cls", b"x" * 100_000)
     with pytest.raises(DataError, match=r"the label 1\.cls in .* has 100,000 bytes"):
-        index_shards([tmp_path / "a.tar"])
+        list_shards(tmp_path)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from debiaspl.data.errors import DataError
-from debiaspl.data.unpickle import unpickle
+from debiaspl.data.cifar import unpickle
+from debiaspl.data.text import DataError
 
 GLOBALS = b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy\nndarray\n", b"cnumpy\ndtype\n"
 RECONSTRUCT, NDARRAY, DTYPE = GLOBALS

@@ -10,7 +10,7 @@ import torch
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.data.table_form import Columns
+from debiaspl.data.label_table import Columns
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.next import SETTLED, Learned, Pool, learned_by, suggest, two_best, with_given_labels
 from debiaspl.features.coverage import NEIGHBOURS, Coverage

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from debiaspl.data.csv_text import cell
+from debiaspl.data.text import cell
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings, format_of
 from debiaspl.files import unguarded
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from debiaspl.data import ImageSet, manifest
-from debiaspl.data.folder import left_in_files
+from debiaspl.data.lazy import left_in_files
 from debiaspl.data.listing import list_images
 from debiaspl.encoders import Encoder, encoding, features_of
 from debiaspl.models import scale

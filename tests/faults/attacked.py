@@ -9,10 +9,10 @@ import torch
 from hypothesis import strategies as st
 
 from debiaspl.data import DataError, ImageSet, Task
-from debiaspl.data.class_names import means_no_value
-from debiaspl.data.folder import left_in_files, read_folder
+from debiaspl.data.lazy import left_in_files, read_folder
 from debiaspl.data.listing import list_folder
 from debiaspl.data.task import digest
+from debiaspl.data.text import means_no_value
 from debiaspl.deploy.chosen import CHOSEN, chosen_folder
 from debiaspl.encoders import features_of
 from debiaspl.photos.names import Allowed

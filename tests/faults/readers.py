@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 import torch
 from hypothesis import strategies as st
 
+from debiaspl.data.cifar import unpickle
 from debiaspl.data.decode import decode
-from debiaspl.data.errors import DataError
 from debiaspl.data.label_table import read_label_table
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import open_packed
 from debiaspl.data.tensor_file import tensor_file
-from debiaspl.data.unpickle import unpickle
+from debiaspl.data.text import DataError
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from debiaspl.data.errors import DataError
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.packed import open_packed, pack
+from debiaspl.data.text import DataError
 from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
 from debiaspl.files import FileError, locked, remove_leftovers, replacing, write_text, write_whole
 from debiaspl.label.table import Table

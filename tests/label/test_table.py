@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from debiaspl.data import DataError
-from debiaspl.data.class_names import means_no_label
 from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
-from debiaspl.data.table_form import Columns
+from debiaspl.data.text import means_no_label
 from debiaspl.files import FileError, whole
 from debiaspl.label.opening import locked
 from debiaspl.label.table import Table

@@ -11,8 +11,8 @@ import torch
 pytest.importorskip("transformers")
 
 from debiaspl.data import GivenLabels, ImageSet, Task
-from debiaspl.data.given import fold_of
-from debiaspl.data.table_form import Columns
+from debiaspl.data.label_table import Columns
+from debiaspl.data.task import fold_of
 from debiaspl.encoders import load_encoder
 from debiaspl.photos.api import encoder_for, plan
 from debiaspl.photos.check import Check, check_for

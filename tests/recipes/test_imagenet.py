@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.data import Task, open_data
-from debiaspl.data.formats.imagenet import IMAGENET, read
+from debiaspl.data.formats import IMAGENET, read_imagenet
 from debiaspl.data.known import SETS
 from debiaspl.data.splits import LabelShare
 from debiaspl.models import MODELS
@@ -87,7 +87,7 @@ def place(tmp_path_factory):
     write(root / "moco.pth", moco(MODELS["resnet"](CLASSES, depth=18).state_dict()))
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(root)
-        patched.setitem(SETS, "imagenet", replace(IMAGENET, read=partial(read, classes=CLASSES)))
+        patched.setitem(SETS, "imagenet", replace(IMAGENET, read=partial(read_imagenet, classes=CLASSES)))
         patched.setenv("DEBIASPL_DATA", str(root))
         yield root
 

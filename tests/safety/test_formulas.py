@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from debiaspl.data.csv_text import csv_line
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import read_label_table
+from debiaspl.data.text import csv_line
 from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
 from debiaspl.files import guarded, unguarded
 from debiaspl.label.table import Table

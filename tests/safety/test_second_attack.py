@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet, Task
+from debiaspl.data.cifar import unpickle
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.folder import left_in_files, read_folder
+from debiaspl.data.lazy import left_in_files, read_folder
 from debiaspl.data.listing import list_folder
 from debiaspl.data.task import digest
-from debiaspl.data.unpickle import unpickle
 from debiaspl.deploy.chosen import CHOSEN, LARGEST, chosen_folder
 from debiaspl.estimator import DebiasedClassifier
 from debiaspl.files import guarded

@@ -13,7 +13,7 @@ from debiaspl._chance import wilson
 from debiaspl._confusion import Cells
 from debiaspl._shares import unlike
 from debiaspl.data import DataError
-from debiaspl.data.csv_text import csv_rows
+from debiaspl.data.text import csv_rows
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
