@@ -3,7 +3,7 @@
 from debiaspl.algorithms.abc import ABC
 from debiaspl.algorithms.acr import ACR
 from debiaspl.algorithms.adamatch import AdaMatch
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Supervised, Views, predict
 from debiaspl.algorithms.comatch import CoMatch
 from debiaspl.algorithms.contrastmatch import ContrastMatch
 from debiaspl.algorithms.crest import CReST, CReSTPlus
@@ -11,7 +11,7 @@ from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.flexmatch import FlexMatch
 from debiaspl.algorithms.freematch import FreeMatch
-from debiaspl.algorithms.graph_labels import GraphLabels
+from debiaspl.algorithms.hinted import GraphLabels, TaughtFixMatch
 from debiaspl.algorithms.meanteacher import MeanTeacher
 from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.algorithms.moco import MoCo
@@ -21,9 +21,7 @@ from debiaspl.algorithms.remixmatch import ReMixMatch
 from debiaspl.algorithms.ride import RIDE
 from debiaspl.algorithms.simclr import SimCLR
 from debiaspl.algorithms.softmatch import SoftMatch
-from debiaspl.algorithms.supervised import Supervised
 from debiaspl.algorithms.swav import SwAV
-from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
@@ -54,37 +52,4 @@ comparisons of all algorithms skip them."""
 STARTS: dict[str, type[Algorithm]] = {"moco": MoCo, "simclr": SimCLR, "swav": SwAV}
 """Self-supervised algorithms: they learn features without labels, as a start for other runs."""
 
-__all__ = [
-    "ABC",
-    "ACR",
-    "ALGORITHMS",
-    "HINTED",
-    "PAWS",
-    "RIDE",
-    "STARTS",
-    "UDA",
-    "AdaMatch",
-    "Algorithm",
-    "Batch",
-    "CReST",
-    "CReSTPlus",
-    "CoMatch",
-    "ContrastMatch",
-    "Distill",
-    "FixMatch",
-    "FlexMatch",
-    "FreeMatch",
-    "GraphLabels",
-    "MeanTeacher",
-    "MixMatch",
-    "MoCo",
-    "Models",
-    "PseudoLabel",
-    "ReMixMatch",
-    "SimCLR",
-    "SoftMatch",
-    "Supervised",
-    "SwAV",
-    "TaughtFixMatch",
-    "Views",
-]
+__all__ = ["ALGORITHMS", "HINTED", "STARTS", "Algorithm", "Batch", "FixMatch", "Models", "Views", "predict"]

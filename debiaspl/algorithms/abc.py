@@ -8,10 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Batch, Models
+from debiaspl.algorithms.algorithm import Batch, Logits, Models, predict_twice
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.mixing import ramp
-from debiaspl.algorithms.predict import Logits, predict_twice
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import LABEL_SHARES, at_least_float32
 from debiaspl.models import FurtherHead

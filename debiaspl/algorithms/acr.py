@@ -1,21 +1,21 @@
 """ACR (Wei and Gan, 2023): two classifiers, and labels adjusted to the class distribution of the unlabeled images."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, hard_loss
-from debiaspl.algorithms.predict import predict_twice
+from debiaspl.algorithms.algorithm import Batch, Models, Views, WeakToStrong, hard_loss, predict_twice
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts
 from debiaspl.debias.running import safe_log
 from debiaspl.models import FurtherHead
 
 
-class ACR(Algorithm):
+class ACR(WeakToStrong):
     """A standard classifier f and a balanced one f~ on the same features; the balanced one is the result.
 
     With pi, the class shares among the labels, and hard labels from the weak view:
@@ -55,23 +55,22 @@ class ACR(Algorithm):
         class_counts: Sequence[int],
         correction: Correction | None = None,
         threshold: float = 0.95,
-        unlabeled_weight: float = 1.0,
         tau: float = 2.0,
         balanced_tau: float = 2.0,
         momentum: float = 0.99,
         begin: float = 0.01,
         strong_views: int = 1,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction)
+        super().__init__(correction, **others)
         for part in self.correction.each():
             if part.takes_out == LABEL_SHARES:
                 raise ValueError(
                     f"ACR removes {LABEL_SHARES}, and {type(part).__name__} would do so a second time. "
                     "Use correction=none, or one that needs no counts, such as debiaser."
                 )
-        self.views, self.joint = Views(weak=1, strong=within("strong_views", strong_views, "[1, inf)")), joint
-        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
+        self.views = Views(weak=1, strong=within("strong_views", strong_views, "[1, inf)"))
+        self.threshold = within("threshold", threshold, "[0, 1]")
         self.tau = within("tau", tau, "[0, 1000]")
         self.balanced_tau = within("balanced_tau", balanced_tau, "[0, 1000]")
         self.momentum, self.begin = within("momentum", momentum, "[0, 1)"), within("begin", begin, "[0, 1]")
@@ -93,9 +92,8 @@ class ACR(Algorithm):
 
         # All labels use the correction's state before this batch; it learns with the last call.
         confidence, label = self.correction.probabilities(weak - tau * log_shares).max(-1)
-        balanced_confidence, balanced_label = self.correction.probabilities(weak - self.balanced_tau * log_shares).max(
-            -1
-        )
+        for_balanced = self.correction.probabilities(weak - self.balanced_tau * log_shares)
+        balanced_confidence, balanced_label = for_balanced.max(-1)
         kept = (confidence >= self.threshold) | (self.correction(weak).amax(-1) >= self.threshold)
         sure, guess = at_least_float32(balanced.weak[0]).softmax(-1).max(-1)
         balanced_kept = (balanced_confidence >= self.threshold) | (sure >= self.threshold)

@@ -1,7 +1,7 @@
-"""The base class of all algorithms: a module that turns a batch of views into named losses."""
+"""The base classes of all algorithms, which turn a batch of views into named losses, and the logits of the views."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -72,7 +72,6 @@ class Algorithm(nn.Module, ABC):
         correction: applied to the predictions before they become labels; none by default.
         threshold: labels less confident than this are not used.
         unlabeled_weight: weight of the unlabeled loss.
-        joint: pass weak views through the student together with the others, with the same batch norm statistics.
     """
 
     views = Views()
@@ -193,6 +192,32 @@ class Algorithm(nn.Module, ABC):
                 )
 
 
+class Supervised(Algorithm):
+    """The baseline for all algorithms: cross-entropy on the labeled images; unlabeled images are not used.
+
+    A correction of the labeled loss or of the classifier applies; there are no pseudo-labels to correct.
+    """
+
+    makes_pseudo_labels = False
+
+    def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
+        return {"labeled": self.labeled_loss(models.student(batch.labeled), batch.labels)}
+
+
+class WeakToStrong(Algorithm):
+    """The strong view of an image learns a label that comes from its weak view.
+
+    Args:
+        joint: pass weak views through the student together with the others, with the same batch norm statistics.
+    """
+
+    views = Views(weak=1, strong=1)
+
+    def __init__(self, correction: Correction | None = None, unlabeled_weight: float = 1.0, joint: bool = True) -> None:
+        super().__init__(correction)
+        self.unlabeled_weight, self.joint = unlabeled_weight, joint
+
+
 class SelfSupervised(Algorithm):
     """Learns features from two strong views, without labels, as a start for runs that learn from labels afterwards.
 
@@ -210,3 +235,65 @@ class SelfSupervised(Algorithm):
 def hard_loss(logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
     """Cross-entropy with one class per image, times its weight; mean over all images."""
     return (F.cross_entropy(logits, label, reduction="none") * weight).mean()
+
+
+class Logits(NamedTuple):
+    """Rows of logits for each view: of the labeled images, and of every weak and strong view."""
+
+    labeled: Tensor
+    weak: tuple[Tensor, ...]
+    strong: tuple[Tensor, ...]
+
+
+def predict(models: Models, batch: Batch, joint: bool) -> Logits:
+    """Logits of the labeled, weak and strong views; only the labeled and the strong ones have gradients.
+
+    The student sees labeled and strong views in one batch. With ``joint``, as in FixMatch, the weak views are part of
+    this batch, so that batch norm sees all of them; otherwise they are a separate batch, which saves a backward pass
+    through rows without a loss. A teacher that is not the student labels the weak views in a separate pass.
+    """
+    separate = not joint or models.teacher is not models.student
+    weak = predict_weak(models, batch.weak) if separate else ()
+    trained = 1 + len(batch.strong)
+    parts = in_one_pass(models.student, [batch.labeled, *batch.strong, *(() if separate else batch.weak)])
+    return Logits(parts[0], weak or tuple(part.detach() for part in parts[trained:]), parts[1:trained])
+
+
+def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHead) -> tuple[Logits, Logits]:
+    """``predict`` with the network's own classifier and with an additional one on the same features, without extra
+    passes.
+
+    If a teacher labels the weak views, it uses its own features and the average of the additional classifier.
+    """
+    trained, weak = [batch.labeled, *batch.strong], None
+    is_student = models.teacher is models.student
+    views = [*trained, *batch.weak] if joint and is_student else trained
+    if views is trained:
+        with torch.no_grad():
+            weak = models.teacher.embed(torch.cat(batch.weak))
+    features = models.student.embed(torch.cat(views))
+
+    def logits_of(head: Callable[[Tensor], Tensor], labelling: Callable[[Tensor], Tensor]) -> Logits:
+        rows = torch.split(head(features), [len(images) for images in views])
+        labels = rows[len(trained) :]
+        if weak is not None:
+            with torch.no_grad():
+                labels = torch.split(labelling(weak), [len(images) for images in batch.weak])
+        return Logits(rows[0], tuple(row.detach() for row in labels), rows[1 : len(trained)])
+
+    further_labels = further if is_student else further.averaged
+    return logits_of(models.student.head, models.teacher.head), logits_of(further, further_labels)
+
+
+def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Logits of weak views from the network that labels them, in a separate batch, without gradients."""
+    if not weak:
+        return ()
+    with torch.no_grad():
+        return in_one_pass(models.teacher, weak)
+
+
+def in_one_pass(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Logits of several views from one pass."""
+    logits: Tensor = model(torch.cat(list(views)))
+    return torch.split(logits, [len(images) for images in views])

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.contrast import write_over_oldest
-from debiaspl.algorithms.heads import perceptron, unit
+from debiaspl.algorithms.contrast import perceptron, unit, write_over_oldest
 from debiaspl.debias import Correction, ranks
 
 

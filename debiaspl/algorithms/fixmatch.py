@@ -5,8 +5,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.predict import Logits, predict, predict_own, predict_weak
+from debiaspl.algorithms.algorithm import (
+    Batch,
+    Logits,
+    Models,
+    Views,
+    WeakToStrong,
+    in_one_pass,
+    predict,
+    predict_weak,
+)
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
@@ -14,7 +22,7 @@ VIEW_LABELS = ("three-sets", "paired")
 CLD_TEMPERATURE = 0.07
 
 
-class FixMatch(Algorithm):
+class FixMatch(WeakToStrong):
     """Pseudo-labels from confident weak views are the targets of the strong views.
 
     ``FixMatch(correction=Debiaser(classes))`` is DebiasPL: labels come from ``softmax(f - lambda log p-hat)``, and the
@@ -44,7 +52,7 @@ class FixMatch(Algorithm):
         strong_share: float = 1.0,
         view_labels: str = "three-sets",
     ) -> None:
-        super().__init__(correction)
+        super().__init__(correction, unlabeled_weight, joint)
         if views not in (1, 2):
             raise ValueError(f"views is {views}, expected 1 (FixMatch) or 2 (the paper's multi-view).")
         if view_labels not in VIEW_LABELS:
@@ -59,8 +67,8 @@ class FixMatch(Algorithm):
                 "several label sets need all of them. Use joint=false, views=1 and cld_weight=0 with it."
             )
         self.views = Views(weak=views, strong=views)
-        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
-        self.cld_weight, self.joint, self.strong_share = cld_weight, joint, strong_share
+        self.threshold = within("threshold", threshold, "[0, 1]")
+        self.cld_weight, self.strong_share = cld_weight, strong_share
         self.paired = view_labels == "paired"
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
@@ -123,7 +131,7 @@ class FixMatch(Algorithm):
         kept = confidence >= self.threshold
         count = max(1, round(self.strong_share * len(label)))
         rows = confidence.topk(count).indices
-        logits, (logits_strong,) = predict_own(models, batch.labeled, [batch.strong[0].index_select(0, rows)])
+        logits, logits_strong = in_one_pass(models.student, [batch.labeled, batch.strong[0].index_select(0, rows)])
         self.report_labels(logits_weak, confidence, label, kept)
         unlabeled = self.unlabeled_loss(logits_strong, label[rows], kept[rows])
         return {

@@ -1,15 +1,16 @@
 """FlexMatch (Zhang et al., 2021): curriculum pseudo labelling, a threshold for each class."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.predict import predict
+from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.debias import Correction, ranks
 
 
-class FlexMatch(Algorithm):
+class FlexMatch(WeakToStrong):
     """FixMatch with a lower threshold for classes that are learned less well.
 
     The number of confident images of a class shows how well it is learned: ``sigma(c)`` counts the images whose latest
@@ -24,7 +25,6 @@ class FlexMatch(Algorithm):
         warm_up: thresholds rise from 0 as images are labeled for the first time.
     """
 
-    views = Views(weak=1, strong=1)
     latest: Tensor
 
     def __init__(
@@ -33,13 +33,12 @@ class FlexMatch(Algorithm):
         num_unlabeled: int,
         correction: Correction | None = None,
         threshold: float = 0.95,
-        unlabeled_weight: float = 1.0,
         warm_up: bool = True,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction)
-        self.num_classes, self.warm_up, self.joint = num_classes, warm_up, joint
-        self.threshold, self.unlabeled_weight = within("threshold", threshold, "[0, 1]"), unlabeled_weight
+        super().__init__(correction, **others)
+        self.num_classes, self.warm_up = num_classes, warm_up
+        self.threshold = within("threshold", threshold, "[0, 1]")
         self.register_buffer("latest", torch.full((num_unlabeled,), -1))  # -1: never confident
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

@@ -1,17 +1,18 @@
 """FreeMatch (Wang et al., 2023): self-adaptive thresholds, and a fairness loss between classes."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.predict import predict
+from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 
-class FreeMatch(Algorithm):
+class FreeMatch(WeakToStrong):
     """FixMatch with thresholds that adapt to the model, so that none has to be set.
 
     It has three moving averages over the weak views, each from 1 / C: of the confidence, which is the global threshold
@@ -28,7 +29,6 @@ class FreeMatch(Algorithm):
         fairness_weight: weight of the fairness loss (w_f); 0.001 in the authors' configurations of CIFAR-10.
     """
 
-    views = Views(weak=1, strong=1)
     global_threshold: Tensor
     marginal: Tensor
     histogram: Tensor
@@ -38,13 +38,11 @@ class FreeMatch(Algorithm):
         num_classes: int,
         correction: Correction | None = None,
         decay: float = 0.999,
-        unlabeled_weight: float = 1.0,
         fairness_weight: float = 0.001,
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction)
-        self.decay, self.joint = within("decay", decay, "[0, 1)"), joint
-        self.unlabeled_weight, self.fairness_weight = unlabeled_weight, fairness_weight
+        super().__init__(correction, **others)
+        self.decay, self.fairness_weight = within("decay", decay, "[0, 1)"), fairness_weight
         self.register_buffer("global_threshold", torch.full((), 1 / num_classes))
         self.register_buffer("marginal", torch.full((num_classes,), 1 / num_classes))
         self.register_buffer("histogram", torch.full((num_classes,), 1 / num_classes))

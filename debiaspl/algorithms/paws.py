@@ -6,10 +6,9 @@ from torch import Tensor
 
 from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
-from debiaspl.algorithms.contrast import TEMPERATURES
-from debiaspl.algorithms.crops import AREA, checked_area, small_crops
-from debiaspl.algorithms.heads import perceptron, unit
+from debiaspl.algorithms.contrast import TEMPERATURES, perceptron, unit
 from debiaspl.algorithms.mixing import sharpen
+from debiaspl.augment.cropcolor import AREA, checked_area, small_crops
 from debiaspl.debias import Correction, ranks
 
 

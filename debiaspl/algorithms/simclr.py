@@ -6,8 +6,7 @@ from torch import Tensor
 
 from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
-from debiaspl.algorithms.contrast import NONE, TEMPERATURES
-from debiaspl.algorithms.heads import perceptron, unit
+from debiaspl.algorithms.contrast import NONE, TEMPERATURES, perceptron, unit
 from debiaspl.debias import Correction, ranks
 
 

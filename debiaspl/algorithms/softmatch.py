@@ -1,17 +1,17 @@
 """SoftMatch (Chen et al., 2023): pseudo-labels weighted by a truncated Gaussian of their confidence."""
 
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.predict import predict
+from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.debias import Correction, ranks
 
 
-class SoftMatch(Algorithm):
+class SoftMatch(WeakToStrong):
     """FixMatch with a weight instead of the threshold.
 
     A label at or above the mean confidence has weight 1, one below it ``exp(-(confidence - mu)^2 / (2 sigma^2))``.
@@ -30,7 +30,6 @@ class SoftMatch(Algorithm):
             changes only the weights.
     """
 
-    views = Views(weak=1, strong=1)
     own_correction = "alignment"
     own_settings = MappingProxyType({"target": "uniform", "corrected_labels": False})
     mean: Tensor
@@ -42,14 +41,13 @@ class SoftMatch(Algorithm):
         correction: Correction | None = None,
         decay: float = 0.999,
         sharpness: float = 2.0,
-        unlabeled_weight: float = 1.0,
-        joint: bool = True,
         corrected_labels: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction)
+        super().__init__(correction, **others)
         self.decay = within("decay", decay, "[0, 1)")
         self.sharpness = within("sharpness", sharpness, "[0, inf)")
-        self.unlabeled_weight, self.joint, self.corrected_labels = unlabeled_weight, joint, corrected_labels
+        self.corrected_labels = corrected_labels
         self.register_buffer("mean", torch.full((), 1 / num_classes))
         self.register_buffer("variance", torch.ones(()))
 

@@ -8,9 +8,8 @@ from torch import Tensor, nn
 
 from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
-from debiaspl.algorithms.contrast import COLDEST, TEMPERATURES, write_over_oldest
-from debiaspl.algorithms.crops import AREA, checked_area, small_crops
-from debiaspl.algorithms.heads import perceptron, unit
+from debiaspl.algorithms.contrast import COLDEST, TEMPERATURES, perceptron, unit, write_over_oldest
+from debiaspl.augment.cropcolor import AREA, checked_area, small_crops
 from debiaspl.debias import Correction, ranks
 
 ABSENT = -1e9

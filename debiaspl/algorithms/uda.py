@@ -1,19 +1,20 @@
 """UDA (Xie et al., 2020): the strong view learns the sharpened prediction of the weak view."""
 
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._checks import within
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.algorithms.mixing import sharpen
-from debiaspl.algorithms.predict import predict
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
 
 ANNEALING = ("off", "linear", "log", "exp")
 
 
-class UDA(Algorithm):
+class UDA(WeakToStrong):
     """Soft labels: the divergence KL(p || q) between the strong view's prediction q and the weak view's, sharpened, p.
 
     Images are used if the weak view is confident before sharpening. With a temperature near 0 this is FixMatch.
@@ -25,7 +26,6 @@ class UDA(Algorithm):
             (``log``, for labels that are hard to memorise) or late (``exp``). ``off``: all labeled images are used.
     """
 
-    views = Views(weak=1, strong=1)
     hard_labels = False
 
     def __init__(
@@ -33,16 +33,15 @@ class UDA(Algorithm):
         correction: Correction | None = None,
         threshold: float = 0.8,
         temperature: float = 0.4,
-        unlabeled_weight: float = 1.0,
         annealing: str = "off",
-        joint: bool = True,
+        **others: Any,
     ) -> None:
-        super().__init__(correction)
+        super().__init__(correction, **others)
         if annealing not in ANNEALING:
             raise ValueError(f"annealing is {annealing!r}, expected one of {', '.join(ANNEALING)}.")
         self.threshold = within("threshold", threshold, "[0, 1]")
         self.temperature = within("temperature", temperature, "(0, inf)")
-        self.unlabeled_weight, self.annealing, self.joint = unlabeled_weight, annealing, joint
+        self.annealing = annealing
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         logits, (logits_weak,), (logits_strong,) = predict(models, batch, self.joint)

@@ -10,7 +10,10 @@ from torch import Tensor
 
 from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, constant, uniform
+from debiaspl.debias.correction import at_least_float32
 
+AREA = 0.05, 0.14
+"""Smallest and largest share of the image in a small crop of SwAV and of PAWS on ImageNet."""
 LUMA = (0.299, 0.587, 0.114)
 RATIO = 4 / 3
 """Widest aspect ratio of a crop before it is made square; the narrowest is its inverse."""
@@ -31,6 +34,22 @@ def random_crops(pixels: Tensor, numbers: Tensor, area: Sequence[float], size: S
     rows = torch.stack((width, zero, across, zero, height, down), 1).view(-1, 2, 3)
     grid = F.affine_grid(rows, [*pixels.shape[:2], *size], align_corners=False)
     return F.grid_sample(pixels, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
+
+
+def small_crops(views: Sequence[Tensor], area: Sequence[float], generator: torch.Generator | None) -> Tensor:
+    """Multi-crop (Caron et al., 2020): a random crop of each view, at half its height and width, view after view."""
+    images = torch.cat(list(views))
+    # Every view has its own numbers, so that an image's crops do not depend on the number of ranks.
+    numbers = torch.cat([uniform(4, view, generator) for view in views], 1)
+    pixels = at_least_float32(images)
+    size = [max(1, side // 2) for side in images.shape[2:]]
+    return random_crops(pixels, numbers.to(pixels.dtype), area, size).to(images.dtype)
+
+
+def checked_area(area: Sequence[float]) -> tuple[float, float]:
+    if len(area) != 2 or area[0] > area[1]:
+        raise ValueError(f"small_area is {tuple(area)}, expected two shares of the image, such as 0.05,0.14.")
+    return within("small_area", area[0], "(0, 1]"), within("small_area", area[1], "(0, 1]")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import Models
-from debiaspl.algorithms.graph_labels import GraphLabels
+from debiaspl.algorithms.hinted import GraphLabels
 from debiaspl.data import Hints
 from tests.algorithms.test_taught import BEFORE, Plain, batch, debiaser
 from tests.reference import paper
@@ -41,5 +41,5 @@ def test_hints_without_a_label_are_left_out():
 
 def test_the_graph_s_labels_are_saved_with_the_run_and_something_must_give_them():
     assert {"taught", "sureness"} <= algorithm().state_dict().keys()
-    with pytest.raises(ValueError, match="but this task has no such labels"):
+    with pytest.raises(ValueError, match="hints"):
         GraphLabels()

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from debiaspl.algorithms import PAWS, Batch, Models
-from debiaspl.algorithms.crops import AREA, small_crops
+from debiaspl.augment.cropcolor import AREA, small_crops
 from debiaspl.data import LongTail, Task, load
 from debiaspl.data.feed import BalancedStream
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, MoCo, Models, SimCLR, SwAV
-from debiaspl.algorithms.crops import AREA, small_crops
-from debiaspl.algorithms.heads import AveragedHead, perceptron
+from debiaspl.algorithms.contrast import AveragedHead, perceptron
+from debiaspl.augment.cropcolor import AREA, small_crops
 from debiaspl.debias import CORRECTIONS, Correction, Debiaser, LogitAdjustment
 from debiaspl.models import Network
 from tests.reference import starts as slow
