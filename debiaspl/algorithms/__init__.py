@@ -11,7 +11,6 @@ from debiaspl.algorithms.distill import Distill
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.flexmatch import FlexMatch
 from debiaspl.algorithms.freematch import FreeMatch
-from debiaspl.algorithms.hinted import GraphLabels, TaughtFixMatch
 from debiaspl.algorithms.meanteacher import MeanTeacher
 from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.algorithms.moco import MoCo
@@ -22,6 +21,7 @@ from debiaspl.algorithms.ride import RIDE
 from debiaspl.algorithms.simclr import SimCLR
 from debiaspl.algorithms.softmatch import SoftMatch
 from debiaspl.algorithms.swav import SwAV
+from debiaspl.algorithms.taught import GraphLabels, TaughtFixMatch
 from debiaspl.algorithms.uda import UDA
 
 ALGORITHMS: dict[str, type[Algorithm]] = {

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import Models
-from debiaspl.algorithms.hinted import GraphLabels
+from debiaspl.algorithms.taught import GraphLabels
 from debiaspl.data import Hints
 from tests.algorithms.test_taught import BEFORE, Plain, batch, debiaser
 from tests.reference import paper

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.algorithms import Batch, FixMatch, Models
-from debiaspl.algorithms.hinted import TaughtFixMatch
+from debiaspl.algorithms.taught import TaughtFixMatch
 from debiaspl.data import Hints
 from debiaspl.debias import Debiaser
 from debiaspl.models import Network
